@@ -50,6 +50,25 @@ class Program:
         """A statement that changes what is shared in one more way than to set a part of it."""
         return self.pick(f"{place}.append({other}[0] * 0.5)", f"{place}[0] += 1.0")
 
+    def choice(self, name: str, place: str, other: str) -> Iterator[str]:
+        """A statement that makes `name` one of two that are shared, or uses what may be one of several."""
+        test = f"{self.pick('x', f'{place}{self.part()}')} > {self.random.randrange(-1, 2)}.0"
+        yield from self.random.choice([
+            [f"{name} = {place} if {test} else {other}"],
+            [f"{name} = either({place}, {other}, {test})"],
+            [f"{self.pick(*PLACES[4:6])} = {name} if {test} else {other}"],
+            [f"if {place} is {other}:", f"    {name}{self.part()} = x"],
+            *self.uses(name, place, other)])
+
+    def uses(self, name: str, place: str, other: str) -> list[list[str]]:
+        return [
+            [f"if len({place}) > 1:", f"    {other}[0] = {place}.pop()"],
+            [f"for y in {place}:", f"    {other}[0] = y * 0.5 + x"],
+            [f"{place} += [x]" if place in NAMES else f"{place}.extend([x, {other}[0]])"],
+            [f"{name}[0] = sum({place}) + max({other})"],
+            [f"{place}.insert(0, x)"],
+        ]
+
     def copied(self, other: str) -> str:
         return self.pick(f"[x, {other}[0]]", f"list({other})", f"[{other}[1], x, x]")
 
@@ -78,7 +97,9 @@ class Program:
     def statement(self, depth: int) -> Iterator[str]:
         place, other, name = self.pick(*PLACES), self.pick(*PLACES), self.pick(*NAMES)
         kind = self.random.randrange(10 if depth < 3 else 6)
-        if kind < 2:
+        if self.random.random() < 0.2:
+            yield from self.choice(name, place, other)
+        elif kind < 2:
             yield f"{place}{self.part()} = {other}{self.part()} + x"
         elif kind == 2:
             yield self.change(place, other)
@@ -118,6 +139,9 @@ class OfObjects(Program):
 
     def change(self, place: str, other: str) -> str:
         return self.pick(f"{place}.add({other}.v * 0.5)", f"{place}.v += 1.0")
+
+    def uses(self, name: str, place: str, other: str) -> list[list[str]]:
+        return [[f"{place}.v, {other}.w = {other}.w, {place}.v"], [f"{place}.add({name}.w)"]]
 
     def copied(self, other: str) -> str:
         return f"{self.kind}(x, {other}.v)"
@@ -246,6 +270,12 @@ class Holder:
     held: Any
 
 
+def either(a: Any, b: Any, test: Any) -> Any:
+    if test:
+        return a
+    return b
+
+
 def total(values: Any) -> Any:
     result = 0.0
     for value in values:
@@ -266,7 +296,8 @@ PROGRAMS = {
 def outcome(text: str, filename: str) -> str:
     """"same", "refused", "raises" (in Python, too), or what differs."""
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
-    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "Record": Record, "Holder": Holder, "total": total}
+    namespace: dict[str, Any] = {"rt": rt, "Object": Object, "Record": Record, "Holder": Holder, "either": either,
+                                 "total": total}
     exec(compile(text, filename, "exec"), namespace)
     f, staged = namespace["f"], rt.function(namespace["f"], executor="numpy")
     for value in (-1.0, 0.5, 2.0):

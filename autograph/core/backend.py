@@ -101,6 +101,13 @@ class Substitute(Protocol):
     """The class of the object."""
 
 
+class Choice(Protocol):
+    """A placeholder for one of several Python objects, of which only the graph knows which it is."""
+
+    def __alternatives__(self) -> Sequence[Any]:
+        """The objects."""
+
+
 class Wrapper(Protocol):
     """A value that contains another one, which may be None or unbound."""
 

@@ -21,15 +21,22 @@ class EscapingValues:
         self._values = values
         self._contents: dict[int, tuple[Any, list[tuple[Any, Any]]]] = {}
         self._made: dict[int, Any] = {}
+        self._alternatives: list[Any] = []
         self._look_into(values)
 
     def _look_into(self, value: Any) -> None:
+        if hasattr(type(value), "__alternatives__"):
+            self._alternatives += value.__alternatives__()
         if not (isinstance(value, tuple) or is_container(value)) or id(value) in self._contents:
             return
         parts = parts_in(value)
         self._contents[id(value)] = value, parts
         for _, part in parts:
             self._look_into(part)
+
+    def chosen(self) -> set[int]:
+        """The ids of containers that a value may be, as an alternative of several, and that no variable has itself."""
+        return {id(value) for value in self._alternatives if is_container(value)} - self._contents.keys()
 
     def values(self, known: Collection[int]) -> Any:
         """The values, with copies of the containers that have changed since; `known`: the ids of those that existed
@@ -48,6 +55,9 @@ class EscapingValues:
             for key, (value, _) in self._contents.items():
                 if key in known and is_container(value):
                     backend.escapes(self._made.get(key, value), value)
+            for value in self._alternatives:
+                if id(value) in known and is_container(value):
+                    backend.escapes(value, value)
         return self._of(self._values)
 
     def _of(self, value: Any) -> Any:

@@ -74,15 +74,20 @@ class Heap:
 
     def take_back(
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
-        own: Collection[int] = (), sets_up: bool = True,
+        own: Collection[int] = (), chosen: Collection[int] = (), sets_up: bool = True,
     ) -> set[str]:
         """The paths of what has changed, except `known`; the changes are undone. `own`: ids of the containers that are
-        state as a whole. `root` makes a variable for an object that no path leads to. `sets_up`: see `becomes_state`.
+        state as a whole, `chosen` of those that become alternatives of several, so that they need a variable of their
+        own. `root` makes a variable for an object that no path leads to. `sets_up`: see `becomes_state`.
         """
         found: set[str] = set()
         for reached, before in self.records:
             path, value, hint = reached
             whole = type(value) is list or hasattr(type(value), "__become__")
+            if id(value) in chosen:
+                if not _same(self._copy(value), before):
+                    found.add(root(value, hint))
+                continue
             if id(value) in own or (path in known and (whole or type(value) is dict)):
                 continue
             if whole:
@@ -161,6 +166,13 @@ class Heap:
             if other.put_back():
                 found = reached
         return None if found is None else ((found.path or found.hint).removesuffix(".__self__"), found.value)
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Whether two copies of contents are the same."""
+    if isinstance(before, dict):
+        return now.keys() == before.keys() and all(now[key] is part for key, part in before.items())
+    return len(now) == len(before) and all(map(operator.is_, now, before))
 
 
 def _is_literal(key: Any) -> bool:

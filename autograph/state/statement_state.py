@@ -246,10 +246,13 @@ class State:
                 delattr(holder, key)
             else:
                 setattr(holder, key, value)
-        elif value is UNBOUND:
-            del holder[self.key(kind, key)]
+            return
+        key = self.key(kind, key)
+        if type(holder) is list and type(key) is int and not -len(holder) <= key < len(holder):
+            return  # all of the list is state, and it has become shorter
+        if value is UNBOUND:
+            del holder[key]
         else:
-            key = self.key(kind, key)
             holder[key] = value
 
     def key(self, kind: str, key: Any) -> Any:
@@ -375,10 +378,13 @@ class Body:
         within.variables = *within.variables, *state.aliased.values(), *state.roots.values()
         within.reached = heap.reach.objects
         hides = False
+        chosen: set[int] = set()
         self.begin()
         try:
             with hidden(state.hidden):
                 left = EscapingValues(self.result(fn(*arguments)))
+            if chosen := own.keys() & left.chosen():
+                chosen &= containers_in(before).keys()  # others are the backend's
             if ambient.backend is not None:
                 ambient.backend.body_ended(None)
         except BaseException as error:
@@ -388,7 +394,8 @@ class Body:
             raise
         finally:
             within.variables, within.reached = around
-            state.discovered |= heap.take_back(state.names, state.stages, state.root, own, self.sets_up)
+            state.discovered |= heap.take_back(
+                state.names, state.stages, state.root, own, chosen, self.sets_up)
             state.discovered |= cells.changed(self.sets_up)
             _noted.cells |= outer
             state.write(before)

@@ -427,6 +427,8 @@ def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Par
 
 def result_specs(returned: Any) -> Any:
     """The structure of a result with TensorSpecs for its tensors."""
+    if isinstance(returned, Select):
+        return returned
     returned = view_of(returned)
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content)

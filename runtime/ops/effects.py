@@ -65,7 +65,8 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
         if own is not None:
             return own
     if stands_for is list:
-        value = list(value)
+        items = value.__contents__() if hasattr(type(value), "__contents__") else list(value)
+        return plain_text(items, nested, depth, style)
     kind = type(value)
     if depth and (kind in (list, tuple, dict) or hasattr(kind, "_fields")):
         return _container_text(value, depth - 1, style)

@@ -48,7 +48,7 @@ from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import may_alias, record_exit
+from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
@@ -147,7 +147,7 @@ class Staging:
     def cond(self, pred: Any, true_fn: Body, false_fn: Body, init: Values, names: tuple[str, ...]) -> Values:
         pred = truth(pred)
         if isinstance(pred, bool):
-            return tuple((true_fn if pred else false_fn)(*init))
+            return as_originals((true_fn if pred else false_fn)(*init))
         return stage_cond(pred, true_fn, false_fn, init, names)
 
     def while_loop(
@@ -161,11 +161,10 @@ class Staging:
     ) -> Values:
         if isinstance(iterable, Maybe):
             iterable = iterable.__tensor__() if isinstance(iterable, MaybeTensor) else iterable.checked()
-        iterable = view_of(iterable)
         items = as_iterable(iterable)
         if items is not None:
             return stage_reduce(items, body_fn, test_fn, init, names, options, truth)
-        return self._unroll(iterable, body_fn, test_fn, init, names)
+        return self._unroll(_written(iterable), body_fn, test_fn, init, names)
 
     def _unroll(
         self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...]
@@ -177,7 +176,7 @@ class Staging:
             if going is False:
                 break
             if going is True:
-                state = body_fn(item, *state)
+                state = as_originals(body_fn(item, *state))
             else:
                 iteration = Step(lambda *values, item=item: body_fn(item, *values))
                 state = stage_cond(going, iteration, Step(lambda *values: values), state, names)
@@ -229,6 +228,7 @@ class Staging:
 
     def body_ended(self, error: BaseException | None) -> None:
         tell_watchers(error)
+        forget_exits()
 
     def escapes(self, value: Any, origin: Any) -> None:
         record_exit(value, origin)
@@ -245,7 +245,7 @@ class Staging:
             return self._logical(pred, then, orelse, init, names)
         pred = truth(pred)
         if isinstance(pred, bool):
-            return (then if pred else orelse)(*init)
+            return as_originals((then if pred else orelse)(*init))
 
         def branch(operand: Operand) -> Step:
             def run(_: None, *state: Any) -> Values:
@@ -265,7 +265,7 @@ class Staging:
         assert right is not None
         pred = truth(left)
         if isinstance(pred, bool):
-            return (left, *init) if pred is decisive else right(*init)
+            return (left, *init) if pred is decisive else as_originals(right(*init))
         if _is_bool(left) and not names:
             simple = stage_logical("or" if decisive else "and", left, Step(lambda: right()[0]))
             if simple is not None:
@@ -370,8 +370,13 @@ class Staging:
         elif type(target) is list and not (isinstance(index, (str, Text)) or has_staged_items(target)):
             put_item_at(target, index, value, around)
         else:
-            view_of(target)[index] = value
+            _written(target)[index] = value
         return target
+
+
+def _written(x: Any) -> Any:
+    """What implements changes of a list."""
+    return x if isinstance(x, Select) else view_of(x)
 
 
 def _is_bool(value: Any) -> bool:
@@ -421,7 +426,7 @@ def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete(container, index)
     else:
-        del view_of(container)[index]
+        del _written(container)[index]
 
 
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -6,12 +6,13 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from autograph.backend import has_staged_items, operators
 from runtime.core.formatting import formatted, repr_of
 from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
+from runtime.core.trace import convert_to_tensor
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
@@ -28,6 +29,9 @@ from runtime.staging.values.select import (
     unknown,
     use,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["of_items"]
 
@@ -181,6 +185,110 @@ def _length(x: Select) -> Any:
     return weak_int(choose([operators.call(len)(one) for one in one_of], at))
 
 
+_CHANGES: Final = frozenset({*_RESIZES, "reverse", "sort"})
+
+
+class _Lists(_OfItems, Staged):
+    """One of several lists that have other names: what reads it gets its contents at that time."""
+
+    __slots__ = ()
+
+    length = property(lambda self: _length(self))
+
+    def __contents__(self) -> list[Any]:
+        """A new list with the contents."""
+        length = _length(self)
+        return [self[i] for i in range(length)] if isinstance(length, int) else use(self, list.copy)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_"):
+            return object.__getattribute__(self, name)
+        if name == "length":
+            return _length(self)
+        if name == "copy":
+            return self.__contents__
+        if not hasattr(list, name):
+            raise AttributeError(f"'list' object has no attribute {name!r}")
+        return Method(self, name) if name in _CHANGES else getattr(self.__contents__(), name)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        one_of, at = alternatives_of(self)
+        if type(index) is int and all(_has_known_items(one) and -len(one) <= index < len(one) for one in one_of):
+            values = replaced([one[index] for one in one_of], at, value)
+            if values is not None:
+                for one, new in zip(one_of, values, strict=True):
+                    one[index] = new
+                return
+        use(self, _put_item, index, value)
+
+    def __iadd__(self, other: Any) -> Self:
+        use(self, _change_by, "iadd", other)
+        return self
+
+    def __imul__(self, count: Any) -> Self:
+        use(self, _change_by, "imul", count)
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return operators.add(self.__contents__(), other)
+
+    def __mul__(self, count: Any) -> Any:
+        return operators.mul(self.__contents__(), count)
+
+    __rmul__ = __mul__
+
+    def __tensor__(self) -> Tensor:
+        return convert_to_tensor(view_of(self))
+
+    def __truth__(self) -> Any:
+        return _length(self) != 0
+
+    def __len__(self) -> int:
+        length = _length(self)
+        if not isinstance(length, int):
+            raise unknown(self, "its length is, too", "Use len() in converted code.")
+        return length
+
+    def __iterable__(self) -> Counted | None:  # type: ignore[override]
+        length = _length(self)
+        return None if isinstance(length, int) else Counted(length, lambda i: self[i], (_Iterated(self),))
+
+    def __iter__(self) -> Iterator[Any]:
+        length = len(self)
+        for i in range(length):
+            yield self[i]
+            now = _length(self)
+            if not isinstance(now, int) or now != length:
+                raise unknown(
+                    self, "a loop runs over it, and an iteration changes its length", "Loop over a copy, list(x).")
+
+    def __text__(self, spec: str) -> Any:
+        contents = self.__contents__()
+        return formatted(contents, spec) if spec not in (STR, REPR, ITEM) else repr_of(contents)
+
+    def __repr__(self) -> str:
+        return repr(self.__contents__())
+
+
+def _change_by(x: Any, operation: str, other: Any) -> None:
+    getattr(operators, operation)(x, other)
+
+
+class _Iterated:
+    """One of several lists as one that a loop iterates over."""
+
+    def __init__(self, lists: _Lists) -> None:
+        self.lists = lists
+
+    def __leaves__(self) -> list[Any]:
+        one_of, _ = alternatives_of(self.lists)
+        return [leaf for one in one_of for leaf in (one[0].__leaves__() if has_staged_items(one) else one)]
+
+    @property
+    def length(self) -> Any:
+        return _length(self.lists)
+
+
 class _Dict(Select):
     """One of several dicts."""
 
@@ -224,6 +332,24 @@ class _Dict(Select):
     def __len__(self) -> int:
         return len(_keys(self))
 
+    def __or__(self, other: Any) -> Any:
+        return operators.bitor(_contents(self), other)
+
+    def __ror__(self, other: Any) -> Any:
+        return operators.bitor(other, _contents(self))
+
+    def __ior__(self, other: Any) -> Self:
+        use(self, call_method, "update", (other,), {})
+        return self
+
+    def __text__(self, spec: str) -> Any:
+        contents = _contents(self)
+        return formatted(contents, spec) if spec not in (STR, REPR, ITEM) else repr_of(contents)
+
+
+def _contents(x: Any) -> dict[Any, Any]:
+    return {key: x[key] for key in _keys(x)}
+
 
 def _keys(x: Select) -> list[Any]:
     one_of, _ = alternatives_of(x)
@@ -248,13 +374,16 @@ _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-def of_items(values: Sequence[Any], at: Any) -> Any:
-    """The selection among several lists and tuples, or several dicts; None for other values."""
+def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
+    """The selection among several lists and tuples, or several dicts; None for other values. `rows`: lists may become
+    parts of one tensor, or staged lists."""
     kinds = {type(value) for value in values}
     if kinds == {dict}:
         return _Dict(values, at)
     if not all(issubclass(kind, (StagedSequence, Row)) or kind in (list, tuple) for kind in kinds):
         return None
+    if not rows:
+        return _Lists(values, at)
     if are_rows(values):
         return _Row(tuple(values), at)
     views = [*map(view_of, values)]

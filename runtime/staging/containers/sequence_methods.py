@@ -47,7 +47,7 @@ from runtime.staging.values.lattice import Custom, describe, text, with_staged_l
 from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import SELECTION, choose, either, is_number, replaced
+from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
@@ -127,6 +127,8 @@ def _repeated_column(items: StagedList, count: Any) -> StagedList:
 def list_operation(name: str, left: Any, right: Any) -> Any:
     """`left + right`, `left * right`, `left += right` or `left *= right`, by name in `operator`, where one operand is a
     Python list, whose items may be staged."""
+    if name in ("iadd", "imul") and isinstance(left, Select):
+        return getattr(operator, name)(left, right)
     one, other = view_of(left), view_of(right)
     if name in ("iadd", "imul") and type(left) is list:
         if name == "imul" and isinstance(other, Tensor):

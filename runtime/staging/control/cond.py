@@ -17,11 +17,13 @@ from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_objects import ArrayCell
-from runtime.ops.control import COND, UNDEFINED
+from runtime.ops.control import COND
 from runtime.ops.logic import bitwise_and, bitwise_or, where
+from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.lattice import (
@@ -34,7 +36,6 @@ from runtime.staging.values.lattice import (
     describe,
     is_row,
     join,
-    leaf_types,
     refuse_row,
     remedy_for_lists,
     shared,
@@ -59,7 +60,9 @@ class Traced:
         self.body = body
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
-        left: Origins = {}
+        self.cells: dict[int, Any] = {}
+        """By id, the containers that the branch was given or made, as it leaves them."""
+        self.left: Origins = {}
         for value in init:
             refuse_cycles(value)
         with Contents(init) as contents:
@@ -69,7 +72,7 @@ class Traced:
             self.entry = entry
 
             def begin() -> Sequence[Any]:
-                record_copies(self.origins, left)
+                record_copies(self.origins, self.left)
                 return entry
 
             values = trace_body(self.graph, body, begin)
@@ -77,8 +80,16 @@ class Traced:
                 self.values = None
             else:
                 with tracing(self.graph):
-                    self.values = contents.left(passed_on(values, names, entry, body), self.origins, left)
-        self.end = None if self.values is None else BodyEnd(self.values, self.origins, left)
+                    self.values = contents.left(passed_on(values, names, entry, body), self.origins, self.left)
+                    given = list(containers_in(entry).values())
+                    for cell, copy in zip(given, contents.left(given, self.origins, self.left), strict=True):
+                        self.cells[id(cell)] = copy
+                for cell in cells_in(tuple(self.values)):
+                    is_new = id(cell) not in self.origins
+                    _, origin = self.origins.setdefault(id(cell), (cell, cell))
+                    if is_new or (origin is not None and cell is not origin):
+                        self.cells[id(origin)] = cell
+        self.end = None if self.values is None else BodyEnd(self.values, self.origins, self.left)
         """None if it raises."""
 
     def array(self, i: int) -> ArrayCell | None:
@@ -89,19 +100,32 @@ class Traced:
         is_outside = isinstance(found, ArrayCell) and found.born is not None and found.born.contains(current_graph())
         return found if is_outside else None
 
+    def join_contents(self, chosen: Sequence[int], names: Sequence[str]) -> None:
+        """Replace Selects in these of the values that the branch leaves by containers with their contents."""
+        assert self.values is not None
+        with tracing(self.graph):
+            found = joined([self.values[i] for i in chosen], [names[i] for i in chosen], note=self._note_copy)
+        for i, value in zip(chosen, found, strict=True):
+            self.values[i] = value
+        self.end = BodyEnd(self.values, self.origins, self.left)
+
+    def _note_copy(self, copy: Any, value: Any) -> None:
+        self.origins[id(copy)] = copy, self.origins.get(id(value), (None, None))[1]
+        self.left[id(copy)] = copy, self.left.get(id(value), (None, value))[1]
+
     def describe(self, i: int) -> Spec:
         assert self.values is not None
         return describe(self.values[i], self.origins)
 
-    def finish(self, specs: Sequence[Spec]) -> None:
-        """Make the leaves for `specs` the outputs of the graph."""
+    def finish(self, specs: Sequence[Spec], cells: Carried) -> None:
+        """Make the leaves for `specs` and of the contents of `cells` the outputs of the graph."""
         with tracing(self.graph):
             if self.values is None:
-                outputs = [apply(UNDEFINED, type=type) for spec in specs for type, _ in leaf_types(spec)]
+                outputs = undefined(specs)
             else:
                 outputs = [leaf for spec, value in zip(specs, self.values, strict=True)
-                           for leaf in lower(spec, value)]
-            set_outputs(self.graph, outputs)
+                           for leaf in lower(spec, value, self.origins)]
+            set_outputs(self.graph, [*outputs, *lower_carried(cells, self)])
 
     def line(self, i: int, name: str) -> int:
         """The line where the variable was assigned."""
@@ -138,12 +162,16 @@ def _stage_cond(
     pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
 ) -> tuple[Any, ...]:
     true, false = Traced("true", true_fn, init, names), Traced("false", false_fn, init, names)
-    if true.values is None and false.values is None:
-        specs: list[Spec] = []
-    else:
-        specs = [_join(pred, true, false, i, name, init) for i, name in enumerate(names)]
+    specs: list[Spec] = []
+    contents: Carried = ()
+    if true.values is not None or false.values is not None:
+        cells = CellJoin(init, [branch.end for branch in (true, false) if branch.end is not None])
+        specs = [_join(pred, true, false, i, name, init, cells) for i, name in enumerate(names)]
+        contents = carried(specs, (true, false), cells)
     for branch in (true, false):
-        branch.finish(specs)
+        branch.finish(specs, contents)
+    specs += [spec for _, spec in contents]
+    names = [*names, *["" for _ in contents]]
     if true.graph.outputs or true.graph.effect or false.graph.effect:
         results = iter(named(apply(COND, pred, true=true.graph, false=false.graph), specs, names))
         if true.values is None and false.values is None:
@@ -151,13 +179,14 @@ def _stage_cond(
     else:
         results = iter(())
         written_by((true.graph, false.graph))
-    values = rebuild_all(specs, results, names)
+    values = rebuild_all(specs, results, names)[:len(init)]
+    record_identities(contents)
     ends = [branch.end for branch in (true, false) if branch.end is not None]
     return tuple(assigned_values(values, init, names, ends))
 
 
 def _join(
-    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any],
+    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any], cells: CellJoin,
 ) -> Spec:
     for branch, other in ((true, false), (false, true)):
         if other.values is None:
@@ -180,7 +209,7 @@ def _join(
     if chosen is not None and otherwise is not None and chosen is not otherwise and chosen.type == otherwise.type:
         return Static(SelectedArray([otherwise, chosen], where(pred, 1, 0)))
     try:
-        return join(true.describe(i), false.describe(i))
+        return join(true.describe(i), false.describe(i), cells)
     except Conflict as conflict:
         _refuse(conflict, true, false, i, name)
 

@@ -15,11 +15,13 @@ from runtime.core.op import Errors
 from runtime.core.tensor_writes import Leaving, written_by
 from runtime.core.trace import add_input, apply, current_graph, raising, tracing, watching
 from runtime.ops.exceptions import KEEP, TRY, Region, may_catch
+from runtime.staging.control.carried_cells import Carried, carried, record_identities
 from runtime.staging.control.caught_errors import error_for, is_caught
 from runtime.staging.control.cond import Traced
 from runtime.staging.values.alias_join import Point, aliases_after_errors, assigned_values, unified
-from runtime.staging.values.alias_tracking import Bodies, bodies_open, record_alias
+from runtime.staging.values.alias_tracking import Bodies, as_originals, bodies_open, record_alias
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
+from runtime.staging.values.cell_join import CellJoin, chooses, joined
 from runtime.staging.values.flatten import copied, lower, named, rebuild_all
 from runtime.staging.values.lattice import (
     Conflict,
@@ -135,6 +137,8 @@ class _Try:
         copies: Origins = {}
         if self.left is not None and self.left[0] is raising.cause():
             (values, bodies), copies = self.left[1:], self.copies
+        if any(map(chooses, values)):
+            values = tuple(joined(values, self.names))
         self.points.append(point := Point(values, bodies[self.around:], copies))
         values = tuple(point.values)
         specs = [describe(value, point.origins) for value in values]
@@ -220,18 +224,36 @@ class _Try:
     def apply(self) -> tuple[Any, ...]:
         parts = [self.body, *self.traced]
         ending = [part for part in parts if part.values is not None]
-        specs = [self._join(ending, i) for i in range(len(self.names))] if ending else []
+        specs, contents = self._specs(ending)
         for part in parts:
-            part.finish(specs)
+            part.finish(specs, contents)
+        specs += [spec for _, spec in contents]
+        names = [*self.names, *["" for _ in contents]]
         handlers = {f"handler{i}": part.graph for i, part in enumerate(self.traced)}
         results = apply(TRY, body=self.body.graph, **handlers, region=self.region, kinds=tuple(self.caught))
         if not ending:
             raise Unreachable
-        values = rebuild_all(specs, iter(named(results, specs, self.names)), self.names)
+        values = rebuild_all(specs, iter(named(results, specs, names)), names)[:len(self.init)]
+        record_identities(contents)
         ends = [part.end for part in ending if part.end is not None]
         return tuple(assigned_values(values, self.init, self.names, ends))
 
-    def _join(self, parts: Sequence[Traced], i: int) -> Spec:
+    def _specs(self, ending: Sequence[Traced]) -> tuple[list[Spec], Carried]:
+        """The specs of the variables after the parts that end, and those of containers that the variables refer to."""
+        if not ending:
+            return [], ()
+        cells = CellJoin(self.init, [part.end for part in ending if part.end is not None])
+        try:
+            specs = [self._join(ending, i, cells) for i in range(len(self.names))]
+            return specs, carried(specs, ending, cells)
+        except _Mixed:
+            changed = [i for i, value in enumerate(self.init)
+                       if any(part.values is not None and part.values[i] is not value for part in ending)]
+            for part in ending:
+                part.join_contents(changed, self.names)
+            return [self._join(ending, i, None) for i in range(len(self.names))], ()
+
+    def _join(self, parts: Sequence[Traced], i: int, cells: CellJoin | None) -> Spec:
         values = [part.values[i] for part in parts if part.values is not None]
         for part in parts:
             assert part.values is not None
@@ -248,8 +270,10 @@ class _Try:
             return as_outputs(spec, parts[0].graph)
         for part in parts[1:]:
             try:
-                spec = join(spec, part.describe(i))
+                spec = join(spec, part.describe(i), cells)
             except Conflict:
+                if cells is not None and any(part.values is not None and chooses(part.values[i]) for part in parts):
+                    raise _Mixed from None
                 self._refuse(parts[0], part, i)
         return spec
 
@@ -266,6 +290,10 @@ class _Try:
             f"{subject(self.names[i])} is the error that a handler caught, which a graph cannot carry out of the "
             "handler",
             "Keep what you need of it, such as a number, in the handler, or raise it there.")
+
+
+class _Mixed(Exception):
+    """A variable is one of several containers at one end, and a copy without identity at another."""
 
 
 class _Body:
@@ -316,4 +344,4 @@ def stage_try(
     if staged.traced:
         return staged.apply()
     rollback(mark)
-    return tuple(body(*init))
+    return as_originals(body(*init))

@@ -5,12 +5,12 @@ raises if a list has another length and the loop goes on.
 """
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime.core.errors import UnimplementedError
 from runtime.ops.effects import raise_unless
-from runtime.ops.lists import list_length
 from runtime.ops.logic import equal, logical_not, logical_or
 
 __all__ = ["IteratedLists"]
@@ -22,19 +22,19 @@ class IteratedLists:
     def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:
         self.lists = lists
         self.test = test
-        self.began: list[tuple[Any, Sequence[Any]]] = []
+        self.began: list[tuple[Any, Sequence[Any], Any]] = []
 
     def begin(self) -> None:
         """Called at the beginning of an iteration."""
-        self.began = [(x, x.__leaves__()) for x in self.lists]
+        self.began = [(x, x.__leaves__(), x.length) for x in self.lists]
 
     def check(self, state: Sequence[Any]) -> None:
         """Called after an iteration, with its state."""
-        for x, began in self.began:
+        for x, began, length in self.began:
             now = x.__leaves__()
-            if all(a is b for a, b in zip(now, began, strict=True)):
+            if len(now) == len(began) and all(map(operator.is_, now, began)):
                 continue
-            same = equal(list_length(now[0]), list_length(began[0]))
+            same = equal(x.length, length)
             going = self.test is None or self.test(*state)
             raise_unless(same if going is True else logical_or(same, logical_not(going)), UnimplementedError(
                 "the list that a loop runs over has another length after an iteration, and the loop goes on: loop over"

@@ -39,6 +39,7 @@ from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
+from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.iterables import Counted, Stream
@@ -99,7 +100,7 @@ class _Loop:
     def __init__(
         self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
     ) -> None:
-        self.body_fn, self.init, self.names = body_fn, init, names
+        self.body_fn, self.init, self.names = body_fn, list(init), names
         self.specs = [self._start(i) for i in range(len(init))]
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
@@ -130,7 +131,7 @@ class _Loop:
                 self._trace(make_items)
                 record = _records.current
                 widened = self._widened()
-                if widened == self.specs and [*map(id, targets(widened))] == [*map(id, targets(self.specs))]:
+                if not self.to_join and widened == self.specs and _same_targets(widened, self.specs):
                     self.specs = widened
                     if not self.rows:
                         break
@@ -139,6 +140,9 @@ class _Loop:
                         self._refuse(*self.rows[0])
                 self.specs = widened
                 rollback(mark)
+                for i in self.to_join:
+                    [self.init[i]] = joined([self.init[i]], [self.names[i]])
+                    self.specs[i] = self._start(i)
             else:
                 raise staging_error(
                     f"the state of this loop has no type that stays the same: after {MAX_TRACES} traces it is "
@@ -176,7 +180,7 @@ class _Loop:
 
             def values() -> list[Any]:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
-                self.began = list(map(alias_tracking.contents_of, self.entry))
+                self.began = list(map(contents_begun, self.entry, self.init))
                 alias_tracking.record_start(copy for copy, _ in self.origins.values())
                 alias_tracking.record_copies(self.origins, left, True, begins)
                 holders = holders_of(self.names, self.init, self.began).values()
@@ -187,7 +191,7 @@ class _Loop:
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
 
-            out = trace_body(graph, self.body_fn, values, self.leaving)
+            out = trace_body(graph, self.body_fn, values, self.leaving, self._exported)
             with tracing(graph):
                 if out is not None:
                     self.over.check(out)
@@ -206,6 +210,10 @@ class _Loop:
         self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values()
                            if value is not origin and id(value) in self.origins}
 
+    def _exported(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """The values that the body leaves, with Selects only among containers that it was given or could reach."""
+        return tuple(joined(values, self.names, is_from_outside))
+
     def _copies(self) -> Origins:
         """The copies of lists, dicts and objects with which the body begins, staged lists included."""
         copies: Origins = {}
@@ -223,8 +231,11 @@ class _Loop:
     def _widened(self) -> list[Spec]:
         self.rows: list[tuple[int, Spec, Spec, Conflict]] = []
         """Variables to which an iteration assigns a row of a list that a tensor chose."""
+        self.to_join: list[int] = []
+        """Variables that are one of several containers before the loop, and a new one after an iteration."""
         if self.out is None:
             return self._indexed(self.specs) if indices.asked else self.specs
+        self.cells = CellJoin(self.init, [BodyEnd(self.init), self.end])
         widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
         pairs = list(zip(self.specs, widened, strict=True))
         if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
@@ -247,8 +258,11 @@ class _Loop:
             return spec
         out = describe(value, self.origins)
         try:
-            return join(spec, out)
+            return join(spec, out, self.cells)
         except Conflict as conflict:
+            if chooses(self.init[i]):
+                self.to_join.append(i)
+                return spec
             if not is_row(conflict):
                 self._refuse(i, spec, out, conflict)
             self.rows.append((i, spec, out, conflict))
@@ -307,7 +321,7 @@ class _Loop:
                 outputs = self.inputs
             else:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
-                           for leaf in lower(spec, value)]
+                           for leaf in lower(spec, value, self.origins)]
             set_outputs(self.graph, outputs)
         if any(self.changed):
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read()).check()
@@ -329,6 +343,7 @@ class _Loop:
 
     def settle_with_test(self, make_items: MakeItems, test_fn: Branch, truth: Truth) -> Graph:
         """Trace to the fixpoint; returns the graph of the test, from the state to whether the loop goes on."""
+        init = list(self.init)
         while True:
             mark = checkpoint()
             self.settle(make_items)
@@ -339,7 +354,8 @@ class _Loop:
             if specs == self.specs:
                 return test
             rollback(mark)
-            self.specs = specs
+            was, self.init = self.init, list(init)
+            self.specs = [spec if was[i] is init[i] else self._start(i) for i, spec in enumerate(specs)]
             if _records.current is not None:
                 _records.current.loops.pop()
 
@@ -470,6 +486,10 @@ def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
     """Make the input at `position` a capture of `outer`."""
     inner = graph.inputs.pop(position)
     graph.captures.append((outer, inner))
+
+
+def _same_targets(specs: Sequence[Spec], others: Sequence[Spec]) -> bool:
+    return [*map(id, targets(specs))] == [*map(id, targets(others))]
 
 
 def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:

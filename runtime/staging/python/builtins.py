@@ -56,6 +56,7 @@ from runtime.staging.values.iterables import (
 from runtime.staging.values.list import StagedList, collect, fold, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
+from runtime.staging.values.select import Select
 from runtime.staging.values.strings import any_text, length_of_text
 from runtime.staging.values.truthiness import maybe_truth
 
@@ -197,6 +198,7 @@ def _length(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """`len(x)`: an int where it is known, else a weak int32 scalar."""
+    x = x if isinstance(x, Select) else view_of(x)
     if stages(x):
         return _length(x)
     if isinstance(x, Text):
@@ -359,7 +361,7 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(type(arg) is MaybeObject for arg in args):
-            return unview(replacement(*map(view_of, args), **kwargs))
+            return unview(replacement(*(args if fn is builtins.len else map(view_of, args)), **kwargs))
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 
     return called

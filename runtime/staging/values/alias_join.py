@@ -23,8 +23,9 @@ from runtime.staging.values.alias_tracking import (
 )
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["BodyEnd", "Point", "aliases_after_errors", "assigned_values", "unified"]
+__all__ = ["BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified"]
 
 Place = tuple[Any, ...]
 
@@ -132,23 +133,35 @@ def assigned_values(
     """The values that a statement assigns to its variables in place of `init`, with the containers that they surely
     have; records which containers may be aliases at one of the `ends` of paths through the statement."""
     values = [_with(value, {place: content for place in contents_of(value)
-                            if (content := _surely(i, place, ends)) is not None})
+                            if (content := surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))
+    chosen = {id(cell): [cell] for cell in _alternatives_in(values)}
     shared: dict[int, list[Any]] = {}
     for i, parts in enumerate(contents):
         for place, content in parts.items():
             for other in (other for end in ends for other in end.contained[i].get(place, ()) if other is not content):
                 record_replacement(content, other)
                 if id(other) not in shared:
-                    shared[id(other)] = _other_holders(other, contents, earlier)
+                    shared[id(other)] = chosen.get(id(other), []) + _other_holders(other, contents, earlier)
                 for same in shared[id(other)]:
                     if same is not content:
                         record_alias(content, same, names[i])
     for i, content, found in _alias_pairs(contents, ends):
         record_alias(content, found, names[i])
     return values
+
+
+def _alternatives_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """The alternatives of Selects in a value; `inside`: the ids of the enclosing containers, for cycles."""
+    if isinstance(value, MaybeObject):
+        value = value.content
+    if isinstance(value, Select):
+        yield from alternatives_of(value)[0]
+    elif (isinstance(value, (tuple, list)) or is_container(value)) and id(value) not in inside:
+        for _, part in parts_in(value):
+            yield from _alternatives_in(part, inside | {id(value)})
 
 
 class Point:
@@ -252,7 +265,7 @@ def aliases_after_errors(
                     yield one, other, names[i]
 
 
-def _surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
+def surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
     """The container from outside of the bodies that variable `i` has in that place at all ends."""
     found = [(end, end.contained[i][place]) for end in ends if place in end.contained[i]]
     first = found[0][1][0] if found else None

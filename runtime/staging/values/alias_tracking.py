@@ -8,6 +8,7 @@ to what it would have. So a change of that, or of one that it may alias, would n
 """
 from __future__ import annotations
 
+import operator
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,9 +30,11 @@ __all__ = [
     "Changes",
     "after_return",
     "aliases_of",
+    "as_originals",
     "bodies_open",
     "contents_of",
     "copies_in",
+    "forget_exits",
     "has_no_single_original",
     "is_carried",
     "is_returned",
@@ -105,6 +108,8 @@ class _Body:
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
     split: list[Any] = field(default_factory=list)
+    exits: set[int] = field(default_factory=set)
+    """The ids of copies that `record_exit` added: containers that are themselves."""
     is_loop: bool = False
 
 
@@ -256,7 +261,32 @@ def record_exit(value: Any, origin: Any) -> None:
         body = _open.bodies[-1]
         origin = body.left.get(id(origin), (None, origin))[1]
         body.left[id(value)] = value, origin
-        body.copies.setdefault(id(value), (value, body.copies.get(id(origin), (None, origin))[1]))
+        if id(value) not in body.copies:
+            body.exits.add(id(value))
+            body.copies[id(value)] = value, body.copies.get(id(origin), (None, origin))[1]
+
+
+def as_originals(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The values that a body left which ran as part of the open one, such as that of an unrolled loop: with the
+    containers themselves in place of copies, as their contents are written back."""
+    return tuple(map(_as_original, values))
+
+
+def _as_original(value: Any) -> Any:
+    if isinstance(value, tuple):
+        parts = as_originals(value)
+        return value if all(map(operator.is_, parts, value)) else tuple.__new__(type(value), parts)
+    return _open.bodies[-1].left.get(id(value), (None, value))[1] if _open.bodies else value
+
+
+def forget_exits() -> None:
+    """Called before a body records what it leaves. Bodies that ran as part of the open one may have recorded containers
+    that the open one has made."""
+    if _open.bodies:
+        body = _open.bodies[-1]
+        for key in body.exits:
+            del body.copies[key]
+        body.exits.clear()
 
 
 def origin_of(value: Any) -> Any:

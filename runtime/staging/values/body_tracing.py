@@ -81,7 +81,8 @@ def depth() -> int:
 
 
 def trace_body(
-    graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None
+    graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None,
+    exported: Callable[[Any], Any] = lambda values: values,
 ) -> Any:
     """The result of `body` for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
     `leaving`: represents the memory of arrays that it makes, if the body is traced several times.
@@ -94,7 +95,7 @@ def trace_body(
     with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
             with tracking():
-                values = body(*make_values())
+                values = exported(body(*make_values()))
             arrays.left(values)
             return values
         except Unreachable:

@@ -14,6 +14,7 @@ from runtime.numpy.array_choices import as_left
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.select import Select, alternatives_of
 
 __all__ = ["Contents"]
 
@@ -36,12 +37,20 @@ class Contents(AbstractContextManager["Contents"]):
         self._origins, self._was = origins, left
         return list(map(self._as_left, values))
 
+    def _chosen(self, value: Select) -> Any:
+        """A Select whose alternatives, as far as the body made them, are as it left them."""
+        one_of, at = alternatives_of(value)
+        made = [one if id(one) in self._origins else self._as_left(one) for one in one_of]
+        return value if all(a is b for a, b in zip(made, one_of, strict=True)) else type(value)(made, at)
+
     def _as_left(self, value: Any) -> Any:
         if id(value) in self._left:
             return self._left[id(value)]
         if isinstance(value, MaybeObject):
             content = self._as_left(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
+        if isinstance(value, Select):
+            return self._chosen(value)
         if isinstance(value, StagedArray) and not isinstance(value, ArrayCell):
             value = as_left(value)
         if not (isinstance(value, tuple) or is_container(value)):

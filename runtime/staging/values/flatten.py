@@ -61,29 +61,30 @@ __all__ = [
 
 # Leaves of values.
 
-def lower(spec: Spec, value: Any) -> Iterator[Any]:
-    """The leaves of `value` in the current graph for `spec`, which is a join of its own spec."""
+def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[Any]:
+    """The leaves of `value` in the current graph for `spec`, which is a join of its own spec. `origins` maps copies of
+    containers to their originals."""
     if isinstance(spec, Leaf):
         yield _as_type(value, spec.type)
     elif isinstance(spec, Optional):
-        yield from _lower_optional(spec, value)
+        yield from _lower_optional(spec, value, origins)
     elif isinstance(spec, Nested):
         parts = parts_of(value)
         assert parts is not None
         for child, key in zip(spec.children, spec.keys, strict=True):
-            yield from lower(child, parts[key])
+            yield from lower(child, parts[key], origins)
     elif isinstance(spec, Custom):
         if isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Select):
-            leaves = [index_of(value, spec.like)]
+            leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
             staged = is_staged_list(value) or not isinstance(value, list)
             leaves = (view_of(value) if staged else staged_list(spec, value)).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
-            yield from lower(child, leaf)
+            yield from lower(child, leaf, origins)
 
 
 def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
@@ -94,7 +95,7 @@ def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
     return StagedList.from_items(items, types[0])
 
 
-def _lower_optional(spec: Optional, value: Any) -> Iterator[Any]:
+def _lower_optional(spec: Optional, value: Any, origins: Origins | None) -> Iterator[Any]:
     presence = value.presence if isinstance(value, (MaybeTensor, MaybeObject)) else None
     if spec.unbound:
         bit = None if presence is None else presence.bound
@@ -107,7 +108,7 @@ def _lower_optional(spec: Optional, value: Any) -> Iterator[Any]:
         for type, _ in leaf_types(spec.child):
             yield apply(UNDEFINED, type=type)
     else:
-        yield from lower(spec.child, content)
+        yield from lower(spec.child, content, origins)
 
 
 def _bit(value: bool) -> Any:

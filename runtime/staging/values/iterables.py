@@ -268,7 +268,10 @@ flags: Final = of_trace(_Flags())
 
 
 def view_of(x: Any) -> Any:
-    """The view of a list with staged items, which implements Python's methods; any other value unchanged."""
+    """The view of a list with staged items, which implements Python's methods; for one of several lists, that of its
+    contents; any other value unchanged."""
+    if hasattr(type(x), "__contents__"):
+        x = x.__contents__()
     return x[0].view(x) if has_staged_items(x) else x
 
 
@@ -277,7 +280,8 @@ def as_iterable(x: Any) -> Iterable_ | None:
 
     TypeError for a scalar, as in Python.
     """
-    x = view_of(x)
+    if not hasattr(type(x), "__contents__"):
+        x = view_of(x)
     if isinstance(x, Staged):
         return x.__iterable__()
     if not isinstance(x, Tensor) and hasattr(type(x), "__tensor__"):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from types import MethodType
 from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
@@ -34,7 +33,21 @@ from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
-from runtime.staging.values.select import one_of_both, same_objects
+from runtime.staging.values.select import Select, one_of_both
+from runtime.staging.values.specs import (
+    BY_VALUE,
+    TEXT,
+    Cells,
+    ChosenText,
+    Custom,
+    Leaf,
+    Nested,
+    Optional,
+    Origins,
+    Shared,
+    Spec,
+    Static,
+)
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
@@ -49,112 +62,6 @@ class Conflict(Exception):
     def __init__(self, left: Spec, right: Spec) -> None:
         super().__init__(f"{text(left)} and {text(right)}")
         self.left, self.right = left, right
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Static:
-    """A value that is the same on all paths: a Python value, or a tensor from outside."""
-
-    value: Any
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and _same(self.value, other.value)
-
-
-@dataclasses.dataclass(frozen=True)
-class Leaf:
-    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: the memory that it may
-    occupy if it is an array."""
-
-    type: Type
-    fixed: bool = False
-    memories: frozenset[Memory] = frozenset()
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Nested:
-    """A list, tuple, dict, dataclass or attrs object like `like`. `target`: the object that gets the new contents."""
-
-    like: Any
-    keys: tuple[Any, ...]
-    children: tuple[Spec, ...]
-    target: Any = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Nested) and self.alike(other) and self.children == other.children
-
-    def alike(self, other: Nested) -> bool:
-        return type(self.like) is type(other.like) and self.keys == other.keys
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Custom:
-    """An object with `__leaves__` like `like`, or a list with such items.
-
-    `target`: the object or list that gets the new leaves, if it is mutable.
-    """
-
-    like: Any
-    children: tuple[Spec, ...]
-    target: Any = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Custom) and self.alike(other) and self.children == other.children
-
-    def alike(self, other: Custom) -> bool:
-        if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
-            return self.kind is other.kind and self.like.alternatives == other.like.alternatives
-        return self.kind is other.kind and same_objects(self.like, other.like)
-
-    @property
-    def kind(self) -> type:
-        return type(self.like)
-
-
-@dataclasses.dataclass(frozen=True)
-class Optional:
-    """A value that may be unbound or None: a bit for each possibility, then the leaves of `child`."""
-
-    child: Spec
-    unbound: bool
-    none: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Shared:
-    """The same object as that of variable number `index`."""
-
-    index: int
-
-
-Spec = Static | Leaf | Nested | Custom | Optional | Shared
-
-
-class ChosenText:
-    """Text that only the graph knows; the leaf is the text in UTF-8."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def __rebuild__(leaves: Sequence[Any]) -> Text:
-        return Text.held(leaves[0].value)
-
-
-ChosenText.__name__ = "str"  # the name in messages
-_TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
-Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and its original
-
-_BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, Text):
-        return a.same(b)
-    if type(a) is not type(b) or not isinstance(a, _BY_VALUE):
-        return False
-    return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
 
 
 def shared(values: Sequence[Any], i: int) -> int | None:
@@ -226,7 +133,7 @@ def parts_of(value: Any) -> dict[Any, Any] | None:
 def as_loop_state(spec: Spec) -> Spec:
     """The spec with which a loop starts: tensors are leaves, other values static until the body changes them."""
     if isinstance(spec, Static):
-        type = None if isinstance(spec.value, _BY_VALUE) else type_of(spec.value)
+        type = None if isinstance(spec.value, BY_VALUE) else type_of(spec.value)
         return spec if type is None or isinstance(spec.value, (np.ndarray, np.generic)) else Leaf(
             type, False, memories_of(spec.value))
     if isinstance(spec, (Leaf, Shared)):
@@ -240,7 +147,7 @@ def _as_leaves(spec: Spec) -> Spec:
     """All numbers as leaves, for a value that may be unbound."""
     if isinstance(spec, Static):
         type = type_of(spec.value)
-        return _TEXT if isinstance(spec.value, Text) else spec if type is None else Leaf(
+        return TEXT if isinstance(spec.value, Text) else spec if type is None else Leaf(
             type, False, memories_of(spec.value))
     if isinstance(spec, (Nested, Custom)):
         return dataclasses.replace(spec, children=tuple(map(_as_leaves, spec.children)))
@@ -254,7 +161,7 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     if isinstance(spec, Static):
         value = spec.value
         if isinstance(value, Text):
-            return _TEXT
+            return TEXT
         is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph
         return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
     if isinstance(spec, Optional):
@@ -295,7 +202,7 @@ _INDEX: Final = Leaf(TensorType(as_dtype("int32"), (), weak=True))
 
 # Joins.
 
-def join(a: Spec, b: Spec) -> Spec:
+def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     """The spec of a variable that is either. Conflict if there is no join.
 
     Weak dtypes adapt, differing dimensions become unknown, None and unbound become bits, and lists of different lengths
@@ -304,29 +211,31 @@ def join(a: Spec, b: Spec) -> Spec:
     if isinstance(a, Static) and a == b:
         return a
     if _may_be_absent(a) or _may_be_absent(b):
-        return _join_optional(a, b)
+        return _join_optional(a, b, cells)
+    if cells is not None and (cell := cells.join(a, b)) is not None:
+        return Custom(cell, (_INDEX,)) if isinstance(cell, Select) else Static(cell)
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
     if _is_text(a) and _is_text(b):
-        return _TEXT
+        return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
-        return _join_nested(a, b)
+        return _join_nested(a, b, cells)
     if _is_list(a) and _is_list(b):
         return _join_growing(a, b)
     if (joined := _join_arrays(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
-        children = tuple(map(join, a.children, b.children))
+        children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
     return _join_leaves(a, b)
 
 
-def _join_nested(a: Nested, b: Nested) -> Spec:
+def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:
     target = _target(a, b)
     if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
         return Static(a.like)
-    children = tuple(map(join, a.children, b.children))
+    children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
     return _collapsed(dataclasses.replace(a, children=children, target=target))
 
 
@@ -395,7 +304,7 @@ def _may_be_absent(spec: Spec) -> bool:
     return isinstance(spec, Optional) or (isinstance(spec, Static) and absent(spec.value))
 
 
-def _join_optional(a: Spec, b: Spec) -> Spec:
+def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
     unbound = none = False
     children: list[Spec] = []
     for spec in (a, b):
@@ -411,7 +320,11 @@ def _join_optional(a: Spec, b: Spec) -> Spec:
     children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
     if not children:  # unbound or None
         return Optional(Static(None), unbound, False)
-    child = _on_one_path(children[0]) if len(children) == 1 else join(*children)
+    if len(children) > 1:
+        child = join(children[0], children[1], cells)
+    else:
+        cell = None if cells is None else cells.alone(children[0])
+        child = _on_one_path(children[0]) if cell is None else Static(cell)
     return Optional(_as_leaves(child), unbound, none)
 
 
@@ -483,7 +396,8 @@ def _structure(spec: Nested | Custom) -> Any:
     """The structure of the elements, if they are not tensors."""
     if isinstance(spec, Custom):
         return spec.like.structure
-    return next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
+    found = next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
+    return None if found is None else pytree.map_structure(lambda leaf: leaf, found)  # the list itself may change
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:

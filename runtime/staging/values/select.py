@@ -34,6 +34,7 @@ __all__ = [
     "Method",
     "Select",
     "alternatives_of",
+    "among",
     "call_method",
     "choose",
     "either",
@@ -110,7 +111,7 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         objects = _objects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
-    found = SELECTION.of_items(values, at)
+    found = SELECTION.of_items(values, at, True)
     if found is None:
         refuse_choice(len(values))
         return _class_for(values)(values, at)
@@ -120,7 +121,7 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
 class Selection(Late):
     """Forward declaration: a select among containers is one among their items, which may be containers."""
 
-    of_items: Callable[[Sequence[Any], Any], Any]
+    of_items: Callable[[Sequence[Any], Any, bool], Any]
     """One of several rows or tables, or None if the values are not such:
     `runtime.staging.containers.select_containers`."""
 
@@ -195,6 +196,9 @@ class Select:
             at = choose([next(i for i, other in enumerate(distinct) if other is one) for one in one_of], at)
         object.__setattr__(self, "_ag_one_of", tuple(distinct))
         object.__setattr__(self, "_ag_at", at)
+
+    def __alternatives__(self) -> Sequence[Any]:
+        return self._ag_one_of  # type: ignore[no-any-return]
 
     def __leaves__(self) -> list[Any]:
         return [self._ag_at]
@@ -283,6 +287,12 @@ def one_of_both(a: Any, b: Any) -> Select | None:
     owned = [x for x in objects if not _is_free(x)]
     known = references(owned)
     return _class_for(objects)(objects, None) if all(known[id(x)] for x in owned) else None
+
+
+def among(objects: Sequence[Any]) -> Select:
+    """The select among distinct objects, whose index is not set yet."""
+    found: Select | None = SELECTION.of_items(objects, None, False)
+    return _class_for(objects)(objects, None) if found is None else found
 
 
 def _objects(*values: Any) -> list[Any]:

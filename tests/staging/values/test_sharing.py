@@ -524,19 +524,12 @@ def record_of_a_tuple(x):
 
 
 @pytest.mark.parametrize(("fn", "offset", "name", "kind"), [
-    (either, 3, "cur", "list"),
-    (taken_in_a_branch, 3, "a", "list"),
-    (of_a_dict, 3, "a", "dict"),
     (by_a_loop_that_may_not_run, 3, "a", "list"),
     (in_the_next_iteration, 3, "a", "list"),
     (in_the_first_iteration, 3, "b", "list"),
-    (record, 3, "p", "list"),
-    (after_an_error, 1, "a", "list"),
+    (after_an_error, 1, "b", "list"),
     (given_up_in_a_branch_in_a_loop, 3, "b", "list"),
     (record_in_the_first_iteration, 4, "b", "Record"),
-    (by_another_name_in_the_next_iteration, 4, "d['k']", "list"),
-    (record_of_equal_parts, 3, "c", "Record"),
-    (record_of_a_tuple, 3, "t", "Record"),
 ])
 def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str, kind: str) -> None:
     first, last = refusal(fn)
@@ -763,14 +756,12 @@ def test_a_change_of_what_has_been_returned(fn: Any) -> None:
         assert nest.flatten(rt.function(fn)(rt.constant(value))) == nest.flatten(fn(rt.constant(value)))
 
 
-@pytest.mark.parametrize(("fn", "offset"), [(after_a_loop_in_a_finally, 4), (by_a_callee, 4)])
-def test_a_change_of_what_may_have_been_returned(fn: Any, offset: int) -> None:
-    first, last = refusal(fn)
-    assert first == (
-        f"{__file__}:{fn.__code__.co_firstlineno + offset}: whether the value returned is the same list here as another"
-        " name is known only when the graph runs, and one of them is changed: staged code does not see the change by"
-        " the other name")
-    assert last == "Give each name a list of its own where the program allows it: list(x)."
+@pytest.mark.parametrize("fn", [
+    either, taken_in_a_branch, of_a_dict, record, by_another_name_in_the_next_iteration, record_of_equal_parts,
+    record_of_a_tuple, after_a_loop_in_a_finally, by_a_callee])
+def test_a_change_by_a_name_of_one_of_several(fn: Any) -> None:
+    for value in (-1.0, 0.0, 1.0, 2.0):
+        assert nest.flatten(rt.function(fn)(rt.constant(value))) == nest.flatten(fn(rt.constant(value)))
 
 
 def changed_unless_returned(x):

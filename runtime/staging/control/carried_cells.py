@@ -1,0 +1,128 @@
+"""The contents of the containers that values after a branch refer to, where no variable has these contents: outputs of
+the branches of their own."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from runtime.core.graph import Graph, staging_error
+from runtime.core.trace import apply
+from runtime.ops.control import UNDEFINED
+from runtime.staging.values.alias_tracking import possible_identities, record_alias
+from runtime.staging.values.cell_join import CellJoin, cells_of
+from runtime.staging.values.flatten import lower
+from runtime.staging.values.lattice import (
+    Conflict,
+    Custom,
+    Nested,
+    Optional,
+    Origins,
+    Spec,
+    Static,
+    as_outputs,
+    describe,
+    join,
+    leaf_types,
+    text,
+)
+from runtime.staging.values.select import Select
+
+__all__ = ["Carried", "Part", "carried", "lower_carried", "record_identities", "undefined"]
+
+Carried = Sequence[tuple[Any, Spec]]
+"""Containers, with the specs of their contents."""
+
+
+class Part(Protocol):
+    """A traced branch. `cells`: by id, the containers that it was given or made, as it leaves them."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def origins(self) -> Origins: ...
+
+    @property
+    def cells(self) -> Mapping[int, Any]: ...
+
+
+def carried(specs: Sequence[Spec], parts: Sequence[Part], cells: CellJoin) -> Carried:
+    """The containers that values of the specs refer to, or that these contain, and whose contents the branches leave:
+    those that one of them made or changed."""
+    found: dict[int, tuple[Any, Spec]] = {}
+    pending = [cell for spec in specs for cell in _referred(spec)]
+    for cell in pending:  # grows meanwhile
+        given = [part for part in parts if id(cell) in part.cells]
+        if id(cell) in found or all(part.cells[id(cell)] is cell and _is_given(cell, parts) for part in given):
+            continue
+        spec = _contents(cell, given, cells)
+        found[id(cell)] = cell, spec
+        pending += _referred(spec)
+    return list(found.values())
+
+
+def _is_given(cell: Any, parts: Sequence[Part]) -> bool:
+    return all(id(cell) in part.cells for part in parts)
+
+
+def _contents(cell: Any, parts: Sequence[Part], cells: CellJoin) -> Spec:
+    """The spec of the contents after the branches; containers in it are references."""
+    specs = [_by_reference(describe(part.cells[id(cell)], part.origins)) for part in parts]
+    spec = specs[0]
+    if len(specs) == 1:
+        return as_outputs(spec, parts[0].graph)
+    for other in specs[1:]:
+        try:
+            spec = join(spec, other, cells)
+        except Conflict:
+            raise staging_error(
+                f"a {type(cell).__name__} that is one of several here is {text(spec)} on one path and {text(other)} on"
+                " another, and only the graph knows which",
+                f"Make all paths leave the same types in it, or give each name a {type(cell).__name__} of its"
+                " own.") from None
+    return spec
+
+
+def _by_reference(spec: Spec, inside: bool = False) -> Spec:
+    """The spec with references in place of the containers in it."""
+    if isinstance(spec, (Nested, Custom)):
+        if inside and spec.target is not None:
+            return Static(spec.target)
+        return dataclasses.replace(spec, children=tuple(_by_reference(child, True) for child in spec.children))
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=_by_reference(spec.child, inside))
+    return spec
+
+
+def _referred(spec: Spec) -> Iterator[Any]:
+    """The containers that a value of the spec refers to, without their contents in its leaves."""
+    if isinstance(spec, Optional):
+        yield from _referred(spec.child)
+    elif isinstance(spec, Static) or (isinstance(spec, Custom) and isinstance(spec.like, Select)):
+        yield from cells_of(spec)
+    elif isinstance(spec, (Nested, Custom)):
+        for child in spec.children:
+            yield from _referred(child)
+
+
+def lower_carried(found: Carried, part: Part) -> list[Any]:
+    """The leaves of the contents that a branch leaves."""
+    leaves: list[Any] = []
+    for cell, spec in found:
+        has = id(cell) in part.cells
+        leaves += lower(spec, part.cells[id(cell)], part.origins) if has else undefined([spec])
+    return leaves
+
+
+def record_identities(found: Carried) -> None:
+    """Record that containers which a branch made may be others, as it has recorded."""
+    for cell, _ in found:
+        for other in possible_identities(cell):
+            if other is not cell:
+                record_alias(cell, other, "")
+
+
+def undefined(specs: Sequence[Spec]) -> list[Any]:
+    """Leaves for values that a branch does not have."""
+    return [apply(UNDEFINED, type=type) for spec in specs for type, _ in leaf_types(spec)]

@@ -1,0 +1,196 @@
+"""The join of two different containers: a Select over these cells, where other names lead to one of them.
+
+A variable that is one of several lists gets their joined contents if it is the only name of them, as after a swap of
+two buffers. Otherwise a write through the variable has to reach the list that it is, and the other way round.
+"""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from autograph.backend import duplicate, fill, is_container, parts_in, references, same_parts
+from runtime.core.tensor import Tensor
+from runtime.core.text import Text
+from runtime.staging.values.alias_join import BodyEnd, Place, surely
+from runtime.staging.values.alias_tracking import (
+    contents_of,
+    is_split,
+    origin_of,
+    originals_of,
+    record_alias,
+    record_exit,
+)
+from runtime.staging.values.lattice import Custom, Nested, Spec, Static
+from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.select import Select, alternatives_of, among, use
+
+__all__ = [
+    "CellJoin", "cells_in", "cells_of", "chooses", "chosen_cells", "contents_begun", "is_from_outside", "joined",
+]
+
+
+class CellJoin:
+    """The joins of containers after a statement with the variables `init` before it, and the `ends` of its bodies."""
+
+    def __init__(self, init: Sequence[Any], ends: Sequence[BodyEnd]) -> None:
+        self.init, self.ends = init, ends
+        self._known: dict[int, tuple[Any, bool]] = {}
+
+    def join(self, a: Spec, b: Spec) -> Select | None:
+        """The Select, without an index yet, for a value that is either; the container that both are, if a spec names
+        it; None for joined contents."""
+        left, right = cells_of(a), cells_of(b)
+        if not left or not right or len({type(cell) for cell in (*left, *right)}) > 1:
+            return None
+        cells = list({id(cell): cell for cell in (*left, *right)}.values())
+        refers = any(isinstance(spec, Static) or _is_select(spec) for spec in (a, b))
+        if len(cells) == 1:
+            return cells[0] if refers else None
+        return among(cells) if refers or any(map(self.has_other_names, cells)) else None
+
+    def alone(self, spec: Spec) -> Any:
+        """The container that a value is on one path, where other names lead to it; else None."""
+        cells = cells_of(spec) if isinstance(spec, (Nested, Custom)) else ()
+        return cells[0] if len(cells) == 1 and self.has_other_names(cells[0]) else None
+
+    def has_other_names(self, cell: Any) -> bool:
+        """Whether more refers to a container than the variables to which the statement assigns others; or several
+        variables do at one of the ends."""
+        if id(cell) not in self._known:
+            given_up = sum(before is cell and surely(i, place, self.ends) is not cell
+                           for i, parts in enumerate(self._before) for place, before in parts.items())
+            self._known[id(cell)] = cell, (
+                self._most[id(cell)] > 1 or references(originals_of(cell)).total() > given_up or is_split(cell))
+        return self._known[id(cell)][1]
+
+    @cached_property
+    def _before(self) -> Sequence[Mapping[Place, Any]]:
+        return list(map(contents_of, self.init))
+
+    @cached_property
+    def _most(self) -> Counter[int]:
+        """By id, how many variables have a container at one of the ends."""
+        most: Counter[int] = Counter()
+        for contained in (each for end in self.ends for each in end.iterations):
+            most |= Counter(id(one) for parts in contained for others in parts.values() for one in others)
+        return most
+
+
+def is_cell(value: Any) -> bool:
+    """Whether a value is a list, dict or record. (Tables of rows and arrays join by themselves.)"""
+    return is_container(value) and not hasattr(type(value), "__become__")
+
+
+def _is_select(spec: Spec) -> bool:
+    return isinstance(spec, Custom) and isinstance(spec.like, Select)
+
+
+def cells_of(spec: Spec) -> Sequence[Any]:
+    """The containers that a value of the spec may be and that have an identity; empty for other values."""
+    if isinstance(spec, Custom) and isinstance(spec.like, Select):
+        return chosen_cells(spec.like)
+    if isinstance(spec, Static):
+        return (spec.value,) if is_cell(spec.value) else ()
+    if isinstance(spec, (Nested, Custom)) and spec.target is not None and is_cell(spec.target):
+        return (spec.target,)
+    return ()
+
+
+def chosen_cells(value: Select) -> Sequence[Any]:
+    """The alternatives of a Select if they are containers; empty for other objects."""
+    one_of, _ = alternatives_of(value)
+    return one_of if all(map(is_cell, one_of)) else ()
+
+
+def cells_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """The containers in `value`, alternatives of Selects included; `inside`: the ids of the enclosing ones, for
+    cycles."""
+    if isinstance(value, MaybeObject):
+        value = value.content
+    if isinstance(value, (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
+        return
+    if is_cell(value):
+        yield value
+    parts = alternatives_of(value)[0] if isinstance(value, Select) else [part for _, part in parts_in(value)]
+    for part in parts:
+        yield from cells_in(part, inside | {id(value)})
+
+
+def chooses(value: Any, inside: frozenset[int] = frozenset()) -> bool:
+    """Whether a value, or a part of it, is one of several containers; `inside`: the ids of the enclosing ones."""
+    if isinstance(value, MaybeObject):
+        value = value.content
+    if isinstance(value, Select):
+        return bool(chosen_cells(value))
+    if not (isinstance(value, tuple) or is_container(value)) or id(value) in inside:
+        return False
+    return any(chooses(part, inside | {id(value)}) for _, part in parts_in(value))
+
+
+def joined(
+    values: Sequence[Any], names: Sequence[str], keeps: Callable[[Any], bool] = lambda cell: False,
+    note: Callable[[Any, Any], object] = record_exit,
+) -> list[Any]:
+    """The values of variables, with containers of joined contents in place of the Selects in them, unless `keeps` is
+    true of all alternatives. `note` gets the copies of containers with Selects, and their originals."""
+    made: dict[int, Any] = {}
+
+    def one(value: Any, name: str) -> Any:
+        if not chooses(value):
+            return value
+        if isinstance(value, MaybeObject):
+            content = one(value.content, name)
+            return value if content is value.content else MaybeObject(content, value.presence)
+        if id(value) not in made:
+            made[id(value)] = value  # it may contain itself
+            made[id(value)] = contents(value, name) if isinstance(value, Select) else parts(value, name)
+        return made[id(value)]
+
+    def parts(value: Any, name: str) -> Any:
+        before = parts_in(value)
+        after = [(key, one(part, name)) for key, part in before]
+        if same_parts(before, after):
+            return value
+        if isinstance(value, tuple):
+            return tuple.__new__(type(value), [part for _, part in after])
+        copy = duplicate(value)
+        fill(copy, after)
+        note(copy, value)
+        return copy
+
+    def contents(value: Select, name: str) -> Any:
+        if all(map(keeps, chosen_cells(value))):
+            return value
+        found = use(value, duplicate)
+        for cell in chosen_cells(value):
+            record_alias(found, cell, name)
+        return found
+
+    return list(map(one, values, names))
+
+
+def is_from_outside(cell: Any) -> bool:
+    """Whether the open body was given a container, or could reach it."""
+    return origin_of(cell) is cell
+
+
+def contents_begun(entry: Any, init: Any) -> dict[Place, Any]:
+    """The containers with which a loop's body begins in place of those of `init`; those of Selects are themselves."""
+    found = contents_of(entry)
+    for place, cell in contents_of(init).items():
+        if place not in found and isinstance(_at(entry, place), Select):
+            found[place] = cell
+    return found
+
+
+def _at(value: Any, place: Place) -> Any:
+    """The part of a value there, or the Select on the way to it."""
+    for key in place:
+        if isinstance(value, MaybeObject):
+            value = value.content
+        if isinstance(value, Select):
+            break
+        value = dict(parts_in(value)).get(key)
+    return value.content if isinstance(value, MaybeObject) else value

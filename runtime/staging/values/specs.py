@@ -1,0 +1,136 @@
+"""The specs of values of staged state: what is a leaf of the graph, and what stays a Python value."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from types import MethodType
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from runtime.core.tensor_writes import Memory
+from runtime.core.text import Text
+from runtime.core.types import TensorType, Type, as_dtype
+from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.staging.values.select import same_objects
+
+__all__ = [
+    "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
+    "Static",
+]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Static:
+    """A value that is the same on all paths: a Python value, or a tensor from outside."""
+
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and _same(self.value, other.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: the memory that it may
+    occupy if it is an array."""
+
+    type: Type
+    fixed: bool = False
+    memories: frozenset[Memory] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Nested:
+    """A list, tuple, dict, dataclass or attrs object like `like`. `target`: the object that gets the new contents."""
+
+    like: Any
+    keys: tuple[Any, ...]
+    children: tuple[Spec, ...]
+    target: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Nested) and self.alike(other) and self.children == other.children
+
+    def alike(self, other: Nested) -> bool:
+        return type(self.like) is type(other.like) and self.keys == other.keys
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Custom:
+    """An object with `__leaves__` like `like`, or a list with such items.
+
+    `target`: the object or list that gets the new leaves, if it is mutable.
+    """
+
+    like: Any
+    children: tuple[Spec, ...]
+    target: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Custom) and self.alike(other) and self.children == other.children
+
+    def alike(self, other: Custom) -> bool:
+        if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
+            return self.kind is other.kind and self.like.alternatives == other.like.alternatives
+        return self.kind is other.kind and same_objects(self.like, other.like)
+
+    @property
+    def kind(self) -> type:
+        return type(self.like)
+
+
+@dataclasses.dataclass(frozen=True)
+class Optional:
+    """A value that may be unbound or None: a bit for each possibility, then the leaves of `child`."""
+
+    child: Spec
+    unbound: bool
+    none: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """The same object as that of variable number `index`."""
+
+    index: int
+
+
+Spec = Static | Leaf | Nested | Custom | Optional | Shared
+
+
+class ChosenText:
+    """Text that only the graph knows; the leaf is the text in UTF-8."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def __rebuild__(leaves: Sequence[Any]) -> Text:
+        return Text.held(leaves[0].value)
+
+
+ChosenText.__name__ = "str"  # the name in messages
+TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
+Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and its original
+
+BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, Text):
+        return a.same(b)
+    if type(a) is not type(b) or not isinstance(a, BY_VALUE):
+        return False
+    return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
+
+
+class Cells(Protocol):
+    """Decides where a join of containers refers to these, and does not join their contents."""
+
+    def join(self, a: Spec, b: Spec) -> Any:
+        """The Select for a value that is either, or the container that both are; None for joined contents."""
+
+    def alone(self, spec: Spec) -> Any:
+        """The container of a variable that is absent on other paths, or None for its contents."""

@@ -1,0 +1,182 @@
+"""Lists, dicts and records that a branch or loop chooses: a write by one name is seen by all that lead to the same."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from tests.plain_values import executors, plain
+
+
+def append_to_either(t: Any) -> Any:
+    a, b = [1], [2]
+    xs = a if t > 0 else b
+    xs.append(3)
+    return a, b
+
+
+def item_of_either(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    if t > 0:
+        xs = a
+    else:
+        xs = b
+    xs[0] = 9
+    return a, b, xs, len(xs), sum(xs), xs[-1], 9 in xs
+
+
+def other_in_a_loop(t: Any) -> Any:
+    a, b = [1, 2], [3, 4, 5]
+    cur = a
+    for i in range(t + 2):
+        if i > 1:
+            cur = b
+        cur.append(i)
+    return a, b, cur
+
+
+def either_dict(t: Any) -> Any:
+    a, b = {"k": 1}, {"k": 2}
+    d = a if t > 0 else b
+    d["k"] += 5
+    return a, b, d
+
+
+class Holder:
+    items: Any
+
+
+def attribute_in_a_branch(t: Any) -> Any:
+    a, b = [1], [2]
+    o = Holder()
+    if t > 0:
+        o.items = a
+    else:
+        o.items = b
+    o.items.append(4)
+    return a, b
+
+
+def pick(t: Any, a: Any, b: Any) -> Any:
+    if t > 0:
+        return a
+    return b
+
+
+def returned_early(t: Any) -> Any:
+    a, b = [1], [2]
+    c = pick(t, a, b)
+    c.append(t)
+    a.append(7)
+    return a, b, c
+
+
+def pop_and_iterate(t: Any) -> Any:
+    a, b = [1, 2], [3, 4, 5]
+    xs = a if t > 0 else b
+    y = xs.pop()
+    for v in xs:
+        y = y + v
+    return a, b, y, xs
+
+
+def row_of_a_grid(t: Any) -> Any:
+    grid = [[0] * 3 for _ in range(3)]
+    row = grid[1] if t > 0 else grid[2]
+    row[0] = 4
+    return grid
+
+
+def in_a_tuple(t: Any) -> Any:
+    a, b = [1, 2], [3, 4, 5]
+    t3 = (a, 1) if t > 0 else (b, 2)
+    t3[0].append(t)
+    return a, b, t3
+
+
+def item_of_a_list(t: Any) -> Any:
+    a, b = [1, 2], [3, 4, 5]
+    m = [a, b]
+    if t > 0:
+        m[0] = b
+    m[0].append(5)
+    return a, b, m
+
+
+def read_and_written_in_a_loop(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    xs = a if t > 0 else b
+    if t > 2:
+        xs[1] = 7
+    for i in range(t):
+        xs[0] += i
+        a[1] += xs[0]
+    return a, b, xs, xs is a, xs is b
+
+
+def either_or_a_new_one(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    xs = a if t > 0 else [5]
+    xs.append(7)
+    return a, b, xs
+
+
+def may_be_none(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    xs = None
+    if t > 0:
+        xs = a
+    if xs is not None:
+        xs.append(7)
+    return a, b
+
+
+def swapped_in_a_loop(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    for i in range(t):
+        a, b = b, a
+        a[0] += i
+    return a, b
+
+
+def one_of_several_of_several(t: Any) -> Any:
+    a, b, c = [1, 2], [3, 4], [5, 6, 7]
+    xs = a if t > 0 else b
+    ys = xs if t > 2 else c
+    ys.append(1)
+    xs.append(2)
+    return a, b, c, xs, ys
+
+
+def read_only(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    xs = a if t > 0 else b
+    made = xs + a, xs[:1], xs * 2, tuple(xs), list(enumerate(xs)), list(zip(xs, a)), sorted(xs), [v * 2 for v in xs]
+    return xs, made, str(xs), f"{xs}", max(xs), xs == a, 3 in xs, xs.index(xs[1])
+
+
+def swapped_with_other_names(t: Any) -> Any:
+    a, b = [1, 2], [3, 4]
+    cur, other = a, b
+    for i in range(t + 1):
+        if i % 2 == 1:
+            cur, other = other, cur
+        cur[0] += i
+    return a, b, cur, other
+
+
+PROGRAMS = [
+    append_to_either, item_of_either, other_in_a_loop, either_dict, attribute_in_a_branch, returned_early,
+    pop_and_iterate, row_of_a_grid, in_a_tuple, item_of_a_list, read_and_written_in_a_loop, either_or_a_new_one,
+    may_be_none, swapped_in_a_loop, one_of_several_of_several, read_only, swapped_with_other_names,
+]
+
+
+@executors
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_as_in_python(program: Callable[..., Any], executor: str) -> None:
+    traced = rt.function(program, executor=executor)
+    for t in (3, 0, 1):
+        assert plain(traced(rt.constant(t))) == plain(program(t))
