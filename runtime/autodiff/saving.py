@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, Type
-from runtime.ops.control import UNDEFINED
+from runtime.ops.control import RECOMPUTED, UNDEFINED
 
 __all__ = ["add_state", "define", "drop_dead", "inserted", "plan_saved", "recaptured", "undefined"]
 
@@ -130,7 +130,9 @@ def plan_saved(back: Graph, source: Graph, available: Container[Value]) -> list[
                        node.position)
             made.append(new)
             for old, value in zip(node.outputs, list(new.outputs), strict=True):
+                value.hint = f"{RECOMPUTED}_{old.hint or node.op.name}"
                 if old in inner:
+                    inner[old].hint = value.hint
                     define(inner[old], value)
                 else:
                     inner[old] = value

@@ -18,8 +18,8 @@ from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, Type, join_types
 
 __all__ = [
-    "CALL", "COND", "CUSTOM_GRADIENT", "LANE_BY_LANE", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP", "Checkpoint",
-    "Streaming",
+    "CALL", "COND", "CUSTOM_GRADIENT", "LANE_BY_LANE", "RECOMPUTED", "REDUCE", "SAVED", "UNDEFINED", "WHILE_LOOP",
+    "Checkpoint", "Streaming",
 ]
 
 Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: inputs -> outputs
@@ -69,6 +69,8 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 
 SAVED: Final = "saved"
 """Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
+RECOMPUTED: Final = "again"
+"""Prefix of the hints of values that a backward pass computes again, which the forward pass has computed."""
 LANE_BY_LANE: Final = "lane by lane: "
 """Prefix of the names of bodies that run lane by lane, as they have no batching rule (`runtime.batching`)."""
 Checkpoint = int | str | tuple[str, int | None] | None

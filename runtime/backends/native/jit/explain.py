@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from runtime.backends.native.codegen.context import Lowering
 from runtime.core.graph import Node, Value
 from runtime.core.types import ListType
-from runtime.ops.control import LANE_BY_LANE, SAVED
+from runtime.ops.control import LANE_BY_LANE, RECOMPUTED, SAVED
 
 __all__ = ["report"]
 
@@ -33,6 +33,11 @@ def _saved(nodes: Iterable[Node]) -> Iterator[str]:
             names = ", ".join(_named(value) for value in made)
             known = f": {size} bytes" if None not in sizes else ""
             yield f"  {_place(node)}{node.op.name} saves in each iteration {names}{known}"
+        again = [value for inner in body.nodes for value in inner.outputs
+                 if (value.hint or "").startswith(f"{RECOMPUTED}_") and inner.op.name not in ("const", "undefined")]
+        if again:
+            names = ", ".join(_named(value).removeprefix(f"{RECOMPUTED}_") for value in again)
+            yield f"  {_place(node)}{node.op.name} recomputes in each iteration {names}"
 
 
 def _lane_by_lane(nodes: Iterable[Node]) -> Iterator[str]:
