@@ -23,6 +23,7 @@ __all__ = ["BACKEND", "BRANCHES", "adapted", "install"]
 
 BACKEND: Final = "runtime"
 _CONFIG: Final = "keras.src.backend.config"
+_DYNAMIC: Final = "keras.src.utils.backend_utils"
 BRANCHES: Final = {
     "keras.src.backend": """
 from runtime.keras.backend import *
@@ -51,7 +52,7 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in BRANCHES and fullname != _CONFIG:
+        if fullname not in (*BRANCHES, _CONFIG, _DYNAMIC):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
@@ -76,6 +77,13 @@ def adapted(module: str, source: bytes | str) -> ast.Module:
             if isinstance(node, ast.FunctionDef) and node.name == "backend":
                 # Not at the end: before that, Keras imports modules that ask which backend it is.
                 tree.body[i:i] = ast.parse(f"_BACKEND = {BACKEND!r}").body
+                return tree
+        raise _changed(module)
+    if module == _DYNAMIC:  # preprocessing layers look names up in the backend of the moment
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
+                function.body[:0] = ast.parse(
+                    f"if self._backend == {BACKEND!r}: return getattr(backend_module, name)").body
                 return tree
         raise _changed(module)
     for i, node in enumerate(tree.body):

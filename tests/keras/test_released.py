@@ -30,7 +30,7 @@ def test_each_chain_gets_a_branch(module: str) -> None:
 
 
 def test_a_release_without_the_chain_is_refused() -> None:
-    for module in (*released.BRANCHES, "keras.src.backend.config"):
+    for module in (*released.BRANCHES, "keras.src.backend.config", "keras.src.utils.backend_utils"):
         with pytest.raises(ImportError, match="chooses its backend in another way"):
             released.adapted(module, "import os\n")
 
@@ -50,6 +50,14 @@ def test_keras_runs_on_this_backend_without_another_framework() -> None:
         print(keras.config.backend(), tf.keras.Model is keras.Model, tf.keras.backend.backend())
         """)
     assert printed == "runtime True runtime\n"
+
+
+def test_preprocessing_layers_find_the_backend_of_the_moment() -> None:
+    printed = run("""
+        import runtime.keras, keras, numpy as np
+        print(keras.layers.Normalization(mean=1.0, variance=4.0)(np.array([[3.0, 5.0]])).numpy().tolist())
+        """)
+    assert printed == "[[1.0, 2.0]]\n"
 
 
 def test_the_cache_of_byte_code_is_that_of_keras() -> None:
