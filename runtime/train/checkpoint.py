@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from runtime.core.errors import DTypeError, NotFoundError, ShapeError, locate
 from runtime.core.graph import user_position
-from runtime.core.types import DType, as_dtype
+from runtime.core.types import DType, as_dtype, int64
 from runtime.function.variable import Variable
-from runtime.train.objects import Composite, leaves, parts
+from runtime.train.objects import Composite, is_variable, leaves, parts
 from runtime.train.storage import read_arrays, write_arrays
 
 __all__ = ["Checkpoint", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint"]
@@ -89,7 +89,7 @@ class RestoreStatus:
         for path, leaf in found.items():
             if id(leaf) not in self._restored:
                 self._restored.add(id(leaf))
-                if isinstance(leaf, Variable):
+                if is_variable(leaf):
                     leaf.assign(values[path])
                 else:
                     leaf.restore(values[path])
@@ -184,7 +184,7 @@ class Checkpoint(Composite):
             if first != path:
                 aliases[path] = first
             else:
-                arrays[path] = leaf.numpy() if isinstance(leaf, Variable) else leaf.state()
+                arrays[path] = leaf.numpy() if is_variable(leaf) else leaf.state()
         folder = os.path.dirname(file_of(file_prefix))
         if folder:
             os.makedirs(folder, exist_ok=True)
@@ -219,14 +219,15 @@ class Checkpoint(Composite):
 
 
 def _check(path: str, leaf: Any, value: Any, file: str) -> None:
-    want = (leaf.dtype, leaf.shape.as_list()) if isinstance(leaf, Variable) else (as_dtype("int64"), list(value.shape))
-    if as_dtype(value.dtype.name) is not want[0]:
-        raise _located(DTypeError(
-            f"{path!r} is {want[0].name}, but the checkpoint {file} has {value.dtype.name} for it"))
-    if want[1] is not None and (len(want[1]) != value.ndim or any(
-            n is not None and n != m for n, m in zip(want[1], value.shape, strict=True))):
+    dtype, found = as_dtype(leaf.dtype) if is_variable(leaf) else int64, as_dtype(value.dtype.name)
+    if found is not dtype:
+        raise _located(DTypeError(f"{path!r} is {dtype.name}, but the checkpoint {file} has {found.name} for it"))
+    if not is_variable(leaf):
+        return
+    shape = list(leaf.shape)
+    if len(shape) != value.ndim or any(n is not None and n != m for n, m in zip(shape, value.shape, strict=True)):
         raise _located(ShapeError(
-            f"{path!r} has the shape {want[1]}, but the checkpoint {file} has a value of {list(value.shape)} for it",
+            f"{path!r} has the shape {shape}, but the checkpoint {file} has a value of {list(value.shape)} for it",
             remedy="Make the objects as they were when the checkpoint was written."))
 
 

@@ -8,9 +8,7 @@ from runtime.data.iterators import DatasetIterator
 from runtime.function.module import Module
 from runtime.function.variable import Variable
 
-__all__ = ["Composite", "leaves", "parts"]
-
-Leaf = Variable | DatasetIterator
+__all__ = ["Composite", "is_variable", "leaves", "parts"]
 
 
 class Composite:
@@ -20,7 +18,7 @@ class Composite:
         raise NotImplementedError
 
 
-def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Leaf]]:
+def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The variables and iterators of datasets in `x`, each with its path; those of several paths come more than once.
 
     Parts are the attributes of modules and checkpoints, the items of lists, tuples and dicts, and the `variables` of
@@ -29,10 +27,17 @@ def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Leaf]]:
     yield from _leaves(x, path, ())
 
 
-def _leaves(x: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Leaf]]:
+def is_variable(x: Any) -> bool:
+    """Whether it is a variable, or one of Keras, which holds one."""
+    kind = type(x)
+    return isinstance(x, Variable) or (not isinstance(x, type) and all(
+        hasattr(kind, name) for name in ("assign", "numpy", "shape", "dtype")))
+
+
+def _leaves(x: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     if id(x) in around:
         return
-    if isinstance(x, (Variable, DatasetIterator)):
+    if isinstance(x, DatasetIterator) or is_variable(x):
         yield path, x
         return
     for name, part in parts(x):
@@ -51,8 +56,7 @@ def parts(x: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(x, (list, tuple)):
         yield from enumerate(x)
     elif not isinstance(x, type) and hasattr(type(x), "variables"):
-        for number, variable in enumerate(x.variables):
-            yield number, variable if isinstance(variable, Variable) else getattr(variable, "value", None)
+        yield from enumerate(x.variables)
 
 
 def _escaped(name: str) -> str:
