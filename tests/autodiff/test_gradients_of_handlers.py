@@ -334,3 +334,21 @@ def test_what_an_error_holds_that_is_raised_again_for_another_try() -> None:
 
     with pytest.raises(rt.errors.UnimplementedError, match="what an error holds that a handler raises again for"):
         rt.function(rt.grad(program))(f64(2.0))
+
+
+def test_a_test_that_raises_in_a_loop_with_a_maximum_of_iterations() -> None:
+    def program(x: Any) -> Any:
+        y = x[0]
+        try:
+            _, y = rt.while_loop(lambda i, y: x[i] > 0.0, lambda i, y: (i + 1, y * x[i]), (0, y), maximum_iterations=9)
+            y = y * y
+            if y > 5.0:
+                raise ValueError("no")
+        except (IndexError, ValueError):
+            y = y * 3.0
+        return y
+
+    x = f64([1.5, 2.0, -1.0])
+    np.testing.assert_allclose(rt.grad(program)(x), [3 * 2 * 4.5 * 6.0, 3 * 2 * 4.5 * 2.25, 0.0])
+    with pytest.raises(rt.errors.UnimplementedError, match="the test of a `while` with a maximum of iterations"):
+        rt.function(rt.grad(program))(x)
