@@ -28,7 +28,7 @@ from autograph.core.backend import (
     keyed,
     register_keyed,
 )
-from autograph.core.code_cache import inside, until_gone
+from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.deep_stack import lower_limit, raise_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import is_iterator, taken_by
@@ -123,6 +123,7 @@ __all__ = [
     "outermost",
     "parts_in",
     "path_of",
+    "per_code",
     "prune",
     "put",
     "raise_limit",

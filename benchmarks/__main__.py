@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import batching, calls, conversion, gradients, imports, items, plain, stdlib, training
+from benchmarks import batching, calls, conversion, gradients, imports, items, plain, scaling, stdlib, training
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -22,6 +22,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "gradients": gradients.run,
     "batching": batching.run,
     "imports": imports.run,
+    "scaling": scaling.run,
     "stdlib": stdlib.run,
     "training": training.run,
 }

@@ -315,8 +315,11 @@ def _names(code: CodeType) -> frozenset[str]:
 @per_code
 def _stored(code: CodeType) -> frozenset[str]:
     """The globals that a code object assigns."""
-    return frozenset(i.argval for each in inside(code) for i in dis.get_instructions(each)
-                     if i.opname == "STORE_GLOBAL")
+    return frozenset(i.argval for each in inside(code) if _STORE_GLOBAL in each.co_code[::2]
+                     for i in dis.get_instructions(each) if i.opname == "STORE_GLOBAL")
+
+
+_STORE_GLOBAL: Final = dis.opmap["STORE_GLOBAL"]
 
 
 def advances_in_python(iterator: Any) -> bool:

@@ -19,13 +19,12 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.backend import PACKAGES, format_error, is_internal, of_trace
+from autograph.backend import PACKAGES, format_error, is_internal, of_trace, per_code
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.types import DType, ListType, Shape, Type
@@ -54,9 +53,8 @@ class Position:
     def span(self) -> tuple[int, int, int] | None:
         """The last line, the first column and the last column of the expression; None where Python does not know them
         (before 3.11)."""
-        positions = getattr(self._code, "co_positions", None)
-        if positions is not None:
-            line, end, col, end_col = next(islice(positions(), self._lasti // 2, None), (None, None, None, None))
+        if self._code is not None and (spans := _spans(self._code)):
+            line, end, col, end_col = spans[self._lasti // 2]
             if line == self.lineno and end is not None and col is not None and end_col is not None:
                 return int(end), int(col), int(end_col)
         return None
@@ -72,6 +70,12 @@ class Position:
 
     def __repr__(self) -> str:
         return f"{self.filename}:{self.lineno}" + (f" in {self.function}" if self.function else "")
+
+
+@per_code
+def _spans(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    """The lines and columns of each instruction; empty before Python 3.11."""
+    return list(getattr(code, "co_positions", tuple)())
 
 
 _internal_files: Final[dict[str, bool]] = {}
@@ -93,8 +97,21 @@ def user_position() -> Position | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame):
         frame = frame.f_back
-    return None if frame is None else Position(
-        frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, frame.f_code, frame.f_lasti)
+    if frame is None:
+        return None
+    code, place = frame.f_code, frame.f_lasti // 2
+    line = _lines(code)[place] if place >= 0 else None
+    return Position(code.co_filename, line or frame.f_lineno, code.co_name, code, frame.f_lasti)
+
+
+@per_code
+def _lines(code: CodeType) -> list[int | None]:
+    """The line of each instruction. (`f_lineno` searches a table from its start, which for n ops on n lines takes time
+    that grows with the square of n.)"""
+    lines: list[int | None] = []
+    for start, end, line in code.co_lines():
+        lines += [line] * ((end - start) // 2)
+    return lines
 
 
 def staging_error(what: str, remedy: str) -> StagingError:

@@ -1,6 +1,7 @@
 """The results of a traced function: their tensors as results of the graph, and how they are put back in place."""
 from __future__ import annotations
 
+import bisect
 import dis
 import sys
 from collections.abc import Callable, Sequence
@@ -459,11 +460,12 @@ def return_position(fn: Any, name: str | None = None) -> Position | None:
     code = getattr(fn, "__code__", None)
     if code is None:
         return None
-    starts = [(start, line) for start, _, line in code.co_lines() if line is not None]
+    starts = sorted((start, line) for start, _, line in code.co_lines() if line is not None)
     reads: dict[int, int] = {}  # by line, the offset of the last read
     found = None
     for instruction in dis.get_instructions(code):
-        line = max(starts, key=lambda entry: (entry[0] <= instruction.offset, entry[0]), default=(0, 0))[1]
+        place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # before the first it is the last one
+        line = starts[place - 1][1] if starts else 0
         held = instruction.argval
         names = held if isinstance(held, tuple) else (held,)
         is_read = instruction.opname.startswith("LOAD_") and name in names

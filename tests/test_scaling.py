@@ -1,0 +1,21 @@
+"""First calls of functions of many statements: no mechanism whose time grows with the square of their number."""
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from benchmarks.scaling import KINDS, first_call
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["x = x * 0.5 + k", "if x > k: x = ...", "if x == k: return k"])
+def test_ten_times_the_statements_take_not_much_more_than_ten_times_as_long(kind: str) -> None:
+    def cpu(size: int) -> float:
+        start = time.process_time()
+        first_call(KINDS[kind], size)
+        return time.process_time() - start
+
+    size = 300 if kind.startswith("x") else 60
+    cpu(10)
+    assert cpu(size * 10) < 20 * max(cpu(size), 0.02)
