@@ -216,3 +216,29 @@ def test_what_is_not_offered_says_so(tmp_path: Any) -> None:
         pass
     from keras.distribution import list_devices
     assert list_devices() == ["cpu:0"]
+
+
+def test_an_epoch_of_the_users_own_loop_is_one_call() -> None:
+    """Model, tape, optimizer and metric inside one `tf.function` that loops over a dataset."""
+    x = RNG.normal(size=(64, 4)).astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices((x, x[:, :1] * 2)).batch(16)
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+    optimizer, average = keras.optimizers.Adam(0.1), keras.metrics.Mean()
+    optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def epoch() -> Any:
+        for rows, targets in dataset:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((model(rows, training=True) - targets) ** 2)
+            variables = model.trainable_variables
+            optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            average.update_state(loss)
+        return average.result()
+
+    losses = []
+    for _ in range(20):
+        average.reset_state()
+        losses.append(float(epoch()))
+    assert losses[-1] < losses[0] / 20
+    assert int(optimizer.iterations.value) == 80 and epoch.cache_info().misses == 1
