@@ -24,10 +24,10 @@ from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
-    "RaisedBy", "Refused", "RolledLoop", "Substitute", "Wrapper", "ambient", "answered", "backend_for", "backend_of",
-    "deciding", "has_staged_items", "is_unchangeable", "keyed", "plain", "register", "register_keyed", "replacing",
-    "staging_backend",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue",
+    "Part", "RaisedBy", "Refused", "RolledLoop", "Substitute", "Wrapper", "ambient", "answered", "backend_for",
+    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keep_keys", "keyed", "plain", "register",
+    "register_keyed", "replacing", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -396,6 +396,18 @@ _lock = threading.Lock()
 def register_keyed(*types: type) -> None:
     """Add types of a backend that have the keys of a dict."""
     keyed.update(types)
+
+
+_OF_KEYS: Final = ("__len__", "__iter__", "__contains__", "__getitem__", "__setitem__", "__delitem__")
+
+
+def keep_keys(holder: Any) -> None:
+    """Called where a staged statement sets a key of `holder`: a subclass of dict that has the operators of dict is one
+    of the types whose keys the backend may know more of."""
+    kind = type(holder)
+    if kind not in keyed and issubclass(kind, dict) and not hasattr(kind, "__missing__") and all(
+            getattr(kind, name) is getattr(dict, name) for name in _OF_KEYS):
+        keyed.add(kind)
 
 
 ambient: Final = of_trace(_Ambient())

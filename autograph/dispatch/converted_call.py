@@ -32,6 +32,7 @@ from autograph.core.backend import (
 from autograph.core.code_cache import until_gone
 from autograph.core.late_binding import Late
 from autograph.core.lost_iterators import check_items, lost
+from autograph.core.slots import is_users_class
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_body, is_converted, is_internal, prune
 from autograph.dispatch import special_methods
@@ -116,7 +117,7 @@ def _callee(fn: Any) -> Any:
         return _function(fn)
     if cls is MethodType:
         function = fn.__func__
-        if ambient.backend is not None and type(fn.__self__) in keyed:
+        if ambient.backend is not None and type(fn.__self__) in keyed and not is_users_class(type(fn.__self__)):
             return ambient.backend.callee(fn)
         converted = _function(function) if type(function) is FunctionType else function
         return fn if converted is function else MethodType(converted, fn.__self__)

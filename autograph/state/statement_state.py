@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
-from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, replacing
+from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.code_cache import inside, per_code
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lost_iterators import hidden
@@ -253,6 +253,7 @@ class State:
         if value is UNBOUND:
             del holder[key]
         else:
+            keep_keys(holder)
             holder[key] = value
 
     def key(self, kind: str, key: Any) -> Any:

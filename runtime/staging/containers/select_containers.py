@@ -374,6 +374,9 @@ _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
+_Lists.__name__, _Dict.__name__ = "list", "dict"  # the names in messages
+
+
 def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
     """The selection among several lists and tuples, or several dicts; None for other values. `rows`: lists may become
     parts of one tensor, or staged lists."""

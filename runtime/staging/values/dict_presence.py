@@ -124,7 +124,8 @@ def merge(mapping: Any, other: Any) -> None:
 def bound_of(mapping: Any, key: Any) -> Any:
     """The bit that says whether the key is present; None if that is known at trace time."""
     value = dict.get(mapping, key)
-    if not isinstance(value, Maybe) or not value.presence.name.endswith(f"[{key!r}]"):
+    # in the `__dict__` of an object, it is an attribute
+    if not isinstance(value, Maybe) or not value.presence.name.endswith((f"[{key!r}]", f".{key}")):
         return None
     return value.presence.bound
 

@@ -50,7 +50,7 @@ class Presence:
         self.bound = bound
         self.present = present
         self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}
-        keys.are_uncertain |= bound is not None and name.endswith("]")
+        keys.are_uncertain |= bound is not None and not name.isidentifier()
 
     def check(self) -> None:
         """Make the graph raise here if the variable is unbound or None: the errors of `check_bound`, or TypeError."""

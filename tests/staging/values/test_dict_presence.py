@@ -528,3 +528,58 @@ def test_keys_with_dots_and_brackets() -> None:
     with pytest.raises(KeyError) as info:
         g(rt.constant(-1.0))
     assert str(info.value).split("\n")[0] == f"{__file__}:{f.__code__.co_firstlineno + 5}: 'd' has no key 'a.b'"
+
+
+class Plain(dict):
+    """A dict of the user's, with the operators of dict."""
+
+    def first(self):
+        return self["a"]
+
+
+class Holder:
+    pass
+
+
+def test_subclass_of_dict() -> None:
+    def known(x):
+        d = Plain(b=1)
+        if x > 0:
+            d["a"] = x
+        if "a" in d:
+            return d.first() + d.get("c", 2)
+        return d.get("a", 7)
+
+    def sized(x):
+        d = Plain()
+        if x > 0:
+            d["a"] = x
+        return len(d)
+
+    for x in (3, 0):
+        assert int(rt.function(known)(rt.constant(x))) == known(x)
+    with pytest.raises(rt.errors.StagingError, match=r"whether there is d\['a'\] is known only when the graph runs"):
+        rt.function(sized)(rt.constant(1))
+
+
+def test_attributes_taken_before() -> None:
+    def known(x):
+        o = Holder()
+        held = o.__dict__
+        if x > 0:
+            o.y = x
+        if "y" in held:
+            return held["y"] + 1
+        return held.get("y", 5)
+
+    def sized(x):
+        o = Holder()
+        held = o.__dict__
+        if x > 0:
+            o.y = x
+        return len(held)
+
+    for x in (3, 0):
+        assert int(rt.function(known)(rt.constant(x))) == known(x)
+    with pytest.raises(rt.errors.StagingError, match=r"whether there is o\.y is known only when the graph runs"):
+        rt.function(sized)(rt.constant(1))
