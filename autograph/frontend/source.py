@@ -5,7 +5,6 @@ Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column
 from __future__ import annotations
 
 import ast
-import inspect
 import io
 import linecache
 import os
@@ -24,6 +23,7 @@ from autograph.core.tracebacks import is_converted
 from autograph.core.versions import CODE_HAS_PLACES
 from autograph.frontend.gast_bridge import to_gast
 from autograph.frontend.nesting_depth import deepest_line
+from autograph.frontend.typed_source import typed_texts, where_typed
 
 __all__ = ["Source", "capture", "compiled", "is_current", "parse"]
 
@@ -240,11 +240,15 @@ def _lines_of(filename: str, module: dict[str, Any]) -> Sequence[str]:
 
 
 def _typed_lines(fn: FunctionType) -> Sequence[str]:
-    """Lines typed at a prompt of Python 3.14 or later, which `inspect` finds by the code."""
-    try:
-        return inspect.findsource(fn)[0]
-    except (OSError, TypeError):
-        return ()
+    """The lines of a function that is in no file, if a text is found that compiles to its code."""
+    for text in typed_texts(fn):
+        lines = tuple(text.splitlines(keepends=True))
+        try:
+            if _File(fn.__code__.co_filename, lines).names(fn.__code__):
+                return lines
+        except ConversionError:
+            continue
+    return ()
 
 
 def capture(fn: FunctionType) -> Source:
@@ -272,8 +276,8 @@ def _captured(fn: FunctionType) -> Source:
     lines = tuple(_lines_of(filename, fn.__globals__) or _typed_lines(fn))
     if not lines:
         raise NoSourceError(
-            f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno, remedy=_REMEDY
-        )
+            f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno,
+            remedy=where_typed(filename) or _REMEDY)
     file = _files.get(filename)
     if file is None or (file.lines is not lines and file.lines != lines):
         file = _File(filename, lines)

@@ -226,16 +226,16 @@ def _check(inputs: Sequence[Input], function: str | None) -> int:
 
 
 def _summary(report: Explanation, failed: bool) -> str:
-    """`file:line: qualname: staged N, Python M`, and a line for each statement with its rule."""
+    """`file:line: qualname: staged if a tensor N, Python M`, and a line for each statement with its rule."""
     head = f"{report.filename}:{report.lineno}: {report.function}: "
     if failed:
         return f"{head}cannot convert\n"
     if report.rule is not None:
         return f"{head}left alone: {report.rule}\n"
     staged = sum(d.staged for d in report.decisions)
-    lines = [f"{head}staged {staged}, Python {len(report.decisions) - staged}\n"]
+    lines = [f"{head}staged if a tensor {staged}, Python {len(report.decisions) - staged}\n"]
     for d in report.decisions:
-        kind = "staged" if d.staged else "Python"
+        kind = "staged if a tensor" if d.staged else "Python"
         lines.append(f"    {report.filename}:{d.lineno}: {d.statement}: {kind}: {d.rule}\n")
     return "".join(lines)
 

@@ -306,10 +306,10 @@ def test_check(model: Path, capsys: Captured) -> None:
     status, out, err = run(capsys, "convert", "model.py", "--check")
     assert (status, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "model.py:6: positive: staged 2, Python 0"
-    assert lines[1].startswith("    model.py:9: for: staged: ")
-    assert lines[2].startswith("    model.py:10: if: staged: ")
-    assert lines[3] == "model.py:16: Net.call: staged 1, Python 0"
+    assert lines[0] == "model.py:6: positive: staged if a tensor 2, Python 0"
+    assert lines[1].startswith("    model.py:9: for: staged if a tensor: ")
+    assert lines[2].startswith("    model.py:10: if: staged if a tensor: ")
+    assert lines[3] == "model.py:16: Net.call: staged if a tensor 1, Python 0"
 
 
 def test_a_function_that_cannot_convert(model: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +333,8 @@ def test_a_function_that_cannot_convert(model: Path, capsys: Captured, monkeypat
     monkeypatch.setattr(cli, "explain_source", explain_source)
     status, out, err = run(capsys, "convert", "model.py", "--check")
     assert (status, err) == (1, text)
-    assert out.startswith("model.py:6: positive: cannot convert\nmodel.py:16: Net.call: staged 1, Python 0\n")
+    assert out.startswith(
+        "model.py:6: positive: cannot convert\nmodel.py:16: Net.call: staged if a tensor 1, Python 0\n")
 
 
 def test_explain(model: Path, capsys: Captured) -> None:

@@ -1,0 +1,107 @@
+"""Functions that are in no file: of `python -c`, a prompt, cells run by a magic, frozen modules."""
+from __future__ import annotations
+
+import ntpath
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import autograph as ag
+from autograph.frontend import typed_source
+
+PROGRAM = """
+import autograph as ag
+def positive(x):
+    if x > 0:
+        return x
+    return -x
+print(ag.to_code(positive))
+"""
+CONVERTED = "ag__.cond(x > 0, if_true, if_false, 'return_')"
+
+
+def python(*arguments, **options):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONWARNINGS": ""}, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [
+    ["-c", PROGRAM], ["-X", "utf8", "-Bc", PROGRAM, "-c"], ["-Wignore", f"-c{PROGRAM}"]])
+def test_command(arguments):
+    done = python(*arguments)
+    assert CONVERTED in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_code_of_exec_in_a_command_is_not_taken_for_the_command():
+    text = "def positive(x):\n    return x + 1\nimport autograph as ag\nprint(ag.to_code(positive))"
+    done = python("-c", f"exec({text!r})")
+    assert "no source text for 'positive'" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_script_on_standard_input_has_a_remedy():
+    done = python("-", input=PROGRAM)
+    assert "no source text for 'positive'" in done.stderr or CONVERTED in done.stdout
+    if sys.version_info < (3, 13):
+        assert "put the function in a file and import it" in done.stderr
+
+
+def defined(text, filename, **names):
+    namespace = {"__name__": "__main__", **names}
+    exec(compile(text, filename, "exec"), namespace)
+    return namespace["positive"]
+
+
+BODY = textwrap.dedent(PROGRAM.strip().split("\n", 1)[1].rsplit("\n", 1)[0]) + "\n"
+
+
+def test_cells_that_a_magic_runs():
+    cells = ["", "x = 1", f"get_ipython().run_cell_magic('time', '', {BODY!r})", "not python ("]
+    assert CONVERTED in ag.to_code(defined(BODY, "<timed exec>", In=cells))
+    other = BODY.replace("x > 0", "x > 1")
+    with pytest.raises(ag.NoSourceError) as info:
+        ag.to_code(defined(other, "<timed exec>", In=cells))
+    assert "Define the function in a cell of its own, without %%time" in str(info.value)
+    with pytest.raises(ag.NoSourceError):
+        ag.to_code(defined(BODY, "<timed exec>"))
+
+
+class History:
+    def __init__(self, text):
+        self.lines = text.split("\n")
+
+    def get_current_history_length(self):
+        return len(self.lines)
+
+    def get_history_item(self, k):
+        return self.lines[k - 1]
+
+
+def test_lines_typed_at_a_prompt(monkeypatch):
+    typed = f"def positive(x):\n    return x\n@ag.do_not_convert\n{BODY}x = positive(1)\nprint(positive)"
+    monkeypatch.setitem(sys.modules, "readline", History(typed))
+    assert CONVERTED in ag.to_code(defined(BODY, "<stdin>"))
+    assert "return x" in ag.to_code(defined("def positive(x):\n    return x\n", "<stdin>"))
+    with pytest.raises(ag.NoSourceError, match="no source text"):
+        ag.to_code(defined("def positive(x):\n    return x + 2\n", "<stdin>"))
+    monkeypatch.delitem(sys.modules, "readline")
+    with pytest.raises(ag.NoSourceError) as info:
+        ag.to_code(defined(BODY, "<stdin>"))
+    assert "put the function in a file and import it" in str(info.value)
+
+
+def test_frozen_modules():
+    assert "ag__" in ag.to_code(ntpath.join)
+    with open(ntpath.__file__) as file:
+        text = file.read()
+    namespace = {"__name__": "ntpath", "__file__": ntpath.__file__}
+    exec(compile(text, "<frozen ntpath>", "exec"), namespace)
+    assert "ag__" in ag.to_code(namespace["join"])
+    namespace["__file__"] = "/nowhere.py"
+    typed = list(typed_source.typed_texts(namespace["join"]))
+    assert not typed or sys.version_info >= (3, 13)
