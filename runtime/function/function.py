@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import nullcontext
 from types import CodeType, MethodType
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, ParamSpec, TypeVar, overload
 
 import autograph as ag
 from autograph.backend import meet_all, meeting, prune, restored, until_gone
@@ -40,6 +40,7 @@ from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
+from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
@@ -49,7 +50,8 @@ from runtime.staging.values.trials import leaking
 
 __all__ = ["Function", "function"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 _MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one function
 
 
@@ -527,13 +529,23 @@ def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
 
 
 @overload
-def function(func: F, **options: Any) -> F: ...
+def function(
+    func: Callable[P, R], input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
+) -> TracedFunction[P, R]: ...
 @overload
 def function(
     func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
     jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
-    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
-) -> Callable[[F], F]: ...
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
+) -> Decorator: ...
 def function(
     func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
     jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,

@@ -96,14 +96,14 @@ class IndexedSlices(NamedTuple):
     dense_shape: Any = None
 
 
-def _binary(name: str) -> Callable[[Variable, Any], Any]:
+def _binary(name: str) -> Callable[[Variable, Any], Tensor]:
     def operator(self: Variable, other: Any) -> Any:
         return getattr(Tensor, name)(self.__tensor__(), other)
 
     return operator
 
 
-def _unary(name: str) -> Callable[[Variable], Any]:
+def _unary(name: str) -> Callable[[Variable], Tensor]:
     def operator(self: Variable) -> Any:
         return getattr(type(tensor := self.__tensor__()), name)(tensor)
 

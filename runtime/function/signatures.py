@@ -1,0 +1,63 @@
+"""What type checkers know of `rt.function`: the signature of the Python function stays, with the methods of a traced
+one."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+if TYPE_CHECKING:
+    from runtime.function.concrete import ConcreteFunction
+    from runtime.function.retracing import CacheInfo
+
+__all__ = ["Decorator", "TracedFunction"]
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
+
+
+class TracedFunction(Protocol[P, R_co]):
+    """A function, or method, made by `rt.function`."""
+
+    python_function: Callable[..., Any]
+    name: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    @overload
+    def __get__(self, instance: None, owner: type | None = None, /) -> TracedFunction[P, R_co]: ...
+    @overload
+    def __get__(
+        self: TracedFunction[Concatenate[S, Q], R_co], instance: S, owner: type | None = None, /
+    ) -> TracedFunction[Q, R_co]: ...
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction: ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction: ...
+
+    def explain(self) -> str: ...
+
+    def explain_native(self, *args: Any, **kwargs: Any) -> str: ...
+
+    def inspect_llvm(self, *args: Any, **kwargs: Any) -> str: ...
+
+    def inspect_asm(self, *args: Any, **kwargs: Any) -> str: ...
+
+    def cache_info(self) -> CacheInfo: ...
+
+    def cache_clear(self) -> None: ...
+
+    def experimental_get_tracing_count(self) -> int: ...
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str: ...
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]: ...
+
+
+class Decorator(Protocol):
+    """`rt.function` with arguments but without a function."""
+
+    def __call__(self, func: Callable[P, R], /) -> TracedFunction[P, R]: ...
