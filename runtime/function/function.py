@@ -33,13 +33,14 @@ from runtime.core.trace import add_input, current_graph, open_traces, set_output
 from runtime.core.types import TensorType, Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.concrete import ConcreteFunction
+from runtime.function.decorate import decorate
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import closes_over_graph_value
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
-from runtime.function.signature import Call, InvalidArgumentsError, Signature, weakly
+from runtime.function.signature import Call, Signature, weakly
 from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
@@ -585,24 +586,5 @@ def function(
         "max_traces": max_traces, "fast_math": fast_math}
     make = VerifiedFunction if verify else Function
     if func is None:
-        return functools.partial(_decorate, options, make=make)
-    return _decorate(options, func, make)
-
-
-def _decorate(options: dict[str, Any], func: Any, make: type[Function]) -> Any:
-    if isinstance(func, (staticmethod, classmethod)):
-        return type(func)(_decorate(options, func.__func__, make))
-    if isinstance(func, Method):
-        func = MethodType(func.python_function, func.__self__)
-    if not callable(func) or isinstance(func, type):
-        what = f"the class {func.__qualname__!r}" if isinstance(func, type) else repr(func)
-        error = InvalidArgumentsError(
-            f"rt.function takes a function, method or callable object, not {what}",
-            remedy="Decorate its methods." if isinstance(func, type) else "Call it as @rt.function or rt.function(f).")
-        locate(error, user_position())
-        raise error
-    try:
-        return make(func.python_function if isinstance(func, Function) else func, **options)
-    except (TypeError, ValueError) as error:
-        locate(error, user_position())
-        raise
+        return functools.partial(decorate, options, make=make)
+    return decorate(options, func, make)
