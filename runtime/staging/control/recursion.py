@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ from runtime.core.trace import (
     wrap,
 )
 from runtime.core.types import ListType, TensorType, Type, join_types
+from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
 from runtime.staging.values.body_tracing import Step, Unreachable, depth, trace_body
 
@@ -42,7 +44,17 @@ _NOT_CALLED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _PASSES: Final = 12
 _TENSOR: Final = object()
 """In place of a tensor in the structure of a result."""
+_ARRAY: Final = object()
+"""In place of an array that the call makes."""
+_MOST: Final = 300  # calls of a function within calls of it that are traced into their callers, and a tensor decides
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """In place of an array among the arguments."""
+
+    number: int
 
 
 class EndlessError(StagingError):
@@ -57,12 +69,28 @@ def endless(name: str) -> EndlessError:
     return error
 
 
+_LEAVES: Final = (EagerTensor, GraphTensor, EagerList, GraphList)
+
+
+def _too_many(name: str) -> EndlessError:
+    error = EndlessError(
+        f"{name!r} calls itself without end, or more than {_MOST} times, while it is traced: a tensor decides, and each"
+        " call has other Python values, or changes objects",
+        remedy="Give it tensors for what changes from call to call, return what it changes, or write a loop.")
+    locate(error, user_position())
+    return error
+
+
 class _Arguments:
-    """The arguments of a call: tensors and lists of the graph, and a key for everything else."""
+    """The arguments of a call: tensors and lists of the graph, and a key for everything else.
+
+    arrays  NumPy's arrays among them, each once: a routine takes their contents, and gives those after the call
+    """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.given = args, kwargs
         self.leaves: list[Any] = []
+        self.arrays: list[ArrayCell] = []
         self.key: Hashable = self._key(args), self._key(kwargs)
 
     def _key(self, x: Any) -> Hashable:
@@ -70,16 +98,27 @@ class _Arguments:
         if kind in (list, tuple, dict) and pytree.is_nested(x):
             items = x.items() if kind is dict else enumerate(x)
             return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
-        if kind in (EagerTensor, GraphTensor, EagerList, GraphList):
+        if kind in _LEAVES:
             self.leaves.append(x)
             return kind, _strong(x.type)
+        if kind is ArrayCell:
+            number = self.number_of(x)
+            if number is None:
+                number = len(self.arrays)
+                self.arrays.append(x)
+                self.leaves.append(x.__tensor__())
+            return kind, number, x.type
         if kind in _ATOMS:
             return kind, x
         return (kind, repr(x)) if kind is float else (kind, id(x))
 
-    def replaced(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
-        """The arguments with these leaves, and the containers that were made for it."""
-        rest, made = iter(leaves), list[Any]()
+    def number_of(self, x: Any) -> int | None:
+        """The number of an array among the `arrays`."""
+        return next((k for k, known in enumerate(self.arrays) if known is x), None)
+
+    def replaced(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], list[Any], list[ArrayCell]]:
+        """The arguments with these leaves, and the containers and arrays that were made for it."""
+        rest, made, arrays = iter(leaves), list[Any](), list[ArrayCell]()
 
         def new(x: Any) -> Any:
             kind = type(x)
@@ -87,10 +126,15 @@ class _Arguments:
                 copy = {name: new(item) for name, item in x.items()} if kind is dict else kind(map(new, x))
                 made.append(copy)
                 return copy
-            return next(rest) if kind in (EagerTensor, GraphTensor, EagerList, GraphList) else x
+            if kind is ArrayCell:
+                number = self.number_of(x)
+                if number == len(arrays):
+                    arrays.append(ArrayCell(next(rest)))
+                return x if number is None else arrays[number]
+            return next(rest) if kind in _LEAVES else x
 
         args, kwargs = self.given
-        return new(args), new(kwargs), made
+        return new(args), new(kwargs), made, arrays
 
 
 class _Activation:
@@ -108,29 +152,39 @@ class _Activation:
         self.structure: Any = None
         self.returns = self.raises = False
         self.captured: list[Any] = []
+        self.depends: frozenset[_Activation] = frozenset()  # routines in progress that it calls
         self.heap: Heap | None = None
+        self.arrays: Sequence[ArrayCell] = ()
 
     def may_be_called(self, here: Graph) -> bool:
         """Whether the finished routine may be called from the graph `here`: what it is passed is there, and the objects
         that its trace has read are as they were."""
         values = [x.value for x in self.captured if isinstance(x, (GraphTensor, GraphList))]
         return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
-                   for value in values) and self.heap is not None and not any(True for _ in self.heap.changes())
+                   for value in values) and not self.has_changed_objects()
 
-    def call(self, leaves: Sequence[Any]) -> Any:
+    def has_changed_objects(self) -> bool:
+        """Whether objects are not as they were when the routine was traced, apart from the arrays that it is passed."""
+        assert self.heap is not None
+        return any(all(root.value is not array for array in self.arrays) for root, _, _ in self.heap.changes())
+
+    def call(self, given: _Arguments) -> Any:
         """Call the routine, from within it or from outside."""
         if not (self.returns or self.raises):
             raise Unreachable
         assert self.routine is not None
-        found = apply(CALL, *leaves, *self.captured, function=self.routine)
+        found = apply(CALL, *given.leaves, *self.captured, function=self.routine)
         if self.raises:
             raise Unreachable
-        return _packed(self.structure, found)
+        for array, contents in zip(given.arrays, found[len(found) - len(given.arrays):], strict=True):
+            array.write(contents)
+        return _packed(self.structure, found, given.arrays)
 
 
 class _Active(threading.local):
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
+    inlined: tuple[Any, ...] = ()  # the functions of calls that a tensor decides and that are no routines
 
 
 _active: Final = of_trace(_Active())
@@ -153,7 +207,8 @@ def recursive(fn: Any, form: Any) -> Any:
             known = (call for call in _active.finished if call.fn is fn and call.key == given.key)
             again = next((call for call in known if call.may_be_called(here)), again)
         if again is not None and again.routine is not None:
-            return again.call(given.leaves)
+            _note_call(again, outer)
+            return again.call(given)
         new = _Activation(fn, given.key, here)
         _active.calls = (*outer, new)
         try:
@@ -161,8 +216,13 @@ def recursive(fn: Any, form: Any) -> Any:
                 traced = _traced(new, given, form, here)
                 if traced is not None:
                     _active.finished = (*_active.finished, traced)
-                    return traced.call(given.leaves)
-                again.is_inlined = new.is_inlined = True
+                    return traced.call(given)
+                again.is_inlined = True
+            new.is_inlined = again is not None and again.is_inlined
+            if any(call.fn is fn and call.depth < new.depth for call in outer):
+                _active.inlined = (*_active.inlined, fn)
+                if _active.inlined.count(fn) > _MOST:
+                    raise _too_many(fn.__name__)
             return form(*args, **kwargs)
         finally:
             _active.calls = outer
@@ -170,9 +230,19 @@ def recursive(fn: Any, form: Any) -> Any:
     return called
 
 
+def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
+    """Record that calls in progress depend on the routine `called`, if that is in progress, and on what it calls."""
+    for place, call in enumerate(active):
+        inner = active[place + 1:]
+        if call is called or call in called.depends:
+            for other in inner:
+                other.depends |= {call}
+
+
 def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
     """The call as a routine; None if it changes objects."""
     name = call.fn.__name__
+    call.arrays = given.arrays
     call.heap = heap = Heap(meet_all(call.fn, *given.given[0], *given.given[1].values()), others=False)
     final, place = False, user_position()
     types: tuple[Type, ...] = ()
@@ -183,8 +253,9 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
         try:
             result, changed = _pass(call, given, form, graph)
         finally:
-            _active.finished = finished  # those of this pass depend on what it assumed
-        if any(True for _ in heap.changes()) or changed:
+            made = _active.finished[len(finished):]  # others depend on what this pass assumed
+            _active.finished = (*finished, *(x for x in made if not x.depends))
+        if changed or call.has_changed_objects():
             heap.restore()
             return None
         more = _used(call, graph)
@@ -212,7 +283,8 @@ def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph:
     """What a call returns, traced into `graph`: the structure and its tensors, or None if it never returns; and whether
     containers among the arguments were changed."""
     inputs = [add_input(graph, _strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
-    args, kwargs, made = given.replaced(inputs)
+    with tracing(graph):
+        args, kwargs, made, arrays = given.replaced(inputs)
     before = [_items(x) for x in made]
     outer = call.graph
     call.graph = graph
@@ -220,8 +292,10 @@ def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph:
     def body() -> Any:
         returned = form(*args, **kwargs)
         leaves = pytree.flatten(returned)
-        structure = pytree.pack_sequence_as(returned, [x if _is_kept(x) else _TENSOR for x in leaves])
-        return structure, [_result(call, x) for x in leaves if not _is_kept(x)]
+        marks = [_mark(x, arrays) for x in leaves]
+        return pytree.pack_sequence_as(returned, marks), [
+            *(_result(call, x) for x, mark in zip(leaves, marks, strict=True) if mark is _TENSOR or mark is _ARRAY),
+            *(array.__tensor__() for array in arrays)]
 
     try:
         with watching(None):
@@ -291,6 +365,8 @@ def _differ(name: str, old: Any, new: Any) -> StagingError:
 def _text(structure: Any) -> str:
     if pytree.is_nested(structure):
         return f"a {type(structure).__name__} of {len(structure)}"
+    if structure is _ARRAY or isinstance(structure, _Argument):
+        return "an array"
     return "a tensor" if structure is _TENSOR else repr(structure)
 
 
@@ -314,9 +390,24 @@ def _fit(x: Any, type: Type) -> Any:
     return convert_to_tensor(x, type.dtype) if isinstance(type, TensorType) else x
 
 
-def _packed(structure: Any, tensors: Iterable[Any]) -> Any:
+def _mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:
+    """What stands for a result in the structure of all."""
+    if _is_kept(x):
+        return x
+    if not isinstance(x, StagedArray):
+        return _TENSOR
+    return next((_Argument(k) for k, array in enumerate(arrays) if array is x), _ARRAY)
+
+
+def _packed(structure: Any, tensors: Iterable[Any], arrays: Sequence[ArrayCell]) -> Any:
     rest = iter(tensors)
-    return pytree.map_structure(lambda x: next(rest) if x is _TENSOR else x, structure)
+
+    def new(mark: Any) -> Any:
+        if isinstance(mark, _Argument):
+            return arrays[mark.number]
+        return ArrayCell(next(rest)) if mark is _ARRAY else next(rest) if mark is _TENSOR else mark
+
+    return pytree.map_structure(new, structure)
 
 
 def _captured(x: Any) -> Value:

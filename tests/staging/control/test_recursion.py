@@ -255,3 +255,78 @@ def test_results_that_do_not_fit(returned, text):
     with pytest.raises((rt.errors.StagingError, TypeError)) as info:
         rt.function(f)(rt.constant(1.0), rt.constant(2))
     assert "test_recursion.py" in str(info.value)
+
+
+def quicksort(a, low, high):
+    if low < high:
+        pivot, i = a[high], low
+        for j in range(low, high):
+            if a[j] < pivot:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+        a[i], a[high] = a[high], a[i]
+        quicksort(a, low, i - 1)
+        quicksort(a, i + 1, high)
+
+
+@pytest.mark.slow
+def test_arrays_change_in_place():
+    @rt.function
+    def f(a):
+        quicksort(a, 0, len(a) - 1)
+        return a
+
+    a = np.array([3, 1, 2, 5, 4])
+    assert f(a) is a
+    np.testing.assert_array_equal(a, [1, 2, 3, 4, 5])
+
+
+def test_permutations_of_an_array(executor):
+    def permute(a, k, found):
+        if k == len(a):
+            return found + (a[0] < a[1])
+        for i in range(k, len(a)):
+            a[k], a[i] = a[i], a[k]
+            found = permute(a, k + 1, found)
+            a[k], a[i] = a[i], a[k]
+        return found
+
+    @rt.function(executor=executor)
+    def f(a):
+        return permute(a, 0, 0), a
+
+    a = np.arange(3)
+    assert f(a)[0] == 3
+    np.testing.assert_array_equal(a, [0, 1, 2])
+
+
+def test_an_array_that_a_call_returns_is_that_of_the_caller(executor):
+    def count(a, n):
+        if n == 0:
+            return a, np.zeros(2)
+        a[n % 2] += 1
+        b, fresh = count(a, n - 1)
+        fresh[0] += 1
+        return b, fresh
+
+    @rt.function(executor=executor)
+    def f(a, n):
+        found, fresh = count(a, n)
+        found[0] += 100
+        return a, fresh
+
+    a, fresh = f(np.array([1.0, 2.0]), rt.constant(3))
+    np.testing.assert_array_equal(a, [102.0, 4.0])
+    np.testing.assert_array_equal(fresh, [3.0, 0.0])
+
+
+def test_objects_that_calls_change_are_an_error_soon():
+    def walk(n, path):
+        path.append(n)
+        if n > 0:
+            walk(n - 1, path)
+            walk(n - 2, path)
+        return path
+
+    with pytest.raises(rt.errors.StagingError, match="test_recursion.py"):
+        rt.function(lambda n: walk(n, []))(rt.constant(5))
