@@ -1,7 +1,7 @@
 """A small tensor runtime with TensorFlow 2's names: `import runtime as rt`."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograph.backend import deferred, hide_package
 from runtime import (
@@ -13,6 +13,7 @@ from runtime import (
     debugging,
     dtypes,
     errors,
+    image,
     linalg,
     math,
     nest,
@@ -23,6 +24,7 @@ from runtime import (
     summary,
     train,
 )
+from runtime.absent import RaggedTensor, SparseTensor, ragged, sparse
 from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
@@ -142,6 +144,15 @@ from runtime.ops.math import (
     tanh,
     truediv,
 )
+from runtime.ops.program_order import (
+    control_dependencies,
+    device,
+    group,
+    identity_n,
+    is_symbolic_tensor,
+    no_op,
+    tuple,
+)
 from runtime.ops.reduction import (
     argmax,
     argmin,
@@ -154,6 +165,14 @@ from runtime.ops.reduction import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+)
+from runtime.ops.segments import (
+    bincount,
+    dynamic_partition,
+    dynamic_stitch,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+    unravel_index,
 )
 from runtime.ops.shape import (
     broadcast_static_shape,
@@ -173,6 +192,10 @@ from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan,
 from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
+if TYPE_CHECKING:
+    from runtime import test
+else:
+    test = deferred("runtime.test")  # it needs unittest
 _difflib = deferred("difflib")  # an error's matter
 _keras = deferred("runtime.keras")  # a package of its own, which need not be installed
 
@@ -190,7 +213,9 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "RaggedTensor",
     "RetracingWarning",
+    "SparseTensor",
     "Tensor",
     "TensorArray",
     "TensorShape",
@@ -214,6 +239,7 @@ __all__ = [
     "atanh",
     "autodiff",
     "autograph",
+    "bincount",
     "bitcast",
     "bitwise",
     "bool",
@@ -232,6 +258,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cosh",
@@ -239,9 +266,12 @@ __all__ = [
     "custom_gradient",
     "data",
     "debugging",
+    "device",
     "divide",
     "double",
     "dtypes",
+    "dynamic_partition",
+    "dynamic_stitch",
     "einsum",
     "equal",
     "errors",
@@ -263,14 +293,20 @@ __all__ = [
     "grad",
     "greater",
     "greater_equal",
+    "group",
     "half",
     "hessian",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
+    "identity_n",
+    "image",
     "init_scope",
     "int8",
     "int16",
     "int32",
     "int64",
+    "is_symbolic_tensor",
     "is_tensor",
     "jacfwd",
     "jacrev",
@@ -294,6 +330,7 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "no_op",
     "norm",
     "not_equal",
     "numpy",
@@ -305,6 +342,7 @@ __all__ = [
     "pow",
     "print",
     "py_function",
+    "ragged",
     "random",
     "range",
     "rank",
@@ -337,6 +375,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "sparse",
     "split",
     "sqrt",
     "square",
@@ -355,16 +394,19 @@ __all__ = [
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "tile",
     "train",
     "transpose",
     "truediv",
+    "tuple",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
     "unique",
     "unique_with_counts",
+    "unravel_index",
     "unstack",
     "value_and_grad",
     "vectorized_map",

@@ -1,15 +1,40 @@
 """The transpiler under TF2's names (`tf.autograph`)."""
 from __future__ import annotations
 
+from enum import Enum
 from types import SimpleNamespace
 from typing import Any, Final
 
 import autograph
 from autograph import convert, do_not_convert, explain, set_loop_options, to_graph
 
-__all__ = ["convert", "do_not_convert", "experimental", "explain", "set_loop_options", "to_code", "to_graph"]
+__all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options", "to_code", "to_graph"]
 
-experimental: Final[Any] = SimpleNamespace(do_not_convert=do_not_convert, set_loop_options=set_loop_options)
+class Feature(Enum):
+    """Features of TF2's AutoGraph (`tf.autograph.experimental.Feature`), all of which are there."""
+
+    ALL = "ALL"
+    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
+    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
+    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
+    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
+    LISTS = "LISTS"
+    NAME_SCOPES = "NAME_SCOPES"
+
+    @classmethod
+    def all(cls) -> tuple[Feature, ...]:
+        """All features."""
+        return tuple(cls)
+
+    @classmethod
+    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+        """All features but one, or several."""
+        out = exclude if isinstance(exclude, (list, tuple, set)) else (exclude,)
+        return tuple(feature for feature in cls if feature not in out and feature is not cls.ALL)
+
+
+experimental: Final[Any] = SimpleNamespace(
+    Feature=Feature, do_not_convert=do_not_convert, set_loop_options=set_loop_options)
 """`tf.autograph.experimental`."""
 
 

@@ -19,8 +19,11 @@ from runtime.core.config import (
     threading,
     threads,
 )
+from runtime.ops.program_order import LogicalDevice, PhysicalDevice, list_logical_devices, list_physical_devices
 
 __all__ = [
+    "LogicalDevice",
+    "PhysicalDevice",
     "autograph_unroll_budget",
     "check_executor",
     "default_executor",
@@ -29,6 +32,8 @@ __all__ = [
     "experimental_run_functions_eagerly",
     "functions_run_eagerly",
     "held_memory",
+    "list_logical_devices",
+    "list_physical_devices",
     "native_cache",
     "run_functions_eagerly",
     "set_autograph_unroll_budget",

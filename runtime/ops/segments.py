@@ -1,0 +1,234 @@
+"""Sums and counts by segment, bin or index, and partitions, composed of ops."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import DType, float64, int32
+from runtime.ops.concat_split import concat
+from runtime.ops.creation import fill, ones, ones_like, zeros
+from runtime.ops.creation import range as range_of
+from runtime.ops.gather import (
+    boolean_mask,
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+    tensor_scatter_nd_update,
+    unsorted_segment_sum,
+)
+from runtime.ops.logic import equal, greater, less, where
+from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin
+from runtime.ops.op_makers import named
+from runtime.ops.reduction import reduce_max, reduce_sum
+from runtime.ops.shape import dims, reshape, size, stack
+
+__all__ = [
+    "bincount", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "invert_permutation", "lgamma", "polyval", "segment_max", "segment_mean",
+    "segment_min", "segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "zero_fraction",
+]
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each int from 0 on occurs, or the sums of the `weights` where it does (`tf.math.bincount`).
+
+    The result has as many elements as the largest value needs, at least `minlength` and at most `maxlength`; larger
+    values are ignored.
+    """
+    values = reshape(convert_to_tensor(arr, dtype_hint=int32), [-1])
+    if weights is None:
+        amounts = ones([size(values)], dtype)
+    else:
+        amounts = reshape(convert_to_tensor(weights), [-1])
+    count = reduce_max(concat([values, [-1]], 0)) + 1
+    if minlength is not None:
+        count = maximum(count, minlength)
+    if maxlength is not None:
+        count = minimum(count, maxlength)
+        inside = less(values, maxlength)
+        values, amounts = boolean_mask(values, inside), boolean_mask(amounts, inside)
+    return named(unsorted_segment_sum(amounts, values, count), name)
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """The number of the bin of each value, of `nbins` bins of one width between the two ends of `value_range`; what is
+    outside is in the first or the last bin (`tf.histogram_fixed_width_bins`)."""
+    x = convert_to_tensor(values)
+    ends = convert_to_tensor(value_range, dtype=x.dtype)
+    low, high = cast(ends[0], float64), cast(ends[1], float64)
+    place = floor((cast(x, float64) - low) / (high - low) * nbins)
+    last = cast(convert_to_tensor(nbins), float64) - 1
+    return named(cast(minimum(maximum(place, 0.0), last), dtype), name)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """How many values are in each of `nbins` bins (`tf.histogram_fixed_width`); see `histogram_fixed_width_bins`."""
+    bins = histogram_fixed_width_bins(values, value_range, nbins)
+    return named(bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype), name)
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """The coordinates, in the first axis, of flat indices into an array of the sizes `dims` (`tf.unravel_index`)."""
+    rest = convert_to_tensor(indices)
+    sizes = convert_to_tensor(dims, dtype_hint=rest.dtype)
+    found: list[Any] = []
+    for axis in reversed(range(len(sizes))):
+        found.append(rest % sizes[axis])
+        rest = rest // sizes[axis]
+    return named(stack(found[::-1]), name)
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """The slices of `data` by their number in `partitions`: a list of `num_partitions` tensors
+    (`tf.dynamic_partition`)."""
+    x, numbers = convert_to_tensor(data), convert_to_tensor(partitions, dtype_hint=int32)
+    return [boolean_mask(x, equal(numbers, k)) for k in range(num_partitions)]
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """The rows of several tensors in the places that `indices` say, the last one where several have one
+    (`tf.dynamic_stitch`)."""
+    places = [convert_to_tensor(index, dtype_hint=int32) for index in indices]
+    parts = [convert_to_tensor(x) for x in data]
+    rows = concat([reshape(x, [-1, *dims(x)[index.ndim:]]) for x, index in zip(parts, places, strict=True)], 0)
+    flat = concat([reshape(index, [-1]) for index in places], 0)
+    start = zeros([reduce_max(concat([flat, [-1]], 0)) + 1, *dims(rows)[1:]], rows.dtype)
+    return named(tensor_scatter_nd_update(start, flat[:, None], rows), name)
+
+
+def _count(segment_ids: Tensor) -> Tensor:
+    return reduce_max(concat([segment_ids, [-1]], 0)) + 1
+
+
+def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The sums of the rows of `data` with each id, of which `segment_ids`, sorted, has one for each row; 0 for an id
+    without rows (`tf.math.segment_sum`)."""
+    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
+    return named(unsorted_segment_sum(data, ids, _count(ids)), name)
+
+
+def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The means of the rows with each id; 0 for an id without rows (`tf.math.segment_mean`)."""
+    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
+    return unsorted_segment_mean(data, ids, _count(ids), name)
+
+
+def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The largest elements of the rows with each id; 0 for an id without rows (`tf.math.segment_max`)."""
+    return named(_extreme(data, segment_ids, tensor_scatter_nd_max), name)
+
+
+def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The smallest elements of the rows with each id; 0 for an id without rows (`tf.math.segment_min`)."""
+    return named(_extreme(data, segment_ids, tensor_scatter_nd_min), name)
+
+
+def _extreme(data: Any, segment_ids: Any, scatter: Any) -> Tensor:
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    shape = [_count(ids), *dims(x)[1:]]
+    have = unsorted_segment_sum(ones_like(x, int32), ids, shape[0])
+    found = scatter(fill(shape, _end(x.dtype, scatter is tensor_scatter_nd_min)), ids[:, None], x)
+    return where(greater(have, 0), found, zeros(shape, x.dtype))
+
+
+def _end(dtype: DType, high: bool) -> Tensor:
+    """The largest or smallest value of a dtype."""
+    low, top = dtype.limits
+    return convert_to_tensor(top if high else low, dtype=dtype)
+
+
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The means of the slices of `data` with each segment id, 0 for one without (`tf.math.unsorted_segment_mean`)."""
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    total = unsorted_segment_sum(x, ids, num_segments)
+    count = unsorted_segment_sum(ones_like(x), ids, num_segments)
+    return named(total / maximum(count, ones_like(count)), name)
+
+
+def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The largest of the slices with each segment id; the smallest value of the dtype for one without
+    (`tf.math.unsorted_segment_max`)."""
+    return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_max), name)
+
+
+def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The smallest of the slices with each segment id; the largest value of the dtype for one without
+    (`tf.math.unsorted_segment_min`)."""
+    return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_min), name)
+
+
+def _unsorted(data: Any, segment_ids: Any, count: Any, scatter: Any) -> Tensor:
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    start = fill([count, *dims(x)[ids.ndim:]], _end(x.dtype, scatter is tensor_scatter_nd_min))
+    found: Tensor = scatter(start, reshape(ids, [-1, 1]), reshape(x, [-1, *dims(x)[ids.ndim:]]))
+    return found
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each label (row) was predicted as each class (column) (`tf.math.confusion_matrix`)."""
+    rows = reshape(convert_to_tensor(labels, dtype_hint=int32), [-1])
+    columns = reshape(convert_to_tensor(predictions, dtype_hint=int32), [-1])
+    count = maximum(reduce_max(rows), reduce_max(columns)) + 1 if num_classes is None else convert_to_tensor(
+        num_classes, dtype=rows.dtype)
+    amounts = ones([size(rows)], dtype) if weights is None else reshape(cast(convert_to_tensor(weights), dtype), [-1])
+    return named(reshape(unsorted_segment_sum(amounts, rows * count + columns, count * count), [count, count]), name)
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation `y` with `y[x[i]] == i` (`tf.math.invert_permutation`)."""
+    order = convert_to_tensor(x, dtype_hint=int32)
+    places = range_of(cast(size(order), order.dtype))
+    return named(tensor_scatter_nd_update(order, order[:, None], places), name)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial whose list of coefficients begins with that of the highest power (`tf.math.polyval`)."""
+    at = convert_to_tensor(x)
+    total = at * 0
+    for coefficient in coeffs:
+        total = total * at + coefficient
+    return named(total, name)
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of elements that are 0 (`tf.math.zero_fraction`), a float32."""
+    x = convert_to_tensor(value)
+    zeros_in = reduce_sum(cast(equal(x, cast(0, x.dtype)), float64))
+    return named(cast(zeros_in / cast(size(x), float64), "float32"), name)
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function (`tf.math.lgamma`); inf for 0, -1, -2, ...
+
+    By Stirling's series from 8 on, below by the recurrence, and by reflection below 1/2 (M. Abramowitz and I. Stegun,
+    "Handbook of Mathematical Functions", 6.1).
+    """
+    given = convert_to_tensor(x)
+    z = cast(given, float64)
+    is_small = less(z, 0.5)
+    y = where(is_small, 1.0 - z, z)
+    is_near = less(y, 8.0)
+    near = where(is_near, y, ones_like(y))
+    factors = near
+    for k in range(1, 8):
+        factors = factors * (near + float(k))
+    far = where(is_near, y + 8.0, y)
+    inverse = 1.0 / (far * far)
+    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680 - inverse / 1188)))) / far
+    value = (far - 0.5) * log(far) - far + 0.5 * math.log(2 * math.pi) + series
+    value = where(is_near, value - log(factors), value)
+    turned = where(is_small, z - floor(z), 0.5 * ones_like(z))
+    reflected = math.log(math.pi) - log(abs(sin(math.pi * turned))) - value
+    return named(cast(where(is_small, reflected, value), given.dtype), name)
