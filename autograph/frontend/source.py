@@ -277,7 +277,7 @@ def _captured(fn: FunctionType) -> Source:
     if not lines:
         raise NoSourceError(
             f"no source text for {fn.__qualname__!r}", filename=filename, lineno=code.co_firstlineno,
-            remedy=where_typed(filename) or _REMEDY)
+            remedy=" ".join(filter(None, (where_typed(filename), _REMEDY))))
     file = _files.get(filename)
     if file is None or (file.lines is not lines and file.lines != lines):
         file = _File(filename, lines)

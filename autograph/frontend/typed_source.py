@@ -40,8 +40,7 @@ def where_typed(filename: str) -> str | None:
     """What to do about a function of such a file whose text was not found; None if nothing special."""
     if filename == "<stdin>":
         return ("Before Python 3.13 what is typed at a prompt is kept only by readline, and a script on standard input"
-                " is not kept at all: put the function in a file and import it; or pass its text to"
-                " autograph.convert_source(text, filename).")
+                " is not kept at all: put the function in a file and import it.")
     if filename in ("<timed exec>", "<magic-timeit>"):
         return "Define the function in a cell of its own, without %%time or the like, and call it in this one."
     if filename.startswith("<frozen "):

@@ -192,7 +192,9 @@ _active: Final = of_trace(_Active())
 
 def recursive(fn: Any, form: Any) -> Any:
     """What to call in place of the function `fn`, whose converted form is `form`."""
-    if not depth() or fn.__code__.co_flags & _NOT_CALLED:
+    code = fn.__code__
+    names_itself = code.co_name in code.co_names or code.co_name in code.co_freevars
+    if not (depth() or names_itself) or code.co_flags & _NOT_CALLED:
         return form
 
     def called(*args: Any, **kwargs: Any) -> Any:
