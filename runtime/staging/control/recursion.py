@@ -203,11 +203,7 @@ def recursive(fn: Any, form: Any) -> Any:
             return form(*args, **kwargs)
         given = _Arguments(args, kwargs)
         outer = _active.calls
-        again = next((call for call in reversed(outer) if call.fn is fn and call.key == given.key
-                      and call.graph.contains(here)), None)
-        if again is None or again.routine is None:
-            known = (call for call in _active.finished if call.fn is fn and call.key == given.key)
-            again = next((call for call in known if call.may_be_called(here)), again)
+        again = _known(fn, given, here)
         if again is not None and again.routine is not None:
             _note_call(again, outer)
             return again.call(given)
@@ -230,6 +226,16 @@ def recursive(fn: Any, form: Any) -> Any:
             _active.calls = outer
 
     return called
+
+
+def _known(fn: Any, given: _Arguments, here: Graph) -> _Activation | None:
+    """A call of the function with such arguments that is in progress, or a routine for it."""
+    again = next((call for call in reversed(_active.calls) if call.fn is fn and call.key == given.key
+                  and call.graph.contains(here)), None)
+    if again is not None and again.routine is not None:
+        return again
+    finished = (call for call in _active.finished if call.fn is fn and call.key == given.key)
+    return next((call for call in finished if call.may_be_called(here)), again)
 
 
 def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
