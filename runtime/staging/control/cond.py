@@ -62,6 +62,8 @@ class Traced:
         self.origins: Origins = {}
         self.cells: dict[int, Any] = {}
         """By id, the containers that the branch was given or made, as it leaves them."""
+        self.made: set[int] = set()
+        """The ids of the containers that it made."""
         self.left: Origins = {}
         for value in init:
             refuse_cycles(value)
@@ -86,11 +88,18 @@ class Traced:
                         self.cells[id(cell)] = copy
                 for cell in cells_in(tuple(self.values)):
                     is_new = id(cell) not in self.origins
+                    if is_new:
+                        self.made.add(id(cell))
                     _, origin = self.origins.setdefault(id(cell), (cell, cell))
                     if is_new or (origin is not None and cell is not origin):
                         self.cells[id(origin)] = cell
-        self.end = None if self.values is None else BodyEnd(self.values, self.origins, self.left)
+        self.end = None if self.values is None else self._end(self.values)
         """None if it raises."""
+
+    def _end(self, values: Sequence[Any]) -> BodyEnd:
+        end = BodyEnd(values, self.origins, self.left)
+        end.made |= self.made
+        return end
 
     def array(self, i: int) -> ArrayCell | None:
         """The array from before that the variable has, if it has one."""
@@ -107,7 +116,7 @@ class Traced:
             found = joined([self.values[i] for i in chosen], [names[i] for i in chosen], note=self._note_copy)
         for i, value in zip(chosen, found, strict=True):
             self.values[i] = value
-        self.end = BodyEnd(self.values, self.origins, self.left)
+        self.end = self._end(self.values)
 
     def _note_copy(self, copy: Any, value: Any) -> None:
         self.origins[id(copy)] = copy, self.origins.get(id(value), (None, None))[1]

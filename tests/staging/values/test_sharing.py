@@ -548,11 +548,17 @@ def test_a_tensor_put_into_an_array() -> None:
             out[0] = x + rt.cast(i, rt.float32)
         return out
 
-    first, last = refusal(f)
-    assert first == (
-        f"{__file__}:{f.__code__.co_firstlineno + 3}: staged code changes 'out' (ndarray): that would happen once,"
-        " while the code is traced, and not each time it runs")
-    assert last == "Use a tensor, for example rt.zeros(shape) or rt.constant(array)."
+    assert rt.function(f)(rt.constant(1.0)).numpy().tolist() == [3, 0, 0]
+
+
+def test_a_list_that_one_branch_makes() -> None:
+    def f(x):
+        if x > 0:
+            held = [x * 2, x * 3]
+        held[0] = x
+        return held
+
+    assert [item.numpy() for item in rt.function(f)(rt.constant(2))] == [2, 6]
 
 
 def test_who_had_a_list_before_it_grew() -> None:
