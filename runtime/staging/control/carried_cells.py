@@ -12,6 +12,7 @@ from runtime.ops.control import UNDEFINED
 from runtime.staging.values.alias_tracking import possible_identities, record_alias
 from runtime.staging.values.cell_join import CellJoin, cells_of
 from runtime.staging.values.flatten import lower
+from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import (
     Conflict,
     Custom,
@@ -51,6 +52,8 @@ def carried(specs: Sequence[Spec], parts: Sequence[Part], cells: CellJoin) -> Ca
     """The containers that values of the specs refer to, or that these contain, and whose contents the branches leave:
     those that one of them made or changed."""
     found: dict[int, tuple[Any, Spec]] = {}
+    if not flags.objects_are_chosen:
+        return ()
     pending = [cell for spec in specs for cell in _referred(spec)]
     for cell in pending:  # grows meanwhile
         given = [part for part in parts if id(cell) in part.cells]

@@ -21,6 +21,7 @@ from runtime.staging.values.alias_tracking import (
     record_replacement,
     sure_original,
 )
+from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
@@ -137,7 +138,7 @@ def assigned_values(
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))
-    chosen = {id(cell): [cell] for cell in _alternatives_in(values)}
+    chosen = {id(cell): [cell] for cell in _alternatives_in(values)} if flags.objects_are_chosen else {}
     shared: dict[int, list[Any]] = {}
     for i, parts in enumerate(contents):
         for place, content in parts.items():

@@ -22,6 +22,7 @@ from runtime.staging.values.alias_tracking import (
     record_alias,
     record_exit,
 )
+from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Custom, Nested, Spec, Static
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of, among, use
@@ -53,7 +54,10 @@ class CellJoin:
     def alone(self, spec: Spec) -> Any:
         """The container that a value is on one path, where other names lead to it; else None."""
         cells = cells_of(spec) if isinstance(spec, (Nested, Custom)) else ()
-        return cells[0] if len(cells) == 1 and self.has_other_names(cells[0]) else None
+        if len(cells) != 1 or not self.has_other_names(cells[0]):
+            return None
+        flags.objects_are_chosen = True
+        return cells[0]
 
     def has_other_names(self, cell: Any) -> bool:
         """Whether more refers to a container than the variables to which the statement assigns others; or several
@@ -135,6 +139,8 @@ def joined(
 ) -> list[Any]:
     """The values of variables, with containers of joined contents in place of the Selects in them, unless `keeps` is
     true of all alternatives. `note` gets the copies of containers with Selects, and their originals."""
+    if not flags.objects_are_chosen:
+        return list(values)
     made: dict[int, Any] = {}
 
     def one(value: Any, name: str) -> Any:

@@ -261,10 +261,11 @@ def stages_within(value: Any) -> bool:
 
 class _Flags(threading.local):
     lists_are_staged = False
+    objects_are_chosen = False
 
 
 flags: Final = of_trace(_Flags())
-"""Whether the traced code may have a list with staged items; if not, no argument has to be searched for one."""
+"""Whether the traced code may have a list with staged items, or a Select; if not, nothing is searched for one."""
 
 
 def view_of(x: Any) -> Any:

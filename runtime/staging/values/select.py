@@ -22,7 +22,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.numpy.array_choices import selected
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
-from runtime.staging.values.iterables import indexable
+from runtime.staging.values.iterables import flags, indexable
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.strings import text_at
 from runtime.staging.values.trials import refuse_choice, trials
@@ -194,6 +194,7 @@ class Select:
         distinct = list({id(one): one for one in one_of}.values())
         if len(distinct) < len(one_of):
             at = choose([next(i for i, other in enumerate(distinct) if other is one) for one in one_of], at)
+        flags.objects_are_chosen = True
         object.__setattr__(self, "_ag_one_of", tuple(distinct))
         object.__setattr__(self, "_ag_at", at)
 
