@@ -106,6 +106,6 @@ def accumulated(x: Tensor) -> Tensor:
 
 def with_float32(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """A float function computed in float32 at least, with a result of Keras's dtype for the mean of `x`."""
-    wide = result(x.dtype.name, "float32")
+    wide = x.dtype.name if x.dtype.name == "float64" else result(x.dtype.name, "float32")
     name = wide if x.dtype.is_integer or x.dtype.is_bool else x.dtype.name
     return in_dtype(function(in_dtype(x, wide)), name)

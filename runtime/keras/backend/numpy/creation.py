@@ -122,7 +122,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retste
     first, last = floats(start, stop)
     name = first.dtype.name if dtype is None else _name(dtype)
     computed = name if "float" in name else config.floatx()
-    wide = result(computed, "float32")
+    wide = computed if computed == "float64" else result(computed, "float32")
     first, last = in_dtype(first, wide), in_dtype(last, wide)
     first, last = first + rnp.zeros_like(last), last + rnp.zeros_like(first)
     steps = num - 1 if endpoint else num

@@ -227,7 +227,7 @@ def histogram(x: Any, bins: int = 10, range: Any = None) -> tuple[Tensor, Tensor
     low, high = logic.where(none, low - 0.5, low), logic.where(none, high + 0.5, high)
     edges = linspace(low, high, bins + 1)
     within = logic.logical_and(values >= low, values <= high)
-    place = math.minimum(sorting.searchsorted(edges, values, "right", int32) - 1, bins - 1)
+    place = math.minimum(math.maximum(sorting.searchsorted(edges, values, "right", int32) - 1, 0), bins - 1)
     counts = scatter_nd(logic.where(within, place, 0)[:, None], in_dtype(within, "int32"), [bins])
     return counts, edges
 
