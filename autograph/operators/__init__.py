@@ -48,7 +48,7 @@ from autograph.operators.containers import (
 )
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
-from autograph.operators.loop_rolling import attempt_while, run_for, run_plainly
+from autograph.operators.loop_rolling import attempt_for, attempt_while, run_plainly
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
@@ -147,13 +147,20 @@ def reduce(
                 _reduce_clause(clause(iterable), body, test, state, options)
             else:
                 _stage_reduce(backend, iterable, body, test, state, options)
-        elif ambient.backend is not None:
-            backend = ambient.backend
-            run_for(backend, iterable, body, test, state,
-                    lambda loop: _stage_reduce(backend, loop.items, body, test, state, options | {"rolled": loop}))
+            return
+        tracer = ambient.backend
+        rolling = None if tracer is None else attempt_for(
+            tracer, iterable, body, test, state,
+            lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}))
+        if rolling is not None:
+            rolling()
+            return
+        items = iter(iterable)
+        del iterable  # only the loop refers to it now, so that it can be freed
+        if test is None:
+            for item in items:
+                body(item)
         else:
-            items = iter(iterable)
-            del iterable  # only the loop refers to it now, so that it can be freed
             run_plainly(items, body, test, state)
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from autograph.operators.loop_unrolling import unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
 
-__all__ = ["attempt_while", "run_for", "run_plainly"]
+__all__ = ["attempt_for", "attempt_while", "run_plainly"]
 
 Thunk = Callable[[], Any]
 _OFTEN = 2
@@ -172,22 +173,20 @@ class _For:
         self.body(item)
         return True if self.test is None else self.test()
 
-    def run(self) -> None:
-        attempt = self.attempt(0)
-        if attempt is not None and _known.rolls.get(attempt.key) and attempt.roll():
-            return
+    def run(self, attempt: _Attempt) -> None:
+        """Run the loop; it is rolled if it can be and that is worth it."""
+        if _known.rolls.get(attempt.key) and attempt.roll():
+            return None
         items, done = iter(self.iterable), 0
         for item in items:
             done += 1
             going = self.iterate(item)
-            if attempt is None or staging_backend(going) is not None or attempt.loop.has_traced():
+            if staging_backend(going) is not None or attempt.loop.has_traced():
                 break
             if not going:
                 return attempt.note_end()
         else:
-            return None if attempt is None else attempt.note_end()
-        if attempt is None:
-            return self.rest(items, going)
+            return attempt.note_end()
         _known.quiet.pop(attempt.key, None)
         if not attempt.loop.is_worth(done):
             return self.rest(items, going)
@@ -211,13 +210,15 @@ class _For:
                 run_plainly(items, self.body, self.test, self.state)
 
 
-def run_for(
+def attempt_for(
     backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
     stage: Callable[[RolledLoop], None],
-) -> None:
-    """`for item in iterable: body(item)` while `backend` traces; `test` says after an iteration whether it goes on, and
-    `stage` stages the loop."""
-    _For(backend, iterable, body, test, state, stage).run()
+) -> Thunk | None:
+    """What runs `for item in iterable: body(item)` while `backend` traces, and rolls it if it can; None if that is not
+    tried. `test` says after an iteration whether the loop goes on, and `stage` stages it."""
+    loop = _For(backend, iterable, body, test, state, stage)
+    attempt = loop.attempt(0)
+    return None if attempt is None else partial(loop.run, attempt)
 
 
 def attempt_while(
