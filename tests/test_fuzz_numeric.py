@@ -27,7 +27,7 @@ def test_programs(seed: int) -> None:
     results = list(campaign(30, seed))
     found = [str(r.failure) for r in results if r.failure is not None]
     assert not found, "\n".join(found)
-    assert sum(bool(r.refused) for r in results) <= 4, "most programs stage"
+    assert sum(bool(r.refused) for r in results) <= 6, "most programs stage; others write a tensor of two names"
 
 
 @pytest.mark.parametrize("seed", FOUND)

@@ -153,8 +153,7 @@ def reduce(
             tracer, iterable, body, test, state,
             lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}))
         if rolling is not None:
-            rolling()
-            return
+            return rolling()
         items = iter(iterable)
         del iterable  # only the loop refers to it now, so that it can be freed
         if test is None:

@@ -21,16 +21,21 @@ from autograph.state.structure import is_record, parts_in
 __all__ = ["Heap", "accept", "becomes_state"]
 
 _MISSING: Final = object()
-_live: Final[weakref.WeakSet[Heap]] = weakref.WeakSet()
-"""The heaps of the statements and functions that are being staged."""
+_live: Final[list[weakref.ref[Heap]]] = []
+"""The heaps of the statements and functions that are being staged, and references to some that are gone: a WeakSet
+would run Python code when one goes, where an interrupt would be lost."""
+_MANY: Final = 1000
+"""References after which those that are gone are removed."""
 
 
 def accept(values: Collection[Any]) -> None:
     """Take what these objects hold now for what they held before the bodies that are being traced: what a library sets
     up once, when it is first called, such as the parameters of a layer, is no state of a body."""
     ids = set(map(id, values))
-    for heap in list(_live):
-        heap.accept(ids)
+    for reference in list(_live):
+        heap = reference()
+        if heap is not None:
+            heap.accept(ids)
 
 
 class Heap:
@@ -47,7 +52,9 @@ class Heap:
             if others and is_other(reached.value, reached.path in names):
                 self.others.append((reached, Other(reached.value)))
             self.records.append((reached, self._copy(reached.value)))
-        _live.add(self)
+        if len(_live) > _MANY:
+            _live[:] = [reference for reference in _live if reference() is not None]
+        _live.append(weakref.ref(self))
 
     def accept(self, ids: Collection[int]) -> None:
         self.records = [(reached, self._copy(reached.value) if id(reached.value) in ids else before)

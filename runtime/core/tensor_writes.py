@@ -3,13 +3,15 @@
 A tensor is immutable: `x[i] = v` gives the variable `x` another one. Whoever has the one before, by another name, in a
 list or as a caller, would see the write if it were an array. So a tensor that is written has a `Memory` with a version,
 and using a tensor of an earlier version is an error.
+
+It is one only where it is sure: the tensor surely has that memory, and was written in the block that uses it, or in a
+statement of that block. What a branch or loop may have left keeps the value that it had.
 """
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Final
 
 from autograph.backend import fields_of, of_trace
@@ -29,13 +31,15 @@ class Memory:
 
     version    how often it was written
     place      where it was written last
+    body       in which that was; None for the function's own block
     depth      how many bodies were open around what made it
     """
 
-    __slots__ = ("depth", "is_over", "place", "version")
+    __slots__ = ("body", "depth", "is_over", "place", "version")
 
     def __init__(self, depth: int) -> None:
         self.version, self.depth = 0, depth
+        self.body: in_body | None = None
         self.place: Position | None = None
         self.is_over = False
         """Whether it was made in a body whose trace has ended."""
@@ -51,7 +55,7 @@ class _Trace(threading.local):
     written: list[Memory] | None = None
     born: list[Memory] | None = None
     depth = 0
-    loop: in_body | None = None
+    body: in_body | None = None
 
 
 _trace: Final = of_trace(_Trace())
@@ -61,11 +65,11 @@ class tracing_writes(AbstractContextManager[None]):
     """Trace a function."""
 
     def __enter__(self) -> None:
-        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
-        _trace.written, _trace.born, _trace.depth, _trace.loop = [], None, 0, None
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.body
+        _trace.written, _trace.born, _trace.depth, _trace.body = [], None, 0, None
 
     def __exit__(self, *_: object) -> None:
-        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+        _trace.written, _trace.born, _trace.depth, _trace.body = self.outer
 
 
 def followed(x: Any) -> Any:
@@ -95,7 +99,7 @@ def _wrote(memories: Iterable[Memory]) -> Held:
     new = []
     for memory in memories:
         memory.version += 1
-        memory.place = place
+        memory.place, memory.body = place, _trace.body
         if _trace.written is not None:
             _trace.written.append(memory)
         new.append((memory, memory.version))
@@ -103,16 +107,19 @@ def _wrote(memories: Iterable[Memory]) -> Held:
 
 
 def _check(x: GraphTensor, is_result: bool = False) -> None:
-    """Raise StagingError if `x` was written under another name since it was made."""
-    loop = _trace.loop
-    if loop is not None and not loop.graph.contains(x.value.graph):
-        loop.uses.append(_Use(x, user_position()))
-    for memory, version in x.memory:
-        if version < memory.version:
-            where = f" (line {memory.place.lineno})" if memory.place is not None else ""
-            _refuse("a tensor is changed here that the function returns under another name, or as an item of a list"
-                    if is_result else f"a tensor is used here that was changed under another name{where}",
-                    memory.place if is_result else None)
+    """Raise StagingError if `x` was surely written under another name since it was made."""
+    if len(x.memory) != 1:
+        return
+    ((memory, version),) = x.memory
+    if _UNSURE < version < memory.version and memory.body is _trace.body:
+        where = f" (line {memory.place.lineno})" if memory.place is not None else ""
+        _refuse("a tensor is changed here that the function returns under another name, or as an item of a list"
+                if is_result else f"a tensor is used here that was changed under another name{where}",
+                memory.place if is_result else None)
+
+
+_UNSURE: Final = -1
+"""The version of what a body left, if that may have been written."""
 
 
 def _refuse(what: str, place: Position | None) -> None:
@@ -148,13 +155,9 @@ class Leaving:
     """The memories that represent, after a statement and when its bodies are traced again, what the bodies made: one
     for each place of the state; places that may share one made in a body share it."""
 
-    is_loop = False
-    """Whether the body is that of a loop, or its test, which is traced after it."""
-
     def __init__(self) -> None:
         self.depth, self.born = _trace.depth, _trace.born
         self.memories: dict[Hashable, Memory] = {}
-        self.written: list[Memory] = []
 
     def left(self, memories: Mapping[Any, Held]) -> dict[Any, Held]:
         """The memories of the places, given those in a body. Outdated places stay outdated."""
@@ -168,7 +171,7 @@ class Leaving:
             found: dict[Memory, int] = {}
             for memory, version in own:
                 for each in [self._at(other) for other in places.get(memory, ())] or [memory]:
-                    now = each.version if version == memory.version else -1
+                    now = each.version if version == memory.version else _UNSURE
                     found[each] = min(now, found.get(each, now))
             made[place] = tuple(found.items())
         return made
@@ -182,51 +185,29 @@ class Leaving:
         return self.memories[place]
 
 
-@dataclass
-class _Use:
-    """A use, in a loop, of a tensor from outside of it."""
-
-    x: GraphTensor
-    place: Position | None
-
-
 class in_body(AbstractContextManager["in_body"]):
     """Trace a body into `graph`; its writes take effect when a node gets the graph."""
 
     def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
         self.graph, self.leaving = graph, leaving or Leaving()
-        self.uses: list[_Use] = []
 
     def __enter__(self) -> in_body:
-        self.outer = _trace.written, _trace.born, _trace.depth, _trace.loop
+        self.outer = _trace.written, _trace.born, _trace.depth, _trace.body
         self.written: list[Memory] = []
         self.born: list[Memory] = []
         _trace.written, _trace.born = self.written, self.born
         _trace.depth += 1
-        if self.leaving.is_loop:
-            _trace.loop = self
+        _trace.body = self
         return self
 
     def left(self, values: Any) -> None:
-        """Called with the values that the body returns. StagingError if a loop's body uses a tensor from outside and
-        writes it under another name, which the next iteration would not see."""
-        if self.leaving.is_loop:
-            self.leaving.written = [*self.leaving.written, *self.written]
-            for use in self.uses:
-                self._check_use(use)
+        """Called with the values that the body returns."""
         found = {place: x for place, x in _leaves(values, ()) if x.memory}
         for place, memories in self.leaving.left({place: x.memory for place, x in found.items()}).items():
             found[place].memory = memories
 
-    def _check_use(self, use: _Use) -> None:
-        if any(other is memory for memory, _ in use.x.memory for other in self.leaving.written):
-            _refuse("a tensor is used here that the loop changes under another name", use.place)
-        outer = self.outer[3]
-        if outer is not None and not outer.graph.contains(use.x.value.graph):
-            outer.uses.append(use)
-
     def __exit__(self, *_: object) -> None:
-        _trace.written, _trace.born, _trace.depth, _trace.loop = self.outer
+        _trace.written, _trace.born, _trace.depth, _trace.body = self.outer
         for memory in self.written:
             memory.version -= 1
         for memory in self.born:

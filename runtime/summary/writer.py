@@ -103,10 +103,6 @@ class SummaryWriter:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if getattr(self, "_queue", None):
-            self.flush()
-
 
 def create_file_writer(
     logdir: Any, max_queue: int | None = None, flush_millis: int | None = None, filename_suffix: str | None = None,
@@ -115,7 +111,7 @@ def create_file_writer(
     """A writer of an event file in the folder `logdir` (`tf.summary.create_file_writer`).
 
     Summaries are written when `max_queue` (default: 10) of them wait, or the last time was `flush_millis` (default: two
-    minutes) ago, and by `flush`, `close` and the end of `as_default`.
+    minutes) ago, and by `flush`, `close` and the end of `as_default`; what waits for them else is lost.
     """
     queue = 10 if max_queue is None else int(max_queue)
     seconds = 120.0 if flush_millis is None else int(flush_millis) / 1000

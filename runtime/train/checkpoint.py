@@ -67,8 +67,8 @@ class RestoreStatus:
     """What `Checkpoint.restore` returns: it tells whether all values found their variables.
 
     Variables that are made after `restore` get their values when an object is assigned to an attribute of the
-    checkpoint, when one of these methods is called, or when the checkpoint is saved. Values that found none until this
-    object goes are warned about, unless `expect_partial` was called.
+    checkpoint, when one of these methods is called, or when the checkpoint is saved. Values that have found none when
+    it is saved are warned about, unless `expect_partial` was called.
     """
 
     def __init__(self, checkpoint: Checkpoint, reader: CheckpointReader) -> None:
@@ -121,15 +121,16 @@ class RestoreStatus:
             raise _located(AssertionError(f"nothing of the checkpoint {self._reader.path} was restored"))
         return self
 
+    def warn(self) -> None:
+        """Warn about values that have found no variable."""
+        if self._left and not self._quiet:
+            warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._left)}; "
+                          "expect_partial() on what restore returned says that this is meant", stacklevel=4)
+
     def expect_partial(self) -> RestoreStatus:
         """Do not warn about values that find no variable."""
         self._quiet = True
         return self
-
-    def __del__(self) -> None:
-        if getattr(self, "_left", None) and not self._quiet:
-            warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._left)}; "
-                          "expect_partial() on what restore returned says that this is meant", stacklevel=2)
 
 
 class Nothing:
@@ -176,6 +177,7 @@ class Checkpoint(Composite):
         not counted up."""
         for status in self._pending:
             status.complete()
+            status.warn()
         arrays: dict[str, Any] = {}
         aliases: dict[str, str] = {}
         names: dict[int, str] = {}

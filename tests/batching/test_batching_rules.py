@@ -76,6 +76,7 @@ BY_LANE = {
     "equal_text": "text", "render_records": "text", "render_text": "text",
     **dict.fromkeys(FLOAT_FUNCTIONS, "a function of Python's"),
     "list_concat": "elements have other sizes", "list_split": "elements have other sizes",
+    "bitcast": "its rank differs by the dtypes",
     "nonzero": "its size differs", "unique": "its size differs", "range": "its size differs",
     "stateless_random": "a generator for each seed", "stateless_random_int": "a generator for each seed",
 }

@@ -73,7 +73,8 @@ def _cast(node: Applied, ct: Any) -> Sequence[Any]:
         return [zero_list(x)]
     if _static(x) or not _static(ct):
         return [list_cast(ct, x.type.element)]
-    return [for_each(list_length(ct), lambda i, made: list_append(made, list_get(ct, i)),
+    dtype = x.type.element.dtype
+    return [for_each(list_length(ct), lambda i, made: list_append(made, cast(list_get(ct, i), dtype)),
                      list_reserve(0, x.type.element), x.type)]  # elements that are not written have no shape then
 
 

@@ -105,7 +105,6 @@ class _Loop:
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
-        self.leaving.is_loop = True
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
         self._apply_invariants(options.get("shape_invariants"))
 
@@ -168,7 +167,6 @@ class _Loop:
 
     def _trace(self, make_items: MakeItems) -> None:
         self.graph = graph = Graph("body", parent=current_graph())
-        self.leaving.written = []
         self.origins: Origins = {}
         with tracing(graph):
             items = make_items(graph)

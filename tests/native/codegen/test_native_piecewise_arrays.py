@@ -113,10 +113,10 @@ def of_three(u, n):
 
 def set_inside(u, n):
     """Items that are computed of their neighbours; also where the state was given to another, and of a column."""
-    v = u
+    v = u * 1
     for _ in range(n):
         u[1:-1, 1:-1] = u[1:-1, 1:-1] * 2 - u[:-2, 1:-1] + u[1:-1, 2:]
-        w = u
+        w = u * 1
         u[:, 2:4] = u[:, 1:3] + u[:, :2]
         u[3:, :] = u[3:, :] - u[:-3, :]
         u[2:3] = u[:1] * 3

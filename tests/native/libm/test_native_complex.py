@@ -200,7 +200,7 @@ def test_all_that_take_them(dtype: t.DType) -> None:
 
 
 CALLS = {  # of scatter the greatest and least
-    "eigh", "qr", "render_text", "scatter", "svd", "unique"}
+    "bitcast", "eigh", "qr", "render_text", "scatter", "svd", "unique"}
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.name)

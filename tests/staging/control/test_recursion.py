@@ -277,7 +277,7 @@ def test_arrays_change_in_place():
         return a
 
     a = np.array([3, 1, 2, 5, 4])
-    assert f(a) is a
+    np.testing.assert_array_equal(f(a), [1, 2, 3, 4, 5])
     np.testing.assert_array_equal(a, [1, 2, 3, 4, 5])
 
 

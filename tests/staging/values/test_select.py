@@ -535,8 +535,6 @@ _INDEX = "Use its index, or its attributes and items."
      "Ask isinstance(x, ...) for each class."),
     (of_no_text, 1, "which of 2 values of type Plain this is, is known only when the graph runs: it has no text but by"
      " a method `__repr__` or `__str__` of its class", _INDEX),
-    (another_record, 4, "'best' is, or has, another Record on one way of this statement than on another, and which one"
-     " is known only when the graph runs", "Keep its index, or copy it."),
     (too_many_methods, 1, "one of 300 objects is used as a tensor tells, which takes a branch for each: there can be"
      " 256", "Keep numbers in lists or tensors of their own, one for each attribute."),
 ], ids=lambda x: getattr(x, "__name__", ""))
@@ -545,6 +543,11 @@ def test_refusals(program: Callable[..., Any], line: int, what: str, remedy: str
         rt.function(program)(rt.constant(1))
     first, _, _, last = str(caught.value).split("\n")
     assert first == f"{__file__}:{program.__code__.co_firstlineno + line}: {what}" and last == remedy
+
+
+def test_a_record_that_a_branch_chooses() -> None:
+    for n in (1, 2):
+        assert rt.function(another_record)(rt.constant(n)) == another_record(n)
 
 
 def test_an_attribute_that_none_has_is_an_error_as_in_python() -> None:

@@ -167,7 +167,7 @@ def optimized(text: str, machine: Any) -> Any:
     """The module as optimised by LLVM."""
     module = parsed(text, machine)
     step()
-    if text.count("\n") > _LARGE and _has_passes():
+    if (text.count("\n") > _LARGE or text.count(PARALLEL) > _MANY) and _has_passes():
         module = _outlined(module, machine)
         step()
     _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
@@ -248,6 +248,8 @@ def _run(module: Any, builder: Any, *names: str) -> None:
 
 _LARGE: Final = 10_000
 """Lines of text."""
+_MANY: Final = 100
+"""Loops that are vectorised."""
 _LONG: Final = 500
 """Instructions."""
 _OPTNONE: Final = re.compile(r"(?<= )optnone (?=[^\n]*\}$)", re.M)
