@@ -140,8 +140,7 @@ def reduce(
         if test is not None:
             part(test)
         check_items(iterable)
-        backend = deciding(iterable)
-        if backend is not None:
+        if (backend := deciding(iterable)) is not None:
             clause = getattr(type(iterable), "__clause__", None)
             if clause is not None:  # a generator expression: the body goes into its loops
                 _reduce_clause(clause(iterable), body, test, state, options)
@@ -153,7 +152,8 @@ def reduce(
             tracer, iterable, body, test, state,
             lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}))
         if rolling is not None:
-            return rolling()
+            rolling()
+            return
         items = iter(iterable)
         del iterable  # only the loop refers to it now, so that it can be freed
         if test is None:
