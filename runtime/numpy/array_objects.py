@@ -39,8 +39,8 @@ from runtime.ops.creation import range as range_
 from runtime.ops.gather import scatter
 
 __all__ = [
-    "ArrayCell", "ArrayView", "ElementsView", "StagedArray", "as_object", "cast_into", "from_numpy", "has_objects",
-    "put_result", "read_only"]
+    "ArrayCell", "ArrayView", "ElementsView", "SingleView", "StagedArray", "as_object", "cast_into", "from_numpy",
+    "has_objects", "put_result", "read_only"]
 
 
 class StagedArray(GraphTensor):
@@ -286,7 +286,23 @@ class ArrayView(StagedArray):
         return id(self.base), str(with_numbers(self.index, lambda _: 0))
 
 
-class ElementsView(StagedArray):
+class SingleView(StagedArray):
+    """A view that is like no other: it has no numbers of the graph that could differ."""
+
+    __slots__ = ()
+
+    def __leaves__(self) -> list[Any]:
+        return []
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return self
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        return (id(self),)
+
+
+class ElementsView(SingleView):
     """A view of all or some elements of `base` in another order, such as `a.T`: `read` takes them from a tensor, and
     `undo`, if there is one, gives the tensor of them all.
 
@@ -336,16 +352,6 @@ class ElementsView(StagedArray):
 
     def __viewed__(self) -> StagedArray:
         return self.base
-
-    def __leaves__(self) -> list[Any]:
-        return []
-
-    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return self
-
-    @property
-    def alternatives(self) -> tuple[Any, ...]:
-        return (id(self),)
 
 
 # Results of functions and operators.

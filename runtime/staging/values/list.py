@@ -16,7 +16,7 @@ from runtime.core.trace import capture, constant, convert_to_tensor, current_gra
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_indexing import as_tensor, known
-from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object
+from runtime.numpy.array_objects import ArrayCell, SingleView, StagedArray, as_object
 from runtime.ops.lists import (
     ListValue,
     join_elements,
@@ -329,7 +329,7 @@ class StagedList(StagedSequence):
         return f"<staged list of {self.element}>"
 
 
-class ListElement(StagedArray):
+class ListElement(SingleView):
     """An array in a list of the graph: a view of the list."""
 
     __slots__ = ("_known", "index", "list")
@@ -372,16 +372,6 @@ class ListElement(StagedArray):
 
     def __viewed__(self) -> Any:
         return self.list
-
-    def __leaves__(self) -> list[Any]:
-        return []
-
-    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return self
-
-    @property
-    def alternatives(self) -> tuple[Any, ...]:
-        return (id(self),)
 
 
 class Puts(Late):
