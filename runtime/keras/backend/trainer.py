@@ -142,14 +142,22 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         assert self.train_function is not None
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
+        return self._run("train", self.train_function, epoch_iterator, callbacks, lambda: self.stop_training)
+
+    def _run(
+        self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any,
+        is_stopped: Callable[[], bool],
+    ) -> dict[str, Any]:
+        """Call `function` for all batches, until it is stopped; the logs."""
+        begin, end = (getattr(callbacks, f"on_{what}_batch_{when}") for when in ("begin", "end"))
         logs: Any = {}
-        run, batches = self._grouped("train", self.train_function, epoch_iterator, callbacks)
+        run, batches = self._grouped(what, function, epoch_iterator, callbacks)
         with epoch_iterator.catch_stop_iteration():
             for begin_step, end_step, data in batches:
-                callbacks.on_train_batch_begin(begin_step)
+                begin(begin_step)
                 logs = run(data)
-                callbacks.on_train_batch_end(end_step, logs)
-                if self.stop_training:
+                end(end_step, logs)
+                if is_stopped():
                     break
         return dict(pythonify_logs(self._get_metrics_result_or_logs(logs)))
 
@@ -193,16 +201,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.stop_evaluating = False
         callbacks.on_test_begin()
         self.reset_metrics()
-        logs: Any = {}
-        run, batches = self._grouped("test", self.test_function, epoch_iterator, callbacks)
-        with epoch_iterator.catch_stop_iteration():
-            for begin_step, end_step, data in batches:
-                callbacks.on_test_batch_begin(begin_step)
-                logs = run(data)
-                callbacks.on_test_batch_end(end_step, logs)
-                if self.stop_evaluating:
-                    break
-        logs = pythonify_logs(self._get_metrics_result_or_logs(logs))
+        logs = self._run("test", self.test_function, epoch_iterator, callbacks, lambda: self.stop_evaluating)
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
