@@ -15,8 +15,8 @@ from runtime.autodiff.activity import differentiable
 from runtime.autodiff.tape import GradientTape
 from runtime.batching.vmap import vmap
 from runtime.core import pytree
-from runtime.core.errors import DTypeError, ShapeError, locate
-from runtime.core.graph import user_position
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.graph import located
 from runtime.core.op import CAST
 from runtime.core.recording import record, recorders
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
@@ -33,11 +33,6 @@ Function = Callable[..., Any]
 Argnums = int | Sequence[int]
 
 
-def _located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error
-
-
 def _own(x: Any) -> Any:
     """A tensor distinct from all others with this value, so that its uses by `f` are told from those of captured
     tensors. DTypeError for an int or bool."""
@@ -45,7 +40,7 @@ def _own(x: Any) -> Any:
         return x
     x = convert_to_tensor(x)
     if not differentiable(x.type):
-        raise _located(DTypeError(f"a derivative by an argument of dtype {x.dtype.name} does not exist",
+        raise located(DTypeError(f"a derivative by an argument of dtype {x.dtype.name} does not exist",
                                   remedy="Give it as a float, for example rt.cast(x, rt.float32); or say with argnums= "
                                          "by which arguments to differentiate."))
     if isinstance(x, EagerTensor) and current_graph() is None:
@@ -62,7 +57,7 @@ def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
     made = list(args)
     for i in numbers:
         if not -len(args) <= i < len(args):
-            raise _located(ValueError(f"argnums has {i}, but there are {len(args)} positional arguments"))
+            raise located(ValueError(f"argnums has {i}, but there are {len(args)} positional arguments"))
         made[i] = pytree.map_structure(_own, args[i])
     return made, made[argnums] if isinstance(argnums, int) else tuple([made[i] for i in numbers])
 
@@ -94,15 +89,15 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
 def _scalar(f: Function, value: Any) -> Any:
     name = getattr(f, "__name__", "f")
     if not isinstance(value, (Tensor, int, float)) and not hasattr(type(value), "__tensor__"):
-        raise _located(DTypeError(f"the gradient is of a function that gives a scalar, but {name} gave {value!r}",
+        raise located(DTypeError(f"the gradient is of a function that gives a scalar, but {name} gave {value!r}",
                                   remedy="Return one tensor; has_aux=True hands on a second result."))
     value = convert_to_tensor(value)
     if value.type.shape != ():
-        raise _located(ShapeError(
+        raise located(ShapeError(
             f"the gradient is of a function that gives a scalar, but {name} gave {value.type}",
             remedy="Sum it, with rt.reduce_sum, or take rt.jacrev or rt.jacfwd."))
     if not differentiable(value.type):
-        raise _located(DTypeError(f"the gradient is of a floating scalar, but {name} gave {value.type}"))
+        raise located(DTypeError(f"the gradient is of a floating scalar, but {name} gave {value.type}"))
     return value
 
 
@@ -146,7 +141,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     not a list or tuple.
     """
     if not isinstance(primals, (list, tuple)) or not isinstance(tangents, (list, tuple)):
-        raise _located(TypeError("primals and tangents are tuples or lists, with one item for each argument of the "
+        raise located(TypeError("primals and tangents are tuples or lists, with one item for each argument of the "
                                  "function"))
     made, sources = _placed(tuple(primals), tuple(range(len(primals))))
     with ForwardAccumulator(sources, tuple(tangents)) as accumulator:

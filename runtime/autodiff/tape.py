@@ -22,8 +22,8 @@ from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import StagedRecord
 from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
-from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError, locate
-from runtime.core.graph import Position, user_position
+from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
+from runtime.core.graph import Position, located, user_position
 from runtime.core.op import Op
 from runtime.core.recording import recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -197,7 +197,7 @@ class GradientTape:
         """
         for x in map(_variable, pytree.flatten(tensor)):
             if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
-                raise _located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
+                raise located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
                                           "tf.Variable or ExtensionType."))
             if not differentiable(x.type):
                 _warn(f"The dtype of the watched tensor must be floating (e.g. rt.float32), got {x.type}")
@@ -222,7 +222,7 @@ class GradientTape:
     def stop_recording(self) -> Iterator[None]:
         """Suspend recording. ValueError if the tape does not record."""
         if not self._recording:
-            raise _located(ValueError("Cannot pause recording: the tape does not record"))
+            raise located(ValueError("Cannot pause recording: the tape does not record"))
         self._stop()
         try:
             yield
@@ -295,7 +295,7 @@ class GradientTape:
         self._use()
         (x,), (by,) = _targets(target), _sources(source)
         if not x.ndim or not by.ndim or not compatible_shapes(x.type.shape[:1], by.type.shape[:1]):
-            raise _located(ShapeError(f"Need first dimension of target shape ({x.shape}) and source shape ({by.shape}) "
+            raise located(ShapeError(f"Need first dimension of target shape ({x.shape}) and source shape ({by.shape}) "
                                       "to match."))
         sizes = shape(x)
         count = size(x[0]) if None in x.type.shape or x.type.shape[0] else reduce_prod(sizes[1:])
@@ -353,7 +353,7 @@ class GradientTape:
 
     def _use(self) -> None:
         if self._used and not self._persistent:
-            raise _located(RuntimeError(
+            raise located(RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)"))
         if self._recording and not self._persistent:
             self._stop()
@@ -369,7 +369,7 @@ class GradientTape:
     def _seeds(self, targets: Sequence[Any], output_gradients: Any) -> list[Any]:
         initial = [None] * len(targets) if output_gradients is None else pytree.flatten(output_gradients)
         if len(initial) != len(targets):
-            raise _located(ValueError(f"there are {len(targets)} targets, but {len(initial)} output_gradients"))
+            raise located(ValueError(f"there are {len(targets)} targets, but {len(initial)} output_gradients"))
         seeds = []
         for x, ct in zip(targets, initial, strict=True):
             if ct is None:
@@ -377,7 +377,7 @@ class GradientTape:
                 continue
             seed = convert_to_tensor(ct, dtype=x.dtype)
             if not compatible_shapes(seed.type.shape, x.type.shape):
-                raise _located(ShapeError(
+                raise located(ShapeError(
                     f"an output gradient has shape {seed.shape}, but its target has shape {x.shape}",
                     remedy="Give output_gradients in the shapes of the targets."))
             seeds.append(seed)
@@ -400,11 +400,6 @@ class GradientTape:
         return [cts.get(id(x)) for x in sources]
 
 
-def _located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error
-
-
 def _warn(what: str) -> None:
     place = user_position() or Position("<unknown>", 0)
     warnings.warn_explicit(what, GradientWarning, place.filename, place.lineno, registry=_warned)
@@ -417,7 +412,7 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
     try:
         return UnconnectedGradients(value)
     except ValueError:
-        raise _located(ValueError(f"Unknown value for unconnected_gradients: {value!r}")) from None
+        raise located(ValueError(f"Unknown value for unconnected_gradients: {value!r}")) from None
 
 
 def _tensor(x: Any) -> Any:
@@ -428,7 +423,7 @@ def _targets(target: Any) -> list[Any]:
     found = []
     for x in pytree.flatten(target):
         if not isinstance(x, Tensor) and not hasattr(type(x), "__tensor__"):
-            raise _located(TypeError(f"a target is a tensor, or a structure of tensors, not {x!r}"))
+            raise located(TypeError(f"a target is a tensor, or a structure of tensors, not {x!r}"))
         found.append(_tensor(x))
     return found
 
@@ -443,7 +438,7 @@ def _sources(sources: Any) -> list[Any]:
     found = []
     for x in map(_variable, pytree.flatten(sources)):
         if not isinstance(x, (Tensor, Variable, EagerList, GraphList)) and not hasattr(type(x), "__tensor__"):
-            raise _located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
+            raise located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
         if not differentiable(x.type):
             _warn(f"The dtype of the source tensor must be floating (e.g. rt.float32) when calling "
                   f"GradientTape.gradient, got {x.type}")

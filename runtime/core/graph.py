@@ -20,7 +20,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from runtime.core.op import Errors, Op
 from runtime.core.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "Graph", "Node", "Position", "Unrolled", "UnrollingWarning", "Value", "is_users", "loops", "param_text",
+    "Graph", "Node", "Position", "Unrolled", "UnrollingWarning", "Value", "is_users", "located", "loops", "param_text",
     "prune", "staging_error", "user_position", "verify", "why_unrolled",
 ]
+
+E = TypeVar("E", bound=Exception)
 
 
 class Position:
@@ -116,7 +118,11 @@ def _lines(code: CodeType) -> list[int | None]:
 
 def staging_error(what: str, remedy: str) -> StagingError:
     """A StagingError with the user's position."""
-    error = StagingError(what, remedy=remedy)
+    return located(StagingError(what, remedy=remedy))
+
+
+def located(error: E) -> E:
+    """The error, with the user's position."""
     locate(error, user_position())
     return error
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import may_be_array, writes_tensor
 from runtime.core.config import settings
-from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError, locate
-from runtime.core.graph import Graph, Value, user_position
+from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
+from runtime.core.graph import Graph, Value, located
 from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import recorders
@@ -41,21 +41,16 @@ class _Indices(threading.local):
 indices: Final = of_trace(_Indices())
 
 
-def _located(exc: Exception) -> Exception:
-    locate(exc, user_position())
-    return exc
-
-
 def not_iterable() -> Exception:
     """The error for a loop over a tensor of rank 0."""
-    return _located(NotIterableError(
+    return located(NotIterableError(
         "Cannot iterate over a scalar tensor", remedy="Loop over a tensor with rows, or over rt.range(n)."))
 
 
 def _fixed(done: str, remedy: str) -> Exception:
     error = TypeError(f"the items of a tensor cannot be {done} here: it does not change in place")
     error.remedy = remedy  # type: ignore[attr-defined]
-    return _located(error)
+    return located(error)
 
 
 def _is_operand(x: Any) -> bool:
@@ -189,7 +184,7 @@ class Tensor(ArrayMethods):
         return Reference(self)
 
     def __hash__(self) -> int:
-        raise _located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
+        raise located(TypeError("Tensor is unhashable. Instead, use tensor.ref() as the key."))
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise _fixed("set", "In a traced function set an item of what a variable of the same function, an attribute "
@@ -343,14 +338,14 @@ class EagerTensor(Tensor):
     def __bool__(self) -> bool:
         if self._array.size != 1:
             what = "more than one element" if self._array.size else "no elements"
-            raise _located(ShapeError(
+            raise located(ShapeError(
                 f"The truth value of an array with {what} is ambiguous: this tensor has shape {self.shape}",
                 remedy="Use rt.reduce_any or rt.reduce_all; rt.size(x) > 0 asks whether there are elements."))
         return bool(self._array)
 
     def _item(self, kind: str) -> Any:
         if self._array.size != 1:
-            raise _located(TypeError(
+            raise located(TypeError(
                 f"only a tensor with one element converts to {kind}; this one has shape {self.shape}"))
         return self._array.item()
 
@@ -375,7 +370,7 @@ class EagerTensor(Tensor):
 
     def __index__(self) -> int:
         if self._array.ndim or self._array.dtype.kind not in "biu":
-            raise _located(TypeError("only integer scalar tensors can be converted to an index; this one is "
+            raise located(TypeError("only integer scalar tensors can be converted to an index; this one is "
                                      f"{self.dtype.name} of shape {self.shape}"))
         return int(self._array)
 
@@ -455,12 +450,12 @@ class GraphTensor(Tensor):
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         OPERATIONS.check_reach(self)
-        raise _located(OperatorNotAllowedInGraphError(
+        raise located(OperatorNotAllowedInGraphError(
             f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
 
     def _refuse_format(self) -> NoReturn:
         OPERATIONS.check_reach(self)
-        raise _located(UnimplementedError(  # with a TypeError Python would say that this is not a number
+        raise located(UnimplementedError(  # with a TypeError Python would say that this is not a number
             f"a tensor cannot be a number of a text with % here: {self!r} has no value while its function is traced",
             remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
 
@@ -470,7 +465,7 @@ class GraphTensor(Tensor):
             error.remedy = (  # type: ignore[attr-defined]
                 "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
                 "rt.py_function.")
-            raise _located(error)
+            raise located(error)
         error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name in _CHANGING and self.type.shape:
             writes_tensor()
@@ -478,7 +473,7 @@ class GraphTensor(Tensor):
             error = AttributeError(f"a NumPy array is a tensor while a function is traced, which has no {name!r}")
             error.remedy = (  # type: ignore[attr-defined]
                 "Use a function of rt; or do it outside of the traced function, or in one for rt.numpy_function.")
-            error = cast(AttributeError, _located(error))
+            located(error)
         raise error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.graph import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import EagerList
 from runtime.core.types import ListType, TensorSpec, int64
-from runtime.data.elements import ElementFunction, as_count, located, stacked
+from runtime.data.elements import ElementFunction, as_count, stacked
 from runtime.data.padding import Padding
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, DatasetSpec, Element, P, Pipeline, tensor_types
 from runtime.function.static_values import get_static_value

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from runtime.core.errors import InvalidArgumentError, NotFoundError
+from runtime.core.graph import located
 from runtime.core.tensor import EagerTensor
-from runtime.data.elements import located
 from runtime.data.files import read, spec_in, written
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element, Pipeline
 from runtime.data.threads import AUTOTUNE, prefetched

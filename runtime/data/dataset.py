@@ -6,13 +6,13 @@ from typing import Any
 
 import autograph as ag
 from runtime.core.errors import InvalidArgumentError, StagingError
+from runtime.core.graph import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import int64
 from runtime.data.batching import Batching
 from runtime.data.buffering import Buffering
-from runtime.data.elements import located
 from runtime.data.iterators import DatasetIterator
 from runtime.data.mapping import Mapping
 from runtime.data.ordering import Ordering

@@ -10,8 +10,8 @@ import numpy as np
 
 import autograph as ag
 from autograph.backend import restored
-from runtime.core.errors import DTypeError, ShapeError, locate
-from runtime.core.graph import Graph, Value, prune, user_position
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.graph import Graph, Value, located, prune
 from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
@@ -32,7 +32,7 @@ from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 
 __all__ = [
-    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "located", "shapes_like",
+    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "shapes_like",
     "shuffled", "splitter", "stacked",
 ]
 
@@ -89,11 +89,6 @@ class ElementFunction:
         if self._run is None:
             self._run = make(rewrite(with_python_numbers(self.graph)), None).function()
         return arrays[:count], functools.partial(self._run, *arrays[count:]) if self.captures else self._run
-
-
-def located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error
 
 
 def as_tensors(structure: Any) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import DTypeError, InvalidArgumentError
+from runtime.core.graph import located
 from runtime.core.pytree import assert_same_structure, flatten
 from runtime.core.types import compatible_shapes
-from runtime.data.elements import ElementFunction, as_count, as_tensors, located
+from runtime.data.elements import ElementFunction, as_count, as_tensors
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element, P, Pipeline, flat, spec_of, tensor_types
 from runtime.data.threads import AUTOTUNE, mapped, prefetched
 

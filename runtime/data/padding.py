@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.graph import located
 from runtime.core.pytree import flatten, pack_sequence_as
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, TensorType
-from runtime.data.elements import located, shapes_like
+from runtime.data.elements import shapes_like
 from runtime.data.pipeline import Element, tensor_types
 
 __all__ = ["Padding"]

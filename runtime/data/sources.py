@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.graph import located
 from runtime.core.pytree import assert_same_structure, flatten, map_structure, pack_sequence_as
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, as_dtype, int64
@@ -17,7 +18,6 @@ from runtime.data.elements import (
     checked_spec,
     fit,
     join_specs,
-    located,
     shapes_like,
     splitter,
 )

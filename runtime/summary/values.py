@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import DTypeError, ShapeError, locate
-from runtime.core.graph import user_position
+from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.graph import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import bool_
@@ -27,7 +27,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
     """
     tensor = convert_to_tensor(data)
     if tensor.ndim:
-        raise _located(ShapeError(f"summary.scalar takes a scalar, not {tensor.type}",
+        raise located(ShapeError(f"summary.scalar takes a scalar, not {tensor.type}",
                                   remedy="Reduce it, for example by reduce_mean, or write a histogram."))
     return _write(name, "scalars", [_real(tensor, "scalar")], lambda x: np.asarray(x, np.float32), step, description)
 
@@ -39,7 +39,7 @@ def histogram(
     (`tf.summary.histogram`)."""
     count = 30 if buckets is None else int(buckets)
     if count < 1:
-        raise _located(ValueError(f"a histogram has at least 1 bucket, not {count}"))
+        raise located(ValueError(f"a histogram has at least 1 bucket, not {count}"))
     return _write(name, "histograms", [_real(convert_to_tensor(data), "histogram")], lambda x: _buckets(x, count), step,
                   description)
 
@@ -49,7 +49,7 @@ def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, descript
     floats from 0 to 1, beyond which they are clipped (`tf.summary.image`). ShapeError for another shape."""
     tensor = convert_to_tensor(data)
     if tensor.ndim != 4 or tensor.shape[3] not in (None, 1, 2, 3, 4):
-        raise _located(ShapeError(
+        raise located(ShapeError(
             f"summary.image takes images [k, height, width, channels] of 1 to 4 channels, not {tensor.type}",
             remedy="Add dimensions, for example by x[None, :, :, None] for one grey image."))
     return _write(name, "images", [_real(tensor, "image")], lambda x: _images(x, int(max_outputs)), step, description)
@@ -59,7 +59,7 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     """Write text, which TensorBoard reads as Markdown: a str, or a list of them (`tf.summary.text`)."""
     parts = [data] if isinstance(data, str) else data
     if not isinstance(parts, (list, tuple)) or not all(type(part) is str for part in parts):
-        raise _located(TypeError(f"summary.text takes a str, or a list of them, not {data!r}"))
+        raise located(TypeError(f"summary.text takes a str, or a list of them, not {data!r}"))
     encoded = [part.encode() for part in parts]
     return _write(name, "text", [], lambda: encoded, step, description)
 
@@ -95,15 +95,15 @@ def _write(
         return False
     number = current.step if step is None else step
     if number is None:
-        raise _located(ValueError(
+        raise located(ValueError(
             f"the summary {name!r} has no step: pass step=..., or use writer.as_default(step=...) or "
             "summary.experimental.set_step"))
     moment = convert_to_tensor(number)
     if moment.ndim or not moment.dtype.is_integer:
-        raise _located(DTypeError(f"the step of a summary is an int scalar, not {moment.type}"))
+        raise located(DTypeError(f"the step of a summary is an int scalar, not {moment.type}"))
     written = convert_to_tensor(condition)
     if written.dtype is not bool_ or written.ndim:
-        raise _located(DTypeError(f"the condition of record_if is a bool scalar, not {written.type}"))
+        raise located(DTypeError(f"the condition of record_if is a bool scalar, not {written.type}"))
 
     def add(holds: Any, when: Any, *arrays: Any) -> None:
         if holds:
@@ -118,7 +118,7 @@ def _write(
 
 def _real(tensor: Any, what: str) -> Any:
     if tensor.dtype.is_complex:
-        raise _located(DTypeError(f"summary.{what} takes real numbers, not {tensor.type}"))
+        raise located(DTypeError(f"summary.{what} takes real numbers, not {tensor.type}"))
     return tensor
 
 
@@ -140,8 +140,3 @@ def _images(x: Any, most: int) -> list[bytes]:
     if x.dtype != np.uint8:
         x = (np.clip(np.nan_to_num(x.astype(np.float64)), 0.0, 1.0) * 255).round().astype(np.uint8)
     return [str(x.shape[2]).encode(), str(x.shape[1]).encode(), *[png(one) for one in x[:most]]]
-
-
-def _located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error

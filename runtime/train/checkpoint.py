@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from runtime.core.errors import DTypeError, NotFoundError, ShapeError, locate
-from runtime.core.graph import user_position
+from runtime.core.errors import DTypeError, NotFoundError, ShapeError
+from runtime.core.graph import located
 from runtime.core.types import DType, as_dtype, int64
 from runtime.function.variable import Variable
 from runtime.train.objects import Composite, is_variable, leaves, parts
@@ -43,7 +43,7 @@ class CheckpointReader:
     def get_tensor(self, name: str) -> Any:
         """The value of the variable, as a NumPy array. NotFoundError if there is none of this name."""
         if name not in self._arrays:
-            raise _located(NotFoundError(f"the checkpoint {self.path} has no {name!r}: it has {_some(self._arrays)}"))
+            raise located(NotFoundError(f"the checkpoint {self.path} has no {name!r}: it has {_some(self._arrays)}"))
         return self._arrays[name].copy()
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
@@ -99,7 +99,7 @@ class RestoreStatus:
         """AssertionError unless each value in the checkpoint found a variable, and each variable a value."""
         self.assert_existing_objects_matched()
         if self._left:
-            raise _located(AssertionError(
+            raise located(AssertionError(
                 f"no variable was found for these values of the checkpoint {self._reader.path}: {_some(self._left)}. "
                 f"The variables are {_some(dict(leaves(self._checkpoint)))}"))
         return self
@@ -109,7 +109,7 @@ class RestoreStatus:
         self.complete()
         missing = [path for path, leaf in leaves(self._checkpoint) if not self._reader.has_tensor(path)]
         if missing:
-            raise _located(AssertionError(
+            raise located(AssertionError(
                 f"the checkpoint {self._reader.path} has no values for {_some(missing)}: it has "
                 f"{_some(self._reader.get_variable_to_shape_map())}"))
         return self
@@ -118,7 +118,7 @@ class RestoreStatus:
         """AssertionError if no variable found a value."""
         self.complete()
         if not self._restored:
-            raise _located(AssertionError(f"nothing of the checkpoint {self._reader.path} was restored"))
+            raise located(AssertionError(f"nothing of the checkpoint {self._reader.path} was restored"))
         return self
 
     def warn(self) -> None:
@@ -138,7 +138,7 @@ class Nothing:
 
     def assert_consumed(self) -> Nothing:
         """AssertionError: there is no checkpoint."""
-        raise _located(AssertionError("no checkpoint was given, so nothing was restored"))
+        raise located(AssertionError("no checkpoint was given, so nothing was restored"))
 
     assert_existing_objects_matched = assert_nontrivial_match = assert_consumed
 
@@ -223,12 +223,12 @@ class Checkpoint(Composite):
 def _check(path: str, leaf: Any, value: Any, file: str) -> None:
     dtype, found = as_dtype(leaf.dtype) if is_variable(leaf) else int64, as_dtype(value.dtype.name)
     if found is not dtype:
-        raise _located(DTypeError(f"{path!r} is {dtype.name}, but the checkpoint {file} has {found.name} for it"))
+        raise located(DTypeError(f"{path!r} is {dtype.name}, but the checkpoint {file} has {found.name} for it"))
     if not is_variable(leaf):
         return
     shape = list(leaf.shape)
     if len(shape) != value.ndim or any(n is not None and n != m for n, m in zip(shape, value.shape, strict=True)):
-        raise _located(ShapeError(
+        raise located(ShapeError(
             f"{path!r} has the shape {shape}, but the checkpoint {file} has a value of {list(value.shape)} for it",
             remedy="Make the objects as they were when the checkpoint was written."))
 
@@ -238,8 +238,3 @@ def _some(names: Iterable[str]) -> str:
     ordered = sorted(names)
     more = f" and {len(ordered) - 8} more" if len(ordered) > 8 else ""
     return (", ".join(map(repr, ordered[:8])) or "nothing") + more
-
-
-def _located(error: Exception) -> Exception:
-    locate(error, user_position())
-    return error
