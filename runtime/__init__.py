@@ -21,6 +21,7 @@ from runtime import (
     numpy,
     random,
     signal,
+    strings,
     summary,
     train,
 )
@@ -47,6 +48,7 @@ from runtime.core.types import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -188,6 +190,7 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
+from runtime.ops.string_tensors import as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray
 
@@ -232,6 +235,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "atan",
@@ -383,6 +387,8 @@ __all__ = [
     "stack",
     "stop_gradient",
     "strided_slice",
+    "string",
+    "strings",
     "subtract",
     "summary",
     "switch_case",

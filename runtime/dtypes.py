@@ -14,6 +14,7 @@ from runtime.core.types import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -28,5 +29,6 @@ half = float16
 
 __all__ = [
     "DType", "as_dtype", "bool", "cast", "complex", "complex64", "complex128", "double", "float16", "float32",
-    "float64", "half", "int8", "int16", "int32", "int64", "saturate_cast", "uint8", "uint16", "uint32", "uint64",
+    "float64", "half", "int8", "int16", "int32", "int64", "saturate_cast", "string", "uint8", "uint16",
+    "uint32", "uint64",
 ]

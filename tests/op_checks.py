@@ -15,6 +15,7 @@ import runtime  # noqa: F401  registers every op
 from runtime.backends.numpy import run
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import REGISTRY, Op, Sample
+from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerList
 from runtime.core.trace import add_input, apply, set_outputs, tracing
 from runtime.core.types import ListType, Type, type_of_array
@@ -54,6 +55,18 @@ def samples(op: Op, seed: int = 0) -> list[Sample]:
 
 def sampled_ops() -> Iterator[Op]:
     return (op for name, op in REGISTRY.items() if name not in NEED_A_PLACE)
+
+
+def is_of_strings(op: Op) -> bool:
+    """Whether it takes or gives strings, which have no derivative, no native code and no lanes."""
+    return any(type.dtype.is_string for arguments, params in op.samples(np.random.default_rng(0))
+               for type in _types(op, arguments, params) if hasattr(type, "dtype"))
+
+
+def _types(op: Op, arguments: tuple[Any, ...], params: dict[str, Any]) -> tuple[Type, ...]:
+    types = tuple(map(type_of, arguments))
+    results = op.rule(*types, **params)
+    return types + (results if isinstance(results, tuple) else (results,))
 
 
 def type_of(value: Any) -> Type:
@@ -153,6 +166,7 @@ def check_staged(op: Op, sample: Sample) -> None:
 SPECIAL: dict[str, list[Any]] = {
     "b": [False, True], "i": [0, 1, -1, 2, -128, 127], "u": [0, 1, 2, 255],
     "f": [0.0, -0.0, 1.0, -1.5, np.nan, np.inf, -np.inf, 1e30], "c": [0, 1j, complex(np.nan, np.inf), 2],
+    "O": [b"", b"a", b"Text", b"\xff"],
 }
 
 
@@ -177,7 +191,7 @@ def check_silence(op: Op, sample: Sample) -> None:
             shapes = [rng.integers(0, 4, a.ndim) if i in hidden else a.shape for i, a in enumerate(arguments)]
             with np.errstate(all="ignore"):
                 pools = [np.array(SPECIAL[a.dtype.kind]).astype(a.dtype) for a in arguments]
-                values = [rng.choice(pool, shape)[()] for pool, shape in zip(pools, shapes, strict=True)]
+                values = [boxed(rng.choice(pool, shape)[()]) for pool, shape in zip(pools, shapes, strict=True)]
                 try:
                     op.kernel(*values, **copy.deepcopy(params))
                 except Exception as error:

@@ -6,20 +6,25 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.string_arrays import holds_text, string_array
 from runtime.core.tensor import Array, EagerTensor, Tensor
-from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64
+from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64, string
 
 __all__ = ["adapt", "adapted", "constant_array", "is_numpy_number"]
 
 
-def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]:
+def constant_array(value: Any, dtype: DType | None = None, strings: bool = False) -> tuple[Array, Weak]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
     Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
     all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. All but
     tensors adapt to `dtype` if it is given. ValueError for what is not an array, DTypeError for what does not fit
-    `dtype`.
+    `dtype`, and for strings unless that is wanted or `strings` (text of Python's stays Python's elsewhere).
     """
+    if (strings or dtype is string) and holds_text(value):
+        if dtype is not None and dtype is not string:
+            raise DTypeError(f"{_short(value)} is a string, and {dtype.name} is wanted")
+        return _strings(value), False
     weak: Weak = False
     if isinstance(value, EagerTensor):
         array = value._array
@@ -28,6 +33,8 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
     else:
         array, weak = _python_array(value)
     try:
+        if array.dtype == object and not isinstance(value, EagerTensor):
+            raise TypeError("the array is not known to be one of strings")
         found = dtype_of(array)
     except TypeError:
         what = "a string" if array.dtype.kind in "US" else f"of dtype {array.dtype}"
@@ -37,10 +44,19 @@ def constant_array(value: Any, dtype: DType | None = None) -> tuple[Array, Weak]
         array = array.astype(found.np)
     if dtype is None or dtype is found:
         return array, dtype is None and weak
+    if dtype is string:
+        raise DTypeError(f"{_short(value)} is no string, and string is wanted", remedy="rt.as_string makes strings.")
     if weak or (_adapts(value) and not found.is_bool):
         return adapt(array if weak else _whole(array, dtype), dtype), False
     raise DTypeError(f"a value of dtype {found.name} was given where {dtype.name} is wanted",
                      remedy=f"Cast it: rt.cast(x, rt.{dtype.name}).")
+
+
+def _strings(value: Any) -> Array:
+    try:
+        return string_array(value)  # type: ignore[no-any-return]
+    except ValueError:
+        raise ShapeError(f"a list whose rows have different lengths is no tensor: {_short(value)}") from None
 
 
 def _whole(array: Array, dtype: DType) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core import narrow_floats
+from runtime.core import narrow_floats, string_arrays
 from runtime.core.errors import (
     DTypeError,
     InvalidNumberError,
@@ -19,6 +19,7 @@ from runtime.core.errors import (
     OpError,
     OutOfMemoryError,
     ShapeError,
+    UnimplementedError,
 )
 from runtime.core.types import DType, TensorType, Type, Weak, as_dtype, check_room, dtype_of, type_of_array
 
@@ -86,7 +87,10 @@ _OF_BITS: Final = ("bitcast", "cast", "const")  # their kernels know all dtypes
 
 def kernel_for(op: Op, operands: Iterable[Type], results: Sequence[Type]) -> Callable[..., Any]:
     """The kernel of an op for operands and results of these types, some of which may be narrow floats
-    (`runtime.core.narrow_floats`)."""
+    (`runtime.core.narrow_floats`) or strings (`runtime.core.string_arrays`)."""
+    strings = [isinstance(type, TensorType) and type.dtype.is_string for type in results]
+    if any(strings):
+        return string_arrays.in_arrays(op.kernel, strings)
     if not narrow_floats.loaded or op.effect or op.foreign or op.name in _OF_BITS or not any(
             isinstance(type, TensorType) and type.dtype.is_narrow for type in (*operands, *results)):
         return op.kernel
@@ -150,6 +154,9 @@ def _cast_kernel(x: Any, *, dtype: DType, weak: bool = False) -> Any:
 def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType:
     if not isinstance(x, TensorType):
         raise DTypeError(f"cannot cast {x} to {dtype.name}")
+    if x.dtype.is_string is not dtype.is_string:
+        raise UnimplementedError(f"Cast {x.dtype.name} to {dtype.name} is not supported",
+                                 remedy="Use rt.as_string, or rt.strings.to_number.")
     return TensorType(dtype, x.shape, weak)
 
 

@@ -50,6 +50,7 @@ class Operations(Late):
     getitem: Callable[[Any, Any], Any]
     equal_text: Binary
     unequal_text: Binary
+    concatenate_strings: Binary
     stack: Callable[[Any], Any]
     """`rt.stack` of a list that contains tensors."""
 

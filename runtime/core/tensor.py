@@ -22,6 +22,7 @@ from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import recorders
 from runtime.core.references import Reference
+from runtime.core.string_arrays import boxed, holds_text
 from runtime.core.text import Text, repr_of, show, show_tensor
 from runtime.core.types import DType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
@@ -86,9 +87,11 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tens
             holds_bools = self.dtype.is_bool or other.dtype.is_bool
         else:
             holds_bools = self.dtype.is_bool or _is_bools(other)
-            if not _is_operand(other):
+            if not _is_operand(other) and not (self.dtype.is_string and isinstance(other, (str, bytes))):
                 return NotImplemented
         x, y = (other, self) if reflected else (self, other)
+        if name == "add" and self.dtype.is_string:
+            return OPERATIONS.concatenate_strings(x, y)
         result = OPERATIONS.with_numbers(name, x, y) if holds_bools else getattr(OPERATIONS, name)(x, y)
         return _made(result, self, other)
 
@@ -275,6 +278,8 @@ class EagerTensor(Tensor):
     def __init__(self, array: Any) -> None:
         """Wrap a NumPy scalar, or an array: a view of it, if it is writable. TypeError if it has no DType."""
         array = np.asarray(array)
+        if array.dtype == object and not holds_text(array):
+            raise TypeError("an array of objects is no tensor, unless all of them are bytes")
         if array.dtype.byteorder not in "=|":
             array = array.astype(array.dtype.newbyteorder("="))
         dtype_of(array)
@@ -287,7 +292,7 @@ class EagerTensor(Tensor):
     def own(cls, array: Any) -> EagerTensor:
         """Wrap the result of a kernel, which nothing else writes to: without a view or a check."""
         self = object.__new__(cls)
-        array = np.asarray(array)
+        array = np.asarray(boxed(array) if type(array) is bytes else array)
         array.setflags(write=False)
         self._array = array
         return self

@@ -60,6 +60,8 @@ def show(x: Any, spec: str = "") -> str:
 
 def _python_number(x: Any, spec: str) -> Any:
     """A scalar as a Python number, with no more digits than its dtype has."""
+    if type(x) is bytes:
+        return str(x)
     if x.dtype.kind not in "fc" or spec[-1:] in _FLOAT_TYPES:
         return x.item()
     return complex(float(str(x.real)), float(str(x.imag))) if x.dtype.kind == "c" else float(str(x))

@@ -344,7 +344,7 @@ Operand = Value | tuple[Array, Weak]  # a value of the graph, or a constant's ar
 
 def _operand(graph: Graph, x: Any) -> Operand:
     x = _convert(x)
-    return capture(graph, x) if isinstance(x, (Tensor, EagerList, GraphList)) else constant_array(x)
+    return capture(graph, x) if isinstance(x, (Tensor, EagerList, GraphList)) else constant_array(x, strings=True)
 
 
 def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> None:
@@ -431,7 +431,7 @@ def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, List
         elif isinstance(x, (GraphTensor, GraphList)):
             raise inaccessible(x, None)
         else:
-            array, is_weak = constant_array(x)
+            array, is_weak = constant_array(x, strings=True)
             arrays.append(array)
             if is_weak:
                 weak[i] = is_weak
@@ -474,7 +474,7 @@ def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -
             if type(x) is float:
                 return np.array(x, dtype.np) if dtype.kind >= 2 else None
             low, high = dtype.limits if dtype.is_integer else (-(1 << 63), 1 << 63)
-            return np.array(x, dtype.np) if dtype.kind and low <= x <= high else None
+            return np.array(x, dtype.np) if dtype.kind > 0 and low <= x <= high else None
     return None
 
 

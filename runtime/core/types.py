@@ -16,9 +16,7 @@ from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
 __all__ = [
     "MAX_BYTES",
-    "DType",
-    "ListType",
-    "Shape",
+    "DType", "ListType", "Shape",
     "TensorShape",
     "TensorSpec",
     "TensorType",
@@ -38,7 +36,7 @@ __all__ = [
 Shape = tuple[int | None, ...]
 
 _NumpyDType = np.dtype[Any]  # inside DType, `np` is an attribute
-_KINDS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_KINDS: Final = {"O": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 class DType:
@@ -47,10 +45,8 @@ class DType:
     Equal to its name and to NumPy's dtype: `rt.int32 == "int32" == np.int32`.
     """
 
-    __slots__ = (
-        "as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_narrow", "is_unsigned",
-        "kind", "limits", "name", "np", "size",
-    )
+    __slots__ = ("as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_narrow", "is_string",
+                 "is_unsigned", "kind", "limits", "name", "np", "size")
 
     name: str
     np: _NumpyDType
@@ -62,10 +58,11 @@ class DType:
     def __init__(self, name: str) -> None:
         self.name = name
         self.is_narrow = name in narrow_floats.NARROW
-        self.np = narrow_floats.numpy_dtype(name) if self.is_narrow else np.dtype(name)
+        self.np = narrow_floats.numpy_dtype(name) if self.is_narrow else np.dtype("O" if name == "string" else name)
         self.as_numpy_dtype = self.np.type
         self.kind = 2 if self.is_narrow else _KINDS[self.np.kind]  # bool < int < float < complex: weak values adapt
         self.size = self.np.itemsize
+        self.is_string = self.kind < 0
         self.is_bool = self.kind == 0
         self.is_integer = self.kind == 1
         self.is_unsigned = self.np.kind == "u"
@@ -81,7 +78,7 @@ class DType:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether arithmetic is defined: true except for bool."""
+        """Whether arithmetic is defined: true except for bool and string."""
         return self.kind > 0
 
     @property
@@ -95,8 +92,9 @@ class DType:
         return self._limit(1)
 
     def _limit(self, which: int) -> Any:
-        if self.is_complex:
-            raise TypeError(f"complex numbers have no order, so {self.name} has no least or greatest value")
+        if self.is_complex or self.is_string:
+            what = "complex numbers" if self.is_complex else "strings"
+            raise TypeError(f"{what} have no order, so {self.name} has no least or greatest value")
         return self.limits[which]
 
     @property
@@ -160,15 +158,16 @@ float32: Final = DType("float32")
 float64: Final = DType("float64")
 complex64: Final = DType("complex64")
 complex128: Final = DType("complex128")
+string: Final = DType("string")
 
 ALL: Final = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
               float16, float32, float64, complex64, complex128)
-
-_FROM_NUMPY: Final = {dtype.np: dtype for dtype in ALL}
-_FROM_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
-    "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex128,
-}
-_FROM_PYTHON: Final[dict[type, DType]] = {bool: bool_, int: int32, float: float32, complex: complex128}
+"""Those of numbers and bools."""
+_FROM_NUMPY: Final = {dtype.np: dtype for dtype in (*ALL, string)}
+_FROM_NAME: Final = {dtype.name: dtype for dtype in (*ALL, string)} | {
+    "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex128}
+_FROM_PYTHON: Final[dict[type, DType]] = {
+    bool: bool_, int: int32, float: float32, complex: complex128, str: string, bytes: string}
 
 
 def as_dtype(value: Any) -> DType:
@@ -306,7 +305,7 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
         assert weak is not None, "promote needs at least one type"
         return weak, True
     if weak is not None and (weak.kind > strong.kind or strong.is_bool):
-        if widens and not strong.is_bool:
+        if widens and strong.is_numeric:
             return strong.widened(weak.kind), False
         kind = ("bool", "int", "float", "complex")[weak.kind]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",

@@ -13,6 +13,7 @@ from autograph.backend import restored
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph, Value, located, prune
 from runtime.core.op import CAST
+from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
@@ -22,6 +23,7 @@ from runtime.core.types import (
     dtype_of,
     int64,
     join_shapes,
+    string,
     type_of_array,
 )
 from runtime.data.pipeline import Element, Pipeline, flat, packed, spec_of, types_of
@@ -101,7 +103,9 @@ def as_tensors(structure: Any) -> Any:
     if isinstance(structure, Mapping):
         kind = type(structure)
         return kind({key: as_tensors(value) for key, value in structure.items()})
-    return structure if isinstance(structure, Pipeline) else convert_to_tensor(structure)
+    if isinstance(structure, Pipeline):
+        return structure
+    return convert_to_tensor(structure, string if holds_text(structure) else None)
 
 
 def as_count(value: Any) -> Tensor:
@@ -179,7 +183,7 @@ def _flatten_like(element: Any, spec: Any) -> list[Any]:
 
 
 def _fit_one(x: Any, type: TensorType) -> Any:
-    if isinstance(x, (np.ndarray, np.generic, Tensor)):
+    if isinstance(x, (np.ndarray, np.generic, Tensor)) and not type.dtype.is_string:
         array = np.array(x)
         if dtype_of(array) is not type.dtype:
             raise DTypeError(f"the generator yielded {type_of_array(array)}, but its output_signature says {type}")

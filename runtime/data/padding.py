@@ -9,8 +9,9 @@ import numpy as np
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import located
 from runtime.core.pytree import flatten, pack_sequence_as
+from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorSpec, TensorType
+from runtime.core.types import TensorSpec, TensorType, string
 from runtime.data.elements import shapes_like
 from runtime.data.pipeline import Element, tensor_types
 
@@ -54,8 +55,8 @@ def _shape(shape: Any, type: TensorType) -> tuple[int | None, ...]:
 
 def _value(value: Any, type: TensorType) -> Any:
     if value is None:
-        return np.zeros((), type.dtype.as_numpy_dtype)
-    found = convert_to_tensor(value, dtype_hint=type.dtype)
+        return boxed(b"") if type.dtype.is_string else np.zeros((), type.dtype.as_numpy_dtype)
+    found = convert_to_tensor(value, string if isinstance(value, (str, bytes)) else None, type.dtype)
     if found.dtype is not type.dtype or found.type.shape:
         raise located(DTypeError(f"elements of {type} are padded with a scalar of {type.dtype.name}, not "
                                  f"{found.type}"))

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from autograph.backend import deferred
 from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
-from runtime.core import narrow_floats
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
 from runtime.core.routine import Routine
-from runtime.core.types import TensorType
+from runtime.core.types import ListType, Type
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.control import CALL
 from runtime.optimize import rewrite
@@ -111,10 +110,17 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
 
 def _executable(graph: Graph, executor: str, fast_math: bool) -> Executable:
     """The graph for an executor; for the reference executor if native code has not all of its dtypes."""
-    return EXECUTORS["numpy" if executor == "native" and _has_narrow_floats(graph) else executor](graph, fast_math)
+    return EXECUTORS["numpy" if executor == "native" and _needs_reference(graph) else executor](graph, fast_math)
 
 
-def _has_narrow_floats(graph: Graph) -> bool:
-    return bool(narrow_floats.loaded) and any(
-        isinstance(value.type, TensorType) and value.type.dtype.is_narrow
-        for node in graph.walk() for value in (*node.inputs, *node.outputs))
+def _needs_reference(graph: Graph) -> bool:
+    """Whether there are strings or narrow floats, for which there is no native code."""
+    return any(_is_foreign(value.type) for value in graph.parameters) or any(
+        _is_foreign(value.type) for node in graph.walk()
+        for values in (node.inputs, node.outputs, *[inner.inputs for inner in node.subgraphs.values()])
+        for value in values)
+
+
+def _is_foreign(type: Type) -> bool:
+    dtype = type.element.dtype if isinstance(type, ListType) else type.dtype
+    return dtype.is_narrow or dtype.is_string

@@ -10,9 +10,10 @@ from runtime.backends.numpy import executable
 from runtime.core import trace
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.graph import Graph, Node, Value
+from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import current_graph
-from runtime.core.types import DType, ListType, as_dtype, dtype_of
+from runtime.core.types import DType, ListType, as_dtype, dtype_of, string
 
 __all__ = ["convert_to_tensor", "evaluate", "executing_eagerly", "get_static_value", "is_tensor"]
 
@@ -23,8 +24,10 @@ def convert_to_tensor(
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers and
-    NumPy values adapt to `dtype_hint` if they can. ValueError for what is not an array.
+    NumPy values adapt to `dtype_hint` if they can. `str` and `bytes` are strings. ValueError for what is not an array.
     """
+    if dtype is None and holds_text(value):
+        dtype = string
     if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
         value = _as_hinted(value, as_dtype(dtype_hint))
     return trace.convert_to_tensor(value, dtype, dtype_hint, name)

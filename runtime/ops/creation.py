@@ -11,6 +11,7 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.core.op import Errors, Op, Sample
+from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
@@ -25,8 +26,11 @@ from runtime.ops.static_arguments import axis_of
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
     """A tensor of a Python value or array; with `shape`, a scalar fills it (`tf.constant`).
 
-    Python's int is int32 (int64 if too large), float is float32. ShapeError if the value does not fit `shape`.
+    Python's int is int32 (int64 if too large), float is float32, and `str` and `bytes` are strings. ShapeError if the
+    value does not fit `shape`.
     """
+    if dtype is None and holds_text(value):
+        dtype = t.string
     x = convert_to_tensor(value, dtype, name=None if name == "Const" else name)
     if shape is None:
         return x
@@ -44,7 +48,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
-    """All 0, of bool False (`tf.zeros`)."""
+    """All 0, of bool False, of string empty (`tf.zeros`)."""
     return _filled("zeros", shape, 0, as_dtype(dtype), name)
 
 
@@ -55,12 +59,16 @@ def ones(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
 
 def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> Tensor:
     known, operand = shape_argument(op, shape)
+    if dtype.is_string and (value or current_graph() is not None):
+        if value:
+            raise DTypeError("ones does not take string: there is no 1 of it")
+        return named(broadcast_to(constant(b""), shape), name)
     if any(size is not None and size < 0 for size in known):
         raise ShapeError(f"{op} takes sizes of at least 0, not {list(known)}")
     if current_graph() is None:
         check_room(f"the result of {op}", known, dtype)  # type: ignore[arg-type]
         try:
-            return EagerTensor.own(np.full(known, value, dtype.np))
+            return EagerTensor.own(np.full(known, b"" if dtype.is_string else value, dtype.np))
         except MemoryError as exc:
             raise OutOfMemoryError(f"{op} got no memory: {exc}") from None
     operands = () if operand is None else (operand,)

@@ -29,8 +29,9 @@ from runtime.ops.op_makers import (
 
 # Comparison.
 
-equal = binary("equal", np.equal, ALL, out=t.bool_, doc="x == y, element-wise (`tf.equal`).")
-not_equal = binary("not_equal", np.not_equal, ALL, out=t.bool_, doc="x != y, element-wise (`tf.not_equal`).")
+equal = binary("equal", np.equal, ALL, strings=True, out=t.bool_, doc="x == y, element-wise (`tf.equal`).")
+not_equal = binary("not_equal", np.not_equal, ALL, strings=True, out=t.bool_,
+                   doc="x != y, element-wise (`tf.not_equal`).")
 less = binary("less", np.less, REAL, out=t.bool_, doc="x < y, element-wise (`tf.less`).")
 less_equal = binary("less_equal", np.less_equal, REAL, out=t.bool_, doc="x <= y, element-wise (`tf.less_equal`).")
 greater = binary("greater", np.greater, REAL, out=t.bool_, doc="x > y, element-wise (`tf.greater`).")

@@ -124,14 +124,18 @@ def unary(
 def binary(
     name: str, kernel: Callable[..., Any], dtypes: DTypes, *, out: DType | None = None, doc: str = "",
     low: float = -4, high: float = 4, public: str | None = None, samples: Samples | None = None,
-    errors: Callable[[Any], Errors] | Errors = (),
+    errors: Callable[[Any], Errors] | Errors = (), strings: bool = False,
 ) -> Binary:
-    """An element-wise op of two operands of one dtype, which broadcast. The result has that dtype, or `out`."""
+    """An element-wise op of two operands of one dtype, which broadcast. The result has that dtype, or `out`.
+
+    `strings`: it takes these, too.
+    """
 
     def rule(x: TensorType, y: TensorType) -> TensorType:
         if x.dtype is not y.dtype:
             raise DTypeError(f"{name} takes operands of one dtype, not {x.dtype.name} and {y.dtype.name}")
-        check_dtype(name, x.dtype, dtypes)
+        if not (strings and x.dtype.is_string):
+            check_dtype(name, x.dtype, dtypes)
         shape = broadcast_shapes(x.shape, y.shape, what=f"the operands of {name}")
         return _result(x.dtype, shape, x.weak and y.weak, out)
 

@@ -196,7 +196,8 @@ def _unique_kernel(x: Any, *, dtype: DType) -> tuple[Any, Any, Any]:
 
 
 def _unique_rule(x: TensorType, *, dtype: DType) -> tuple[TensorType, TensorType, TensorType]:
-    check_dtype("unique", x.dtype, ALL)
+    if not x.dtype.is_string:
+        check_dtype("unique", x.dtype, ALL)
     if x.ndim != 1:
         raise ShapeError(f"unique takes a tensor of rank 1, not {x}")
     return TensorType(x.dtype, (None,)), TensorType(dtype, x.shape), TensorType(dtype, (None,))

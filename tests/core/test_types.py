@@ -31,14 +31,15 @@ def test_dtype_attributes() -> None:
 @pytest.mark.parametrize(("value", "dtype"), [
     (int, t.int32), (float, t.float32), (bool, t.bool_), (complex, t.complex128), ("double", t.float64),
     (np.uint8, t.uint8), (np.dtype(">i4").newbyteorder("="), t.int32), (t.int16, t.int16),
+    ("string", t.string), (str, t.string), (object, t.string),
 ])
 def test_as_dtype(value: object, dtype: t.DType) -> None:
     assert t.as_dtype(value) is dtype
 
 
 def test_as_dtype_names_the_choices() -> None:
-    with pytest.raises(TypeError, match="'string' is not a dtype; there are bool, int8"):
-        t.as_dtype("string")
+    with pytest.raises(TypeError, match="'text' is not a dtype; there are bool, int8"):
+        t.as_dtype("text")
     with pytest.raises(TypeError, match="None is not a dtype"):
         t.as_dtype(None)
 

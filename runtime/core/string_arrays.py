@@ -1,0 +1,53 @@
+"""Arrays of strings: NumPy arrays of objects, each of them bytes."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["boxed", "holds_text", "in_arrays", "string_array"]
+
+
+def holds_text(value: Any) -> bool:
+    """Whether a value is a string, or a list or an array of nothing but strings (`str` or `bytes`)."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(map(holds_text, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "SU" or (
+            value.dtype == object and all(isinstance(x, (str, bytes)) for x in value.flat))
+    return isinstance(value, (str, bytes))
+
+
+def string_array(value: Any) -> Any:
+    """The array for what `holds_text`: a `str` in UTF-8. ValueError for rows of different lengths."""
+    array = np.array(value, object)
+    if not holds_text(array):
+        raise ValueError("rows of strings have different lengths")
+    flat = [x.encode() if isinstance(x, str) else bytes(x) for x in array.flat]
+    result = np.empty(len(flat), object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def boxed(x: Any) -> Any:
+    """A scalar that NumPy gives as bytes, which are no array, as an array of rank 0."""
+    if type(x) is not bytes:
+        return x
+    array = np.empty((), object)
+    array[()] = x
+    return array
+
+
+def in_arrays(kernel: Callable[..., Any], results: Iterable[bool]) -> Callable[..., Any]:
+    """The kernel for operands or results of which some are strings (`results`: which of these): scalars are boxed, and
+    what NumPy computes of objects as an object, such as a bool, becomes an array of its own dtype."""
+    strings = tuple(results)
+
+    def computed(*arrays: Any, **params: Any) -> Any:
+        found = kernel(*arrays, **params)
+        if isinstance(found, tuple):
+            return tuple([boxed(x) if own else x for x, own in zip(found, strings, strict=True)])
+        return boxed(found) if strings[:1] == (True,) else np.asarray(found)
+
+    return computed

@@ -1,0 +1,139 @@
+"""Tensors of strings: results are TF's, eagerly and by both executors, and errors say what is wrong."""
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.ops.fingerprint import fingerprint64
+
+WAYS = {"eager": lambda f: f, "native": rt.function, "numpy": lambda f: rt.function(f, executor="numpy")}
+WORDS = ["Hello Wörld", "", " a b "]
+
+OPS = {
+    "lower": (rt.strings.lower, ["hello wörld", "", " a b "]),
+    "upper": (rt.strings.upper, ["HELLO WöRLD", "", " A B "]),
+    "upper of all": (lambda x: rt.strings.upper(x, encoding="utf-8"), ["HELLO WÖRLD", "", " A B "]),
+    "strip": (rt.strings.strip, ["Hello Wörld", "", "a b"]),
+    "length": (rt.strings.length, [12, 0, 5]),
+    "length in characters": (lambda x: rt.strings.length(x, unit="UTF8_CHAR"), [11, 0, 5]),
+    "regex": (lambda x: rt.strings.regex_replace(x, "(l+)|( )", r"[\1\\]"), ["He[ll\\]o[\\]Wör[l\\]d", "",
+                                                                             "[\\]a[\\]b[\\]"]),
+    "first match": (lambda x: rt.strings.regex_replace(x, "[ab l]", "", replace_global=False),
+                    ["Helo Wörld", "", "a b "]),
+    "full match": (lambda x: rt.strings.regex_full_match(x, "[ab ]*"), [False, True, True]),
+    "join": (lambda x: rt.strings.join(["<", x, ">"], separator="-"), ["<-Hello Wörld->", "<-->", "<- a b ->"]),
+    "reduce_join": (lambda x: rt.strings.reduce_join(x, separator="|"), "Hello Wörld|| a b "),
+    "substr": (lambda x: rt.strings.substr(x, [-2, 0, 1], [9, 1, 2]), ["ld", "", "a "]),
+    "characters": (lambda x: rt.strings.substr(x[0], 6, 3, unit="UTF8_CHAR"), "Wör"),
+    "split": (lambda x: rt.strings.split(x[2]), ["a", "b"]),
+    "split by": (lambda x: rt.strings.split(x[2], " "), ["", "a", "b", ""]),
+    "buckets": (lambda x: rt.strings.to_hash_bucket_fast(x, 1 << 40), [fingerprint64(w.encode()) % (1 << 40)
+                                                                     for w in WORDS]),
+    "equal": (lambda x: x == " a b ", [False, False, True]),
+    "not equal": (lambda x: x != b"", [True, False, True]),
+    "add": (lambda x: "<" + x + ">", ["<Hello Wörld>", "<>", "< a b >"]),
+    "where": (lambda x: rt.where(x == "", "none", x), ["Hello Wörld", "none", " a b "]),
+    "gather": (lambda x: rt.gather(x, [2, 1]), [" a b ", ""]),
+    "concat": (lambda x: rt.concat([x, x[:1]], 0), [*WORDS, "Hello Wörld"]),
+    "stack": (lambda x: rt.reshape(rt.stack([x, x], 1), [2, 3])[0], ["Hello Wörld", "Hello Wörld", ""]),
+    "unique": (lambda x: rt.unique(rt.concat([x, x], 0)).y, WORDS),
+    "item": (lambda x: x[-1], " a b "),
+    "zeros": (lambda x: rt.zeros([2], rt.string), ["", ""]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", OPS)
+def test_results(name, way):
+    fn, want = OPS[name]
+    found = WAYS[way](fn)(rt.constant(WORDS)).numpy()
+    encoded = np.vectorize(lambda x: x.encode() if isinstance(x, str) else x, otypes=[object])(np.array(want, object))
+    np.testing.assert_array_equal(found, encoded[()])
+
+
+@pytest.mark.parametrize("data, want", [  # TF's results
+    (b"", 1936946117179596765), (b"hello", 3786372426572999798), (b"The quick brown fox", 4094379380414024506),
+    (b"x" * 40, 3168538174772784105), (bytes(range(200)), 525935771297148851)])
+def test_fingerprints(data, want):
+    found = rt.strings.to_hash_bucket_fast(rt.constant(data), (1 << 62) + 12345).numpy()
+    assert found == want == fingerprint64(data) % ((1 << 62) + 12345)
+
+
+def test_what_it_shows():
+    assert repr(rt.constant("a")) == "<rt.Tensor: shape=(), dtype=string, numpy=b'a'>"
+    assert repr(rt.constant(["a", "é"])) == (
+        "<rt.Tensor: shape=(2,), dtype=string, numpy=array([b'a', b'\\xc3\\xa9'], dtype=object)>")
+    assert str(rt.constant(["a", "b"])) == "rt.Tensor([b'a' b'b'], shape=(2,), dtype=string)"
+    assert rt.constant("a").numpy() == b"a" and rt.constant(np.array(["a", "b"])).dtype is rt.string
+    assert not rt.string.is_numeric and rt.TensorSpec([None], rt.string).dtype == "string"
+
+
+@pytest.mark.parametrize("number, params, want", [
+    (1.5, {}, "1.500000"), (1e20, {}, "100000002004087734272.000000"), (True, {}, "true"), (-7, {}, "-7"),
+    (3.14159, {"precision": 2, "width": 8, "fill": "0"}, "00003.14"), (3.14159, {"scientific": True}, "3.141590e+00"),
+    (3.14159, {"shortest": True}, "3.14159"), (1 + 2j, {}, "(1.000000,2.000000)")])
+def test_numbers_as_strings(number, params, want):
+    assert rt.as_string(rt.constant(number), **params).numpy() == want.encode()
+
+
+def test_strings_as_numbers():
+    assert rt.strings.to_number([" 1 ", "1e3", "0x10"]).numpy().tolist() == [1, 1000, 16]
+    assert rt.strings.to_number("-7", rt.int64) == -7
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_conditions_and_loops(way):
+    def f(s, words):
+        n = 0
+        while s != "aaaa":
+            s += "a"
+            n += 1
+        for word in words:
+            if word == "stop":
+                break
+            s = rt.strings.join([s, word], ",")
+        return s, n
+
+    s, n = WAYS[way](f)(rt.constant("a"), rt.constant(["x", "y", "stop", "z"]))
+    assert s.numpy() == b"aaaa,x,y" and n == 3
+
+
+def test_text_of_python_stays_text():
+    @rt.function
+    def f(x, mode="double"):
+        name = "a" if mode == "double" else "b"
+        return x * 2 if name == "a" else x
+
+    assert f(rt.constant(2)) == 4
+
+
+def test_datasets():
+    lines = rt.data.Dataset.from_tensor_slices((["The quick", "Fox"], [1, 2]))
+    batch, labels = next(iter(lines.map(lambda s, n: (rt.strings.split(rt.strings.lower(s)), n)).padded_batch(2)))
+    assert batch.numpy().tolist() == [[b"the", b"quick"], [b"fox", b""]] and labels.numpy().tolist() == [1, 2]
+    kept = rt.data.Dataset.from_tensor_slices(["a", "bc"]).filter(lambda s: rt.strings.length(s) > 1)
+    assert list(kept.as_numpy_iterator()) == [b"bc"]
+
+
+@pytest.mark.parametrize("use, error, text", [
+    (lambda x: x + 1, rt.errors.InvalidArgumentError, "1 is no string"),
+    (lambda x: x + rt.constant(1.0), rt.errors.InvalidArgumentError, "takes strings, not float32"),
+    (lambda x: x * 2, rt.errors.InvalidArgumentError, "string"),
+    (lambda x: x < "b", rt.errors.InvalidArgumentError, "less does not take string"),
+    (rt.reduce_sum, rt.errors.InvalidArgumentError, "reduce_sum does not take string"),
+    (lambda x: rt.cast(x, rt.int32), rt.errors.UnimplementedError, "Cast string to int32 is not supported"),
+    (lambda x: rt.strings.substr(x, 5, 1), rt.errors.InvalidArgumentError, "pos 5 out of range for string b'a'"),
+    (rt.strings.to_number, rt.errors.InvalidArgumentError, "could not correctly convert string: 'a'"),
+    (lambda x: rt.strings.regex_replace(x, "(", ""), rt.errors.InvalidArgumentError, "Invalid pattern"),
+    (lambda x: rt.strings.regex_replace(x, "a", r"\1"), rt.errors.InvalidArgumentError, "has 0 groups"),
+    (lambda x: rt.strings.regex_replace(x, "[[:punct:]]", ""), rt.errors.UnimplementedError, "classes of RE2"),
+    (lambda x: rt.strings.join([x, ["b", "c"]]), ValueError, "differ"),
+    (lambda x: rt.strings.split(x), rt.errors.UnimplementedError, "padded_batch"),
+    (lambda x: rt.strings.length(1), TypeError, "is no string"),
+    (lambda x: rt.constant("a", rt.int32), TypeError, "'a', which is a string"),
+    (lambda x: rt.constant(1, rt.string), TypeError, "1 is no string"),
+    (lambda x: rt.constant([["a"], ["b", "c"]]), ValueError, "rows have different lengths"),
+    (lambda x: rt.strings.to_hash_bucket_fast(x, 0), rt.errors.InvalidArgumentError, "at least 1 bucket"),
+])
+def test_errors(use, error, text):
+    with pytest.raises(error, match=text):
+        use(rt.constant(["a"]))
