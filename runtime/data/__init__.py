@@ -4,6 +4,8 @@ from __future__ import annotations
 from runtime.data.dataset import Dataset
 from runtime.data.iterators import DatasetIterator
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec
+from runtime.data.text_files import TextLineDataset, TFRecordDataset
 from runtime.data.threads import AUTOTUNE
 
-__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec"]
+__all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec",
+           "TFRecordDataset", "TextLineDataset"]

@@ -1,16 +1,19 @@
 """Datasets: sequences of elements that stream one at a time (`tf.data`)."""
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 import autograph as ag
-from runtime.core.errors import InvalidArgumentError, StagingError
+from runtime.core.errors import InvalidArgumentError, NotFoundError, StagingError
 from runtime.core.graph import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
-from runtime.core.types import int64
+from runtime.core.types import int64, string
 from runtime.data.batching import Batching
 from runtime.data.buffering import Buffering
 from runtime.data.iterators import DatasetIterator
@@ -78,6 +81,16 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
                 f"get_single_element takes a dataset of one element, not of {'none' if not found else 'more'}"))
         return found[0]
 
+    @classmethod
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
+    ) -> Dataset:
+        """The names of the files that match one of the patterns of `glob`, in an order of its own for each iteration,
+        or sorted with `shuffle=False` (`tf.data.Dataset.list_files`). NotFoundError if there is none."""
+        names = _matching(file_pattern)
+        dataset = cls.from_tensor_slices(names)
+        return dataset if shuffle is False else dataset.shuffle(len(names), seed)
+
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self.sources, self.element_spec, self._elements, self.draws)
 
@@ -101,6 +114,15 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self.element_spec!r}>"
+
+
+def _matching(patterns: Any) -> list[bytes]:
+    """The sorted names of the files that match one of the patterns. NotFoundError if there is none."""
+    names = np.asarray(convert_to_tensor(patterns, string)).reshape(-1).tolist()
+    found = sorted({path.encode() for name in names for path in glob.glob(name.decode())})
+    if not found:
+        raise located(NotFoundError(f"No files matched pattern: {', '.join(name.decode() for name in names)}"))
+    return found
 
 
 def _in_numpy(x: Any) -> Any:

@@ -1,6 +1,6 @@
 """Event files of TensorBoard: records of protocol buffers, written without the protobuf package.
 
-Formats: `tensorflow/core/lib/io/record_writer.h` (records), `tensorflow/core/util/event.proto`,
+Formats: `runtime.core.record_files`, `tensorflow/core/util/event.proto`,
 `tensorflow/core/framework/{summary,tensor}.proto` (their fields have the numbers below).
 """
 from __future__ import annotations
@@ -12,42 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["event", "png", "record", "summary_value", "version_event"]
+__all__ = ["event", "png", "summary_value", "version_event"]
 
-_POLYNOMIAL: Final = 0x82F63B78
-"""Of CRC-32C (Castagnoli), reflected."""
 _DTYPES: Final = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
 """Numbers of the enum DataType."""
 _STRING: Final = 7
 _KINDS: Final = {"scalars": 1, "histograms": 2, "text": 2, "images": 3}
 """By plugin: number of the enum DataClass: scalar, tensor, blob sequence."""
-
-
-def _table() -> list[int]:
-    values = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = (byte >> 1) ^ (_POLYNOMIAL if byte & 1 else 0)
-        values.append(byte)
-    return values
-
-
-_TABLE: Final = _table()
-
-
-def masked_crc(data: bytes) -> int:
-    """CRC-32C, rotated and with a constant added, as records have it."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def record(data: bytes) -> bytes:
-    """A record of a file: length, its checksum, the data, its checksum."""
-    length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
 
 
 def _varint(number: int) -> bytes:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.summary.events import event, record, version_event
+from runtime.core.record_files import record
+from runtime.summary.events import event, version_event
 
 __all__ = ["SummaryWriter", "create_file_writer", "create_noop_writer", "current"]
 

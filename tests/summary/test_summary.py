@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from runtime.summary.events import masked_crc
+from runtime.core.record_files import masked_crc
 
 summary = rt.summary
 

@@ -1,0 +1,84 @@
+"""Datasets of the lines and records of files."""
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from runtime.core.errors import DataLossError, InvalidArgumentError, NotFoundError
+from runtime.core.graph import located
+from runtime.core.record_files import records
+from runtime.core.string_arrays import boxed
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorSpec, string
+from runtime.data.dataset import Dataset
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
+
+__all__ = ["TFRecordDataset", "TextLineDataset"]
+
+
+class _Inflating:
+    """The bytes of a file that zlib has compressed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._inflate, self._data = file, zlib.decompressobj(), b""
+
+    def read(self, count: int) -> bytes:
+        while len(self._data) < count and (more := self._file.read(1 << 16)):
+            self._data += self._inflate.decompress(more)
+        found, self._data = self._data[:count], self._data[count:]
+        return found
+
+
+def _lines(file: Any) -> Iterator[bytes]:
+    rest = b""
+    while block := file.read(1 << 16):
+        *whole, rest = (rest + block).split(b"\n")
+        for line in whole:
+            yield line.replace(b"\r", b"")
+    if rest:
+        yield rest.replace(b"\r", b"")
+
+
+def _of_files(filenames: Any, compression: str | None, parts: Callable[[Any], Iterator[bytes]]) -> Dataset:
+    if compression not in (None, "", "GZIP", "ZLIB"):
+        raise located(InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {compression!r}"))
+    names = convert_to_tensor(filenames, string)
+
+    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+        for name in np.asarray(arrays[0]).reshape(-1).tolist():
+            path = name.decode()
+            try:
+                with (gzip.open if compression == "GZIP" else open)(path, "rb") as file:
+                    for part in parts(_Inflating(file) if compression == "ZLIB" else file):
+                        yield (boxed(part),)
+            except FileNotFoundError:
+                raise NotFoundError(f"{path}; No such file or directory") from None
+            except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+                raise DataLossError(f"{path} is damaged: {error}") from None
+
+    return Dataset([names], TensorSpec((), string), elements, UNKNOWN_CARDINALITY)
+
+
+def TextLineDataset(  # TF's name of a class
+    filenames: Any, compression_type: str | None = None, buffer_size: int | None = None,
+    num_parallel_reads: int | None = None, name: str | None = None,
+) -> Dataset:
+    """The lines of text files, as strings without their ends (`tf.data.TextLineDataset`).
+
+    `filenames` is a string or a tensor of strings; files are read in order, one block at a time. NotFoundError and
+    DataLossError are raised where the iteration gets to what is not there or damaged.
+    """
+    return _of_files(filenames, compression_type, _lines)
+
+
+def TFRecordDataset(  # TF's name of a class
+    filenames: Any, compression_type: str | None = None, buffer_size: int | None = None,
+    num_parallel_reads: int | None = None, name: str | None = None,
+) -> Dataset:
+    """The records of TFRecord files, as strings (`tf.data.TFRecordDataset`). Their checksums are checked: DataLossError
+    for a file that is damaged, NotFoundError for one that is not there."""
+    return _of_files(filenames, compression_type, records)

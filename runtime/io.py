@@ -1,0 +1,56 @@
+"""Files of records, and the bytes of strings (`tf.io`)."""
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from typing import Any
+
+from runtime.core.errors import InvalidArgumentError
+from runtime.core.record_files import record
+from runtime.ops.string_tensors import decode_raw
+
+__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw"]
+
+
+class TFRecordOptions:
+    """How a file is compressed: "", "GZIP" or "ZLIB" (`tf.io.TFRecordOptions`)."""
+
+    def __init__(self, compression_type: str | None = None, **tuning: Any) -> None:
+        self.compression_type = compression_type or ""
+
+
+class TFRecordWriter:
+    """Writes records to a file that `TFRecordDataset` reads (`tf.io.TFRecordWriter`); also a context manager.
+
+    `options` is a `TFRecordOptions` or the type of compression. InvalidArgumentError for another type.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], options: TFRecordOptions | str | None = None) -> None:
+        kind = options.compression_type if isinstance(options, TFRecordOptions) else options or ""
+        if kind not in ("", "GZIP", "ZLIB"):
+            raise InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {kind!r}")
+        self._file: Any = gzip.open(path, "wb") if kind == "GZIP" else open(path, "wb")  # noqa: SIM115
+        self._deflate = zlib.compressobj() if kind == "ZLIB" else None
+
+    def write(self, record_bytes: bytes) -> None:
+        """Append a record of these bytes."""
+        if not isinstance(record_bytes, bytes):
+            raise TypeError(f"a record consists of bytes, not of {type(record_bytes).__name__}")
+        data = record(record_bytes)
+        self._file.write(data if self._deflate is None else self._deflate.compress(data))
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        """End the file. Nothing more can be written."""
+        if self._deflate is not None and not self._file.closed:
+            self._file.write(self._deflate.flush())
+        self._file.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,6 @@
+"""Tables that map keys to values (`tf.lookup`)."""
+from __future__ import annotations
+
+from runtime.ops.lookup import KeyValueTensorInitializer, StaticHashTable, StaticVocabularyTable
+
+__all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable"]
