@@ -8,9 +8,17 @@ from typing import Any
 
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.record_files import record
+from runtime.ops.examples import (
+    FixedLenFeature,
+    FixedLenSequenceFeature,
+    VarLenFeature,
+    parse_example,
+    parse_single_example,
+)
 from runtime.ops.string_tensors import decode_raw
 
-__all__ = ["TFRecordOptions", "TFRecordWriter", "decode_raw"]
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
+           "decode_raw", "parse_example", "parse_single_example"]
 
 
 class TFRecordOptions:

@@ -1,10 +1,11 @@
 """Keeping and resuming training (`tf.train`)."""
 from __future__ import annotations
 
+from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
 from runtime.train.checkpoint import Checkpoint, CheckpointReader, RestoreStatus, list_variables, load_checkpoint
 from runtime.train.manager import CheckpointManager, latest_checkpoint
 
 __all__ = [
-    "Checkpoint", "CheckpointManager", "CheckpointReader", "RestoreStatus", "latest_checkpoint", "list_variables",
-    "load_checkpoint",
+    "BytesList", "Checkpoint", "CheckpointManager", "CheckpointReader", "Example", "Feature", "Features", "FloatList",
+    "Int64List", "RestoreStatus", "latest_checkpoint", "list_variables", "load_checkpoint",
 ]

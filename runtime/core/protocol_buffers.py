@@ -1,0 +1,75 @@
+"""The wire format of protocol buffers: fields of messages, written and read without the protobuf package."""
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+__all__ = ["bytes_field", "double_field", "fields", "int_field", "varint", "varints"]
+
+
+def varint(number: int) -> bytes:
+    """A number of at most 64 bits, 7 of them in each byte."""
+    number &= 0xFFFFFFFFFFFFFFFF
+    data = bytearray()
+    while number > 0x7F:
+        data.append(number & 0x7F | 0x80)
+        number >>= 7
+    data.append(number)
+    return bytes(data)
+
+
+def int_field(field: int, number: int) -> bytes:
+    return varint(field << 3) + varint(number)
+
+
+def bytes_field(field: int, data: bytes) -> bytes:
+    """Of bytes, a string, a message, or packed numbers."""
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def double_field(field: int, number: float) -> bytes:
+    return varint(field << 3 | 1) + struct.pack("<d", number)
+
+
+def _read(data: bytes, at: int) -> tuple[int, int]:
+    """A varint, and where it ends. ValueError if there is none."""
+    number = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number & 0xFFFFFFFFFFFFFFFF, at
+    raise ValueError("a number of a message is damaged")
+
+
+def varints(data: bytes) -> Iterator[int]:
+    """Packed numbers, as signed ones of 64 bits."""
+    at = 0
+    while at < len(data):
+        number, at = _read(data, at)
+        yield number - (1 << 64) if number >> 63 else number
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The number of each field of a message and what it holds: an int, or bytes. ValueError if it is damaged."""
+    at = 0
+    while at < len(data):
+        key, at = _read(data, at)
+        kind = key & 7
+        if kind == 0:
+            number, at = _read(data, at)
+            yield key >> 3, number
+            continue
+        if kind == 2:
+            size, at = _read(data, at)
+        elif kind in (1, 5):
+            size = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"a message has a field of the unknown kind {kind}")
+        if at + size > len(data):
+            raise ValueError("a message ends in the middle of a field")
+        yield key >> 3, data[at:at + size]
+        at += size

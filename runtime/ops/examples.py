@@ -1,0 +1,152 @@
+"""Parsing the messages of TFRecord files (`tf.io.parse_single_example`)."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from runtime.core import types as t
+from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
+from runtime.core.graph import located
+from runtime.core.op import Op, Sample
+from runtime.core.string_arrays import string_array
+from runtime.core.tensor import Tensor
+from runtime.core.trace import apply, convert_to_tensor, init_scope
+from runtime.core.types import DType, TensorType, as_dtype
+
+__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example", "parse_single_example"]
+
+
+class FixedLenFeature(NamedTuple):
+    """A feature of a known shape (`tf.io.FixedLenFeature`); without a default value it must be there."""
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+class FixedLenSequenceFeature(NamedTuple):
+    """A feature of any number of rows of a known shape (`tf.io.FixedLenSequenceFeature`)."""
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
+
+
+class VarLenFeature(NamedTuple):
+    """A feature of any length, a sparse tensor in TF: `parse_single_example` refuses it."""
+
+    dtype: Any
+
+
+_Wanted = tuple[str, tuple[int | None, ...], DType, tuple[Any, ...] | None]
+"""The name of a feature, its shape, dtype and default values."""
+_KINDS: Final = {t.string: BytesList, t.float32: FloatList, t.int64: Int64List}
+
+
+def _array(example: Example, wanted: _Wanted) -> Any:
+    name, shape, dtype, default = wanted
+    feature = example.features.feature.get(name)
+    kind = feature.kind if feature is not None else None
+    if kind is None:
+        if default is None:
+            raise InvalidArgumentError(f"Feature: {name} (data type: {dtype.name}) is required but could not be found.")
+        values: Any = default
+    elif not isinstance(kind, _KINDS[dtype]):
+        raise InvalidArgumentError(f"Key: {name}. Data types don't match. Expected type: {dtype.name}, but the feature "
+                                   f"is a {type(kind).__name__}")
+    else:
+        values = kind.value
+    array = np.empty(len(values), dtype.np)
+    array[:] = values
+    try:
+        return array.reshape([-1 if n is None else n for n in shape])
+    except ValueError:
+        raise InvalidArgumentError(f"Key: {name}. Number of {dtype.name} values != expected. Values size: "
+                                   f"{len(values)} but output shape: {t.shape_text(shape)}") from None
+
+
+def _parse_kernel(serialized: Any, *, features: tuple[_Wanted, ...]) -> tuple[Any, ...]:
+    try:
+        examples = [Example.FromString(data) for data in serialized.reshape(-1).tolist()]
+    except (ValueError, TypeError) as error:
+        raise InvalidArgumentError(f"Could not parse example input: {error}") from None
+    columns = [[_array(example, wanted) for example in examples] for wanted in features]
+    if not serialized.ndim:
+        return tuple([column[0] for column in columns])
+    return tuple([
+        np.stack(column) if column else np.empty((0, *shape), dtype.np)
+        for column, (_, shape, dtype, _) in zip(columns, features, strict=True)])
+
+
+def _parse_rule(serialized: TensorType, *, features: tuple[_Wanted, ...]) -> tuple[TensorType, ...]:
+    if serialized.ndim > 1:
+        raise ShapeError(f"an example is a string, and several are a vector of strings, not {serialized}")
+    return tuple([TensorType(dtype, serialized.shape + shape) for _, shape, dtype, _ in features])
+
+
+def _parse_samples(rng: np.random.Generator) -> Iterable[Sample]:
+    data = Example(Features({"x": Feature(float_list=FloatList([1, 2])),
+                             "n": Feature(int64_list=Int64List([-3]))})).SerializeToString()
+    wanted = (("x", (2,), t.float32, None), ("n", (), t.int64, None), ("s", (), t.string, (b"none",)))
+    for serialized in (data, [data, data]):
+        yield (string_array(serialized),), {"features": wanted}
+
+
+_PARSE: Final = Op("parse_example", _parse_kernel, _parse_rule, samples=_parse_samples, errors=(InvalidArgumentError,),
+                   doc="The features of serialized examples.")
+
+
+def _wanted(name: str, feature: Any, single: bool) -> _Wanted:
+    if isinstance(feature, VarLenFeature) or not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+        raise located(UnimplementedError(
+            f"the feature {name!r} is a {type(feature).__name__}: there are no sparse or ragged tensors",
+            remedy="Use rt.io.FixedLenFeature, or rt.io.FixedLenSequenceFeature(shape, dtype, allow_missing=True)."))
+    dtype = as_dtype(feature.dtype)
+    if dtype not in _KINDS:
+        raise located(ValueError(f"the feature {name!r} is string, float32 or int64, not {dtype.name}"))
+    shape = tuple(map(int, feature.shape))
+    if isinstance(feature, FixedLenSequenceFeature):
+        if not feature.allow_missing or not single or feature.default_value is not None:
+            raise located(UnimplementedError(
+                f"the feature {name!r}: a FixedLenSequenceFeature is parsed by parse_single_example, with "
+                "allow_missing=True and no default_value", remedy="Pad afterwards: dataset.padded_batch(n)."))
+        return name, (None, *shape), dtype, ()
+    if feature.default_value is None:
+        return name, shape, dtype, None
+    with init_scope():
+        default = np.asarray(convert_to_tensor(feature.default_value, dtype))
+    return name, shape, dtype, tuple(np.broadcast_to(default, shape).reshape(-1).tolist())
+
+
+def parse_single_example(
+    serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> dict[str, Tensor]:
+    """The features of one serialized `rt.train.Example` by their names (`tf.io.parse_single_example`).
+
+    `features` maps names to `FixedLenFeature` or `FixedLenSequenceFeature`. InvalidArgumentError where the example is
+    damaged, or lacks a feature or has another kind or number of values; UnimplementedError for a `VarLenFeature`.
+    """
+    return _parsed(serialized, features, 0)
+
+
+def parse_example(
+    serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
+) -> dict[str, Tensor]:
+    """As `parse_single_example`, of a vector of examples: the features have one more, first axis
+    (`tf.io.parse_example`)."""
+    return _parsed(serialized, features, 1)
+
+
+def _parsed(serialized: Any, features: Mapping[str, Any], rank: int) -> dict[str, Tensor]:
+    if not features:
+        raise ValueError("there are no features to parse")
+    x = convert_to_tensor(serialized, t.string)
+    if x.ndim != rank:
+        raise located(ShapeError(f"{'parse_example' if rank else 'parse_single_example'} takes strings of rank {rank}, "
+                                 f"not {x.type}"))
+    wanted = tuple([_wanted(key, feature, not rank) for key, feature in sorted(features.items())])
+    return dict(zip([each[0] for each in wanted], apply(_PARSE, x, features=wanted), strict=True))
