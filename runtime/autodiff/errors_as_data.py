@@ -7,7 +7,7 @@ others. An error that a handler uses is held meanwhile by the region (`hold_erro
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,18 +15,16 @@ import numpy as np
 
 from runtime.autodiff.activity import Activity, error_parts
 from runtime.autodiff.saving import add_state, inserted, recaptured, undefined
-from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied_node
 from runtime.core.op import CONST, REGISTRY, Op
 from runtime.core.types import TensorType, bool_, int32, type_of_array
 from runtime.ops.control import COND
 from runtime.ops.effects import Deferred, Raised
-from runtime.ops.exceptions import HOLD_ERROR, KEEP, RERAISE, TRY, Region, may_catch
+from runtime.ops.exceptions import ERROR_PART, HOLD_ERROR, KEEP, RERAISE, TRY, Region, may_catch
 
 __all__ = ["as_cond", "depends_on_body"]
 
-_EQUAL = REGISTRY["equal"]
 _CODE, _FLAG = TensorType(int32), TensorType(bool_)
 
 
@@ -38,15 +36,16 @@ def depends_on_body(node: Node, activity: Activity) -> bool:
 
 def as_cond(node: Node, parts: bool = False) -> None:
     """Make a `try_` node a `cond` with the same results, in place. `parts`: errors that it passes on may hold what the
-    derivative depends on.
-
-    UnimplementedError if a `while_loop` with a maximum of iterations may raise in its test; or if a handler of a `try`
-    in another one raises such an error again.
-    """
+    derivative depends on."""
     body, *handlers = node.subgraphs.values()
-    parts = parts or any(error_parts(node, handler) for handler in handlers)
+    wanted = {part.params["part"]: part for handler in handlers for part in error_parts(node, handler)}
+    parts = parts or bool(wanted)
+    tries = [inner for inner in body.walk() if inner.op is TRY and not inner.params["region"].divided]
+    for inner in tries if wanted else ():
+        for handler in [*inner.subgraphs.values()][1:]:
+            _keep_parts(handler, inner.params["region"], [*wanted.values()])
     for inner in reversed(list(body.walk())):  # inner ones first
-        if inner.op is TRY and _has_pieces(inner, parts):
+        if inner.op is TRY and not inner.params["region"].divided and _has_pieces(inner, parts):
             as_cond(inner, parts)
         elif inner.op.name in ("while_loop", "reduce") and inner.params.get("test") is not None and any(
                 _has_pieces(each, parts) for each in inner.params["test"].nodes):
@@ -70,12 +69,38 @@ def _has_pieces(node: Node, parts: bool) -> bool:
     """Whether nodes in a node keep the state for regions that are not in it; with `parts`, or raise errors."""
     nodes = _with_inner(node)
     inside = {inner.params["region"] for inner in nodes if inner.op is TRY}
-    return any((inner.op is KEEP and inner.params["region"] not in inside) or (parts and "raised" in inner.params)
-               for inner in nodes)
+    return any((inner.op is KEEP and inner.params["region"] not in inside)
+               or (parts and ("raised" in inner.params or inner.op is RERAISE)) for inner in nodes)
 
 
 def _with_inner(node: Node) -> list[Node]:
     return [node, *(inner for graph in node.subgraphs.values() for inner in graph.walk())]
+
+
+def _keep_parts(handler: Graph, region: Region, parts: Sequence[Node]) -> None:
+    """Give the nodes of a handler that raise its error again these parts of the error."""
+    if not any(inner.op is RERAISE and inner.params["region"] is region for inner in handler.walk()):
+        return
+    made = {}
+    for part in parts:
+        params = part.params | {"region": region}
+        made[part.params["part"]] = handler.add_node(ERROR_PART, (), params, part.outputs[0].type, part.position)
+    handler.nodes = [*handler.nodes[-len(made):], *handler.nodes[:-len(made)]]
+    _reraise_with(handler, region, {name: node.outputs[0] for name, node in made.items()})
+
+
+def _reraise_with(graph: Graph, region: Region, parts: Mapping[int | str, Value]) -> None:
+    for node in graph.nodes:
+        operands = node.operands
+        if node.op is RERAISE and node.params["region"] is region:
+            have = dict(zip(node.params.get("parts", ()), operands)) | {
+                name: _in(graph, value) for name, value in parts.items()}
+            node.inputs, node.params["parts"] = [*have.values()], (*have,)
+        for inner in node.subgraphs.values():
+            _reraise_with(inner, region, parts)
+        if node.subgraphs:
+            recaptured(node, operands)
+    graph.executable = None
 
 
 def _test_in_body(loop: Node) -> None:
@@ -83,22 +108,50 @@ def _test_in_body(loop: Node) -> None:
     the result."""
     body, test = loop.params["body"], loop.params["test"]
     graph = body.parent
+    operands, limit = loop.operands, None
     if loop.params.get("limited"):
-        error = UnimplementedError(
-            "the test of a `while` with a maximum of iterations may raise what the `try` around it catches, and has no "
-            "derivative there", remedy="Raise in the body of the loop, or count the iterations in it.")
-        locate(error, loop.position)
-        raise error
-    operands = loop.operands
+        limit, *operands = operands
+        del loop.params["limited"]
     with inserted(graph, loop):
-        start = (_spliced(test, graph, operands)[0] if loop.op.name == "while_loop"
+        zero = None if limit is None else _number(graph, 0, limit)
+        start = (_tested(test, graph, operands, zero, limit) if loop.op.name == "while_loop"
                  else _constant(graph, np.array(True)))
-    after = _spliced(test, body, body.outputs)[0]
-    body.add_input(_FLAG, "test")
+    count = more = None
+    if limit is not None:
+        count = body.add_input(limit.type, "count")
+        more = _applied(body, "add", count, _number(body, 1, limit))
+    after = _tested(test, body, body.outputs, more, limit)
     test.nodes, test.captures, test._captured = [], [], {}
     recaptured(loop, operands)
+    if zero is not None and more is not None:
+        add_state(loop, zero, more)
+    body.add_input(_FLAG, "test")
     add_state(loop, start, after)
     test.outputs = [test.inputs[-1]]
+
+
+def _tested(test: Graph, into: Graph, inputs: Sequence[Value], count: Value | None, limit: Value | None) -> Value:
+    """The result of a loop's test after `count` iterations: False from `limit` of them on, if any."""
+    if count is None or limit is None:
+        return _spliced(test, into, inputs)[0]
+    true, false = Graph("true", into), Graph("false", into)
+    true.outputs = _spliced(test, true, [_in(true, value) for value in inputs])
+    false.outputs = [_constant(false, np.array(False))]
+    goes_on = _applied(into, "less", count, _in(into, limit))
+    made = into.add_node(COND, [goes_on], {"true": true, "false": false}, (_FLAG,))
+    recaptured(made, [goes_on])
+    return made.outputs[0]
+
+
+def _number(graph: Graph, number: int, like: Value) -> Value:
+    """A constant of the dtype of a scalar."""
+    assert isinstance(like.type, TensorType)
+    return _constant(graph, np.array(number, like.type.dtype.np))
+
+
+def _applied(graph: Graph, name: str, *operands: Value) -> Value:
+    op = REGISTRY[name]
+    return graph.add_node(op, operands, {}, op.rule(*[value.type for value in operands])).outputs[0]
 
 
 def _spliced(graph: Graph, into: Graph, inputs: Sequence[Value]) -> list[Value]:
@@ -136,7 +189,7 @@ class _Pieces:
         self.kinds = node.params["kinds"]
         self.body, *self.handlers = node.subgraphs.values()
         self.region = Region(self.old.line)
-        self.region.caught = self.old.caught
+        self.region.caught, self.region.divided = self.old.caught, True
         self.held = any(_regions(inner, self.old) for handler in self.handlers for inner in handler.walk())
         self.parts = {part.params["part"]: part.outputs[0].type for handler in self.handlers
                       for part in error_parts(node, handler)}
@@ -249,23 +302,16 @@ class _Pieces:
     def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
         """The parts of the error that nodes raise, in a graph."""
         found = None if not self.parts else _raised(nodes[0])
-        if self.parts and found is None and any("raised" in each.params or each.op is RERAISE
-                                                for node in nodes for each in _with_inner(node)):
-            error = UnimplementedError(
-                "the derivative depends on what an error holds that a handler raises again for another `try`",
-                remedy="Assign it to a variable before raising, and use that in the handler.")
-            locate(error, self.node.position)
-            raise error
         values = []
         for name, type in self.parts.items():
-            part = None if found is None else _part(found[0], name)
-            operand = found[1][part.start] if found is not None and isinstance(part, Deferred) else None
-            array = part if operand is None else operand.constant
-            if array is not None and not isinstance(array, Deferred):
-                assert isinstance(type, TensorType)
-                values.append(_constant(into, np.asarray(array, type.dtype.np)))
+            part = None if found is None else found.get(name)
+            part = part.constant if isinstance(part, Value) and part.constant is not None else part
+            if isinstance(part, Value):
+                values.append(self.local(into, part))
+            elif part is None or not isinstance(type, TensorType):
+                values.append(undefined(into, type))
             else:
-                values.append(undefined(into, type) if operand is None else self.local(into, operand))
+                values.append(_constant(into, np.asarray(part, type.dtype.np)))
         return values
 
     def unless_left(self, piece: _Piece, into: Graph, wants: Sequence[Value], left: _Exit) -> _Exit:
@@ -342,7 +388,7 @@ class _Pieces:
         return _Exit(code, state)
 
     def is_code(self, code: int, into: Graph, left: _Exit) -> Value:
-        return self.add(into, _EQUAL, [_in(into, left.code), _code(into, code)], {}).outputs[0]
+        return _applied(into, "equal", _in(into, left.code), _code(into, code))
 
     def copy(self, node: Node, into: Graph) -> None:
         made = copied_node(node, into, {value: self.local(into, value) for value in node.inputs})
@@ -355,11 +401,16 @@ class _Pieces:
         return node
 
 
-def _raised(node: Node) -> tuple[Raised, list[Value]] | None:
-    """What a node raises, or the one node in an inner `try_`, and the operands of that, or constants."""
+def _raised(node: Node) -> dict[int | str, Any] | None:
+    """What the error holds that a node raises, or the one node in an inner `try_`: operands, and constants."""
+    if node.op is RERAISE:
+        return dict(zip(node.params.get("parts", ()), node.operands))
     raised: Raised | None = node.params.get("raised")
     if raised is not None:
-        return raised, node.operands[node.op.name == "raise_unless":]
+        operands = node.operands[node.op.name == "raise_unless":]
+        held: dict[int | str, Any] = dict(enumerate(raised.args))
+        held.update(raised.attributes)
+        return {name: operands[part.start] if isinstance(part, Deferred) else part for name, part in held.items()}
     if node.op is not TRY:
         return None
     body = node.params["body"]
@@ -367,14 +418,7 @@ def _raised(node: Node) -> tuple[Raised, list[Value]] | None:
     if len(inner) != 1:
         return None
     outside = {value: outer for outer, value in body.captures}
-    return inner[0][0], [outside.get(value, value) for value in inner[0][1]]
-
-
-def _part(raised: Raised, name: int | str) -> Any:
-    """What the error holds; None if it is one without that."""
-    if isinstance(name, str):
-        return raised.attributes.get(name)
-    return raised.args[name] if name < len(raised.args) else None
+    return {name: outside.get(part, part) if isinstance(part, Value) else part for name, part in inner[0].items()}
 
 
 def _in(graph: Graph, value: Value) -> Value:

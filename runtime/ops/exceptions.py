@@ -106,15 +106,17 @@ class Region:
     types    of the state
     caught   what the body may raise and a handler may catch
     handled  while a handler is traced: the exception that stands for the error
+    divided  the nodes that raise each have a `try_` with this region (`runtime.autodiff.errors_as_data`)
     """
 
-    __slots__ = ("_runs", "caught", "handled", "line", "types")
+    __slots__ = ("_runs", "caught", "divided", "handled", "line", "types")
 
     def __init__(self, line: int) -> None:
         self.line = line
         self.types: tuple[Type, ...] = ()
         self.caught: Errors = ()
         self.handled: BaseException | None = None
+        self.divided = False
         self._runs = _Runs()
 
     @property
@@ -199,17 +201,18 @@ KEEP: Final = Op("keep", _keep_kernel, _keep_rule, effect=True,
                  doc="The state that a handler of the region starts with if a later node raises.")
 
 
-def _reraise_kernel(*, region: Region) -> None:
+def _reraise_kernel(*values: Any, region: Region, parts: Sequence[int | str] = ()) -> None:
     raise region.error
 
 
-def _reraise_rule(*, region: Region) -> tuple[()]:
+def _reraise_rule(*values: Type, region: Region, parts: Sequence[int | str] = ()) -> tuple[()]:
     return ()
 
 
 RERAISE: Final = Op("reraise", _reraise_kernel, _reraise_rule, effect=True, foreign=True,
                     errors=lambda node: node.params["region"].caught,
-                    doc="Raise the error again that the region's handler was given.")
+                    doc="Raise the error again that the region's handler was given. The operands are what derivatives "
+                        "need of it: the `parts`, as `error_part` names them.")
 
 
 def _hold_kernel(*, region: Region, held: bool) -> None:

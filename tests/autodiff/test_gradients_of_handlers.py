@@ -317,30 +317,63 @@ def test_errors_of_handlers_and_those_that_none_catches() -> None:
         np.testing.assert_allclose(gradient(f64(0.5)), 1.0)
 
 
-def test_what_an_error_holds_that_is_raised_again_for_another_try() -> None:
-    def program(x: Any) -> Any:
-        y = x
+def held_again(x: Any) -> Any:
+    y = x
+    try:
+        try:
+            y = y * y
+            if y > 2.0:
+                raise Overflow(y)
+        except Overflow:
+            y = y * 2.0
+            raise
+    except Overflow as e:
+        y = y * e.value
+    return y
+
+
+def held_by_three(x: Any) -> Any:
+    y = x
+    for _ in rt.range(3):
         try:
             try:
-                y = y * y
-                if y > 2.0:
-                    raise Overflow(y)
-            except Overflow:
-                y = y * 2.0
-                raise
+                try:
+                    y = y * x
+                    if y > 2.0:
+                        raise Overflow(y * x)
+                    if y > 1.0:
+                        raise ValueError(y, x)
+                finally:
+                    y = y + x
+            except (Overflow, ValueError) as e:
+                if x > 1.2:
+                    raise e
+                y = y * 0.5
         except Overflow as e:
-            y = y * e.value
-        return y
+            y = y / e.value
+        except ValueError as e:
+            y = y * e.args[0] - e.args[1]
+    return y
 
-    with pytest.raises(rt.errors.UnimplementedError, match="what an error holds that a handler raises again for"):
-        rt.function(rt.grad(program))(f64(2.0))
+
+@pytest.mark.parametrize(("program", "points"), [
+    (held_again, [2.0, 1.2]), (held_by_three, [1.1, 1.25, 1.7, 0.6])])
+def test_what_an_error_holds_that_is_raised_again_for_another_try(program: Any, points: list[float]) -> None:
+    for point in points:
+        h = 1e-6
+        with np.errstate(all="ignore"):
+            want = (program(np.float64(point + h)) - program(np.float64(point - h))) / (2 * h)
+        for executor in ("numpy", "native"):
+            np.testing.assert_allclose(rt.function(rt.grad(program), executor=executor)(f64(point)), want, rtol=1e-5)
 
 
-def test_a_test_that_raises_in_a_loop_with_a_maximum_of_iterations() -> None:
-    def program(x: Any) -> Any:
+@pytest.mark.parametrize("most", [0, 1, 2, 9])
+def test_a_test_that_raises_in_a_loop_with_a_maximum_of_iterations(most: int) -> None:
+    def program(x: Any, most: Any) -> Any:
         y = x[0]
         try:
-            _, y = rt.while_loop(lambda i, y: x[i] > 0.0, lambda i, y: (i + 1, y * x[i]), (0, y), maximum_iterations=9)
+            _, y = rt.while_loop(lambda i, y: x[i] > 0.0, lambda i, y: (i + 1, y * x[i]), (0, y),
+                                 maximum_iterations=most)
             y = y * y
             if y > 5.0:
                 raise ValueError("no")
@@ -348,7 +381,13 @@ def test_a_test_that_raises_in_a_loop_with_a_maximum_of_iterations() -> None:
             y = y * 3.0
         return y
 
-    x = f64([1.5, 2.0, -1.0])
-    np.testing.assert_allclose(rt.grad(program)(x), [3 * 2 * 4.5 * 6.0, 3 * 2 * 4.5 * 2.25, 0.0])
-    with pytest.raises(rt.errors.UnimplementedError, match="the test of a `while` with a maximum of iterations"):
-        rt.function(rt.grad(program))(x)
+    for numbers in [1.5, 2.0, -1.0], [1.5, 2.0]:
+        x = f64(numbers)
+        want = rt.grad(program)(x, most)
+        for executor in ("numpy", "native"):
+            gradient = rt.function(rt.grad(program), executor=executor)
+            np.testing.assert_allclose(gradient(x, most), want)
+            np.testing.assert_allclose(gradient(x, rt.constant(most)), want)
+    if most == 9:
+        np.testing.assert_allclose(rt.grad(program)(f64([1.5, 2.0, -1.0]), 9), [162.0, 60.75, 0.0])
+

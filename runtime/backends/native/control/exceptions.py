@@ -174,7 +174,7 @@ def keep(w: Lowering, node: Node, *values: Value) -> None:
 
 
 @lowers("reraise")
-def reraise(w: Lowering, node: Node) -> None:
+def reraise(w: Lowering, node: Node, *parts: Value) -> None:
     w.kernel(node, (), "raises")
     w.fail(1)
 
