@@ -1,4 +1,4 @@
-"""The programs whose gradients are measured: for this and TensorFlow, which take the same text, and for JAX by hand.
+"""The programs whose gradients are measured: for this and TensorFlow, which take the same text; by hand for the others.
 
 Each function takes the framework's module and gives the program, or None where the framework cannot differentiate it.
 """
@@ -7,17 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["IN_JAX", "chain", "escape", "kalman", "maml", "newton", "ode", "recurrent", "training"]
+__all__ = ["IN_JAX", "IN_TORCH", "UNBOUNDED", "chain", "escape", "kalman", "maml", "newton", "ode", "ode_in_diffrax",
+           "recurrent", "training"]
 
 Program = Callable[..., Any]
 
 
 def newton(tf: Any) -> Program:
-    """A scalar loop that stops by a test."""
+    """A scalar loop that stops by a test. Its steps are so small that the derivative after a million of them is about
+    1/e: a derivative that is denormal makes the CPU take ten times as long."""
     def program(x, n):
         i = 0
         while i < n:
-            x = x - 0.001 * (x * x * x - 2.0) / (3.0 * x * x)
+            x = x - 1e-6 * (x * x * x - 2.0) / (3.0 * x * x)
             i += 1
         return x
 
@@ -129,7 +131,7 @@ def kalman(tf: Any) -> Program:
 
 def _newton(jax: Any) -> Program:
     def program(x, n):  # as a scan of a known length: JAX does not differentiate a `while_loop`
-        return jax.lax.fori_loop(0, int(n), lambda _, x: x - 0.001 * (x * x * x - 2.0) / (3.0 * x * x), x)
+        return jax.lax.fori_loop(0, int(n), lambda _, x: x - 1e-6 * (x * x * x - 2.0) / (3.0 * x * x), x)
 
     return program
 
@@ -219,3 +221,119 @@ def _chain(jax: Any) -> Program:
 IN_JAX = {newton: _newton, chain: _chain, recurrent: _recurrent, training: _training, maml: _maml, escape: _escape,
           kalman: _kalman}
 """Without `ode`: JAX has no reverse mode through a loop whose number of iterations is not known."""
+UNBOUNDED = (newton, ode, escape)
+"""XLA has no gradient of a loop whose length it does not know."""
+
+
+def ode_in_diffrax(jax: Any, diffrax: Any) -> Program:
+    """The program of `ode`, by a solver with the same pair, the same bound of the error and checkpoints."""
+    np = jax.numpy
+
+    def program(w, u, y, end):
+        solved = diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, args: args[1] @ np.tanh(args[0] @ y)), diffrax.Bosh3(), 0.0, end, 0.05 * end,
+            y, (w, u), saveat=diffrax.SaveAt(t1=True), max_steps=None,
+            adjoint=diffrax.RecursiveCheckpointAdjoint(checkpoints=100),
+            stepsize_controller=diffrax.PIDController(rtol=0.0, atol=1e-7, norm=lambda e: np.max(np.abs(e))))
+        return np.sum(solved.ys[-1] ** 2)
+
+    return program
+
+
+# PyTorch: eager code, with Python's loops.
+
+def _ode_torch(torch: Any) -> Program:
+    def program(w, u, y, end):
+        t, step = 0.0 * end, 0.05 * end
+        while t < end:
+            step = torch.minimum(step, end - t)
+            k1 = u @ torch.tanh(w @ y)
+            k2 = u @ torch.tanh(w @ (y + 0.5 * step * k1))
+            k3 = u @ torch.tanh(w @ (y + 0.75 * step * k2))
+            new = y + step * (2.0 * k1 + 3.0 * k2 + 4.0 * k3) / 9.0
+            k4 = u @ torch.tanh(w @ new)
+            error = (step * (-5.0 * k1 + 6.0 * k2 + 8.0 * k3 - 9.0 * k4) / 72.0).abs().max() / 1e-7
+            if error <= 1.0:
+                t, y = t + step, new
+            step = step * (0.9 * (error + 1e-10) ** (-1.0 / 3.0)).clip(0.2, 5.0).detach()
+        return torch.sum(y * y)
+
+    return program
+
+
+def _chain_torch(torch: Any) -> Program:
+    def program(x):
+        y = torch.exp(-((torch.tanh(x * 2.0 + 1.0) * x - 0.5) ** 2)) + x * 0.1
+        return torch.sum(y * y)
+
+    return program
+
+
+def _recurrent_torch(torch: Any) -> Program:
+    def program(w, u, x):
+        h = x[0] * 0.0
+        for each in x:
+            h = torch.tanh(h @ w + each @ u)
+        return torch.sum(h * h)
+
+    return program
+
+
+def _training_torch(torch: Any) -> Program:
+    def program(x, y, w1, b1, w2, b2, rate, steps):
+        weights = [each.clone().requires_grad_() for each in (w1, b1, w2, b2)]
+        for _ in range(int(steps)):
+            w1, b1, w2, b2 = weights
+            logits = torch.relu(x @ w1 + b1) @ w2 + b2
+            loss = -torch.sum(y * torch.log_softmax(logits, 1))
+            with torch.no_grad():
+                for weight, slope in zip(weights, torch.autograd.grad(loss, weights), strict=True):
+                    weight -= rate * slope
+        return weights
+
+    return program
+
+
+def _maml_torch(torch: Any) -> Program:
+    def program(w, u, x, y):
+        w, u = w.requires_grad_(), u.requires_grad_()
+        for _ in range(10):
+            loss = torch.mean((torch.tanh(x @ w) @ u - y) ** 2)
+            by_w, by_u = torch.autograd.grad(loss, [w, u], create_graph=True)
+            w, u = w - 0.1 * by_w, u - 0.1 * by_u
+        return torch.mean((torch.tanh(x @ w) @ u - y) ** 2)
+
+    return program
+
+
+def _escape_torch(torch: Any) -> Program:
+    def program(a, b):
+        x, y, i = a * 0.0, b * 0.0, 0
+        alive = a == a
+        while i < 100 and alive.any():
+            x, y = torch.where(alive, x * x - y * y + a, x), torch.where(alive, 2.0 * x * y + b, y)
+            alive = alive & (x * x + y * y <= 4.0)
+            i += 1
+        return torch.sum(x * x + y * y)
+
+    return program
+
+
+def _kalman_torch(torch: Any) -> Program:
+    def program(a, q, z):
+        mean, cov, loss = q[0] * 0.0, q * 1.0, 0.0 * z[0]
+        for each in z:
+            mean, cov = a @ mean, a @ cov @ a.T + q
+            surprise, spread = each - mean[0], cov[0, 0] + 0.1
+            loss = loss + 0.5 * (torch.log(spread) + surprise * surprise / spread)
+            gain = cov[0] / spread
+            mean = mean + gain * surprise
+            cov = cov - gain[:, None] * cov[0][None, :]
+        return loss
+
+    return program
+
+
+IN_TORCH = {ode: _ode_torch, chain: _chain_torch, recurrent: _recurrent_torch, training: _training_torch,
+            maml: _maml_torch, escape: _escape_torch, kalman: _kalman_torch}
+"""Without `newton`: a million iterations of Python's take minutes."""

@@ -9,7 +9,8 @@ from typing import Any
 
 __all__ = ["MODULES", "installed", "peer"]
 
-MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax", "numba": "numba"}
+MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax", "numba": "numba",
+           "diffrax": "diffrax", "torch": "torch"}
 """Name in the table, and name to import; malt is the distribution diastatic-malt."""
 
 

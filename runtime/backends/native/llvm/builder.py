@@ -104,6 +104,15 @@ PARALLEL: Final = "llvm.loop.parallel_accesses"
 BY_ITEMS: Final = "; loops take items of arrays"
 
 
+_FEW: Final = 8  # iterations
+
+
+def _is_short(start: Index, stop: Index, step: int) -> bool:
+    """Whether LLVM may unroll a loop: that of a small vector. Others are written for the machine's registers as they
+    are, and to unroll them takes longer than to compile all else."""
+    return isinstance(start, int) and isinstance(stop, int) and stop - start <= _FEW * step
+
+
 class Module:
     """Functions, and what they call. `define` writes a function only once."""
 
@@ -136,18 +145,21 @@ class Module:
             self.parts.append(b.function(f"{linkage} {result} @{name}({', '.join(map(str, args))}) {attributes}"))
         return name
 
-    def parallel(self) -> tuple[str, str]:
-        """Metadata for the memory accesses of a new parallel loop, and for its back edge."""
-        k = len(self.metadata)
-        self.metadata += [f"!{k} = distinct !{{}}", f'!{k + 1} = !{{!"{PARALLEL}", !{k}}}',
-                          f"!{k + 2} = distinct !{{!{k + 2}, !{k + 1}}}"]
-        return f", !llvm.access.group !{k}", f", !llvm.loop !{k + 2}"
+    def access_group(self) -> str:
+        """Metadata for the memory accesses of a new parallel loop."""
+        self.metadata.append(f"!{len(self.metadata)} = distinct !{{}}")
+        return f", !llvm.access.group !{len(self.metadata) - 1}"
 
-    def rolled(self) -> str:
-        """Metadata for the back edge of a loop that must not be unrolled."""
-        k = len(self.metadata)
-        self.metadata += [f'!{k} = !{{!"llvm.loop.unroll.disable"}}', f"!{k + 1} = distinct !{{!{k + 1}, !{k}}}"]
-        return f", !llvm.loop !{k + 1}"
+    def back_edge(self, group: str = "", unroll: bool = True) -> str:
+        """Metadata for the back edge of a loop: of parallel accesses of a group, and whether LLVM may unroll it."""
+        properties = [f'!"{PARALLEL}", {group.rpartition(" ")[2]}'] * bool(group)
+        properties += ['!"llvm.loop.unroll.disable"'] * (not unroll)
+        k, last = len(self.metadata), len(self.metadata) + len(properties)
+        if k == last:
+            return ""
+        self.metadata += [f"!{i} = !{{{text}}}" for i, text in enumerate(properties, k)]
+        self.metadata.append(f"!{last} = distinct !{{{', '.join(f'!{i}' for i in (last, *range(k, last)))}}}")
+        return f", !llvm.loop !{last}"
 
     def unlikely(self) -> str:
         """Metadata for a branch that is hardly ever taken."""
@@ -492,17 +504,15 @@ class Builder:
 
     @contextmanager
     def loop(self, start: Index, stop: Index, step: int = 1, parallel: bool = False) -> Iterator[Val]:
-        """`for i in range(start, stop, step)`: yields i, an i64; step > 0.
-
-        `parallel`: no iteration uses memory that another one writes, so LLVM need not prove it.
-        """
+        """`for i in range(start, stop, step)`: yields i, an i64; step > 0. `parallel`: no iteration uses memory that
+        another one writes, so LLVM need not prove it."""
         if isinstance(start, int) and isinstance(stop, int) and 0 < stop - start <= step:
             yield self.i64(start)
             return
         body, after = self.label("do"), self.label("end")
-        group, mark = self.group, ""
-        if parallel:
-            self.group, mark = self.module.parallel()
+        group = self.group
+        self.group = self.module.access_group() if parallel else group
+        mark = self.module.back_edge(self.group if parallel else "", _is_short(start, stop, step))
         first, last = self.i64(start), self.i64(stop)
         before = self._enter(start, stop, body, after)
         index, close = self.open_phi("i64", first, before)
@@ -533,7 +543,7 @@ class Builder:
         for (_, close_value), value in zip(phis, values, strict=True):
             close_value(value, end)
         again = self.op("i1", f"icmp slt {following}, {upper.ref}")
-        mark = "" if unroll else self.module.rolled()
+        mark = self.module.back_edge(unroll=unroll and _is_short(start, stop, by))
         self.line(f"br {again}, label %{body}, label %{after}{mark}")
         self.start(after)
         if isinstance(start, int) and isinstance(stop, int):  # some iteration runs
@@ -562,13 +572,11 @@ class Builder:
             if not self.done:
                 ends.append((values, self.block))
                 self.jump(after)
-        if not ends:
-            self.lines.append(f"{after}:")
-            self.block, self.done = after, False
-            self.line("unreachable")
-            return []
         self.lines.append(f"{after}:")
         self.block, self.done = after, False
+        if not ends:
+            self.line("unreachable")
+            return []
         if len(ends) == 1:
             return list(ends[0][0])
         return [self.phi(a.ty, (a, ends[0][1]), (c, ends[1][1])) for a, c in zip(ends[0][0], ends[1][0], strict=True)]
