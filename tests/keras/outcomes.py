@@ -37,15 +37,6 @@ def groups() -> dict[str, list[Path]]:
     return dict(found)
 
 
-def node(name: str) -> str:
-    """What pytest calls the test of this name among the outcomes."""
-    case, _, test = name.partition("::")
-    parts = case.split(".")
-    at = next(i for i, part in enumerate(parts) if part.endswith("_test")) + 1
-    file = sources().parent.parent.joinpath(*parts[:at]).with_suffix(".py")
-    return "::".join([str(file), *parts[at:], test])
-
-
 def run(tests: Sequence[Path | str], backend: str, jobs: int = 2, timeout: int = 1800,
         select: str | None = None) -> Outcomes:
     """The outcomes of these files or tests on a backend: `runtime`, or one that Keras knows. Warnings are ignored."""
@@ -53,7 +44,7 @@ def run(tests: Sequence[Path | str], backend: str, jobs: int = 2, timeout: int =
         report = os.path.join(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(sources().parent.parent),
                    "-p", "no:cacheprovider", "-p", "tests.keras.plugin", "-W", "ignore", "--tb=line",
-                   f"--junitxml={report}", *map(str, tests)]
+                   "--continue-on-collection-errors", f"--junitxml={report}", *map(str, tests)]
         if select is not None:
             command += ["-k", select]
         if jobs > 1:

@@ -1,6 +1,10 @@
 """The backend that Keras imports; each module defines what Keras' module of the same name expects of a backend."""
 from __future__ import annotations
 
+import inspect as _inspect
+from types import FunctionType as _FunctionType
+from types import ModuleType as _ModuleType
+
 from runtime.keras.backend import (
     core,
     distribution_lib,
@@ -69,3 +73,20 @@ __all__ = [
     "tensorboard",
     "vectorized_map",
 ]
+
+
+def _without_annotations(module: _ModuleType) -> None:
+    """Let `inspect.signature` show the backend's functions of this module without annotations.
+
+    Keras wants each of them to have exactly the signature of its op, which has none (keras/src/ops/ops_test.py).
+    """
+    for function in vars(module).values():
+        if isinstance(function, _FunctionType) and function.__module__.startswith(__name__):
+            signature = _inspect.signature(function)
+            plain = [each.replace(annotation=_inspect.Parameter.empty) for each in signature.parameters.values()]
+            function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+                parameters=plain, return_annotation=_inspect.Signature.empty)
+
+
+for _module in (core, image, linalg, math, nn, numpy):
+    _without_annotations(_module)

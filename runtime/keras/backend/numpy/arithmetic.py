@@ -204,14 +204,20 @@ greater = _comparing(logic.greater)
 greater_equal = _comparing(logic.greater_equal)
 
 
-def _logical(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    return lambda *xs: function(*[in_dtype(tensor(x), "bool") for x in xs])
+def _logical(function: Callable[..., Tensor]) -> Callable[[Any, Any], Tensor]:
+    def combined(x1: Any, x2: Any) -> Tensor:
+        return function(in_dtype(tensor(x1), "bool"), in_dtype(tensor(x2), "bool"))
+
+    return combined
 
 
 logical_and = _logical(logic.logical_and)
 logical_or = _logical(logic.logical_or)
 logical_xor = _logical(logic.logical_xor)
-logical_not = _logical(logic.logical_not)
+
+
+def logical_not(x: Any) -> Tensor:
+    return logic.logical_not(in_dtype(tensor(x), "bool"))
 
 
 # Bits.
