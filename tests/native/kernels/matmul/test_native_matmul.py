@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_native_microkernel import needs_packed
+from test_native_microkernel import HERE, needs_packed
 
 import runtime as rt
 from runtime.backends.native.abi import blas
@@ -116,7 +116,7 @@ def test_what_blas_adds_up_at_once_is_told_from_what_it_does_not(monkeypatch: py
 @pytest.mark.parametrize("dtype", [rt.float32, rt.float64], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize(("sizes", "own"), [
     ((128, 128, 128), True), ((512, 300, 16), True), ((8, 600, 500), True), ((60, 64, 60), False),
-    ((4000, 16, 400), False)])
+    ((128, 32, 512), True), ((4000, 16, 400), True), ((4000, 3, 400), False)])
 def test_products_that_blas_would_divide_among_its_threads_are_made_on_those_of_loops(
         dtype: Any, sizes: tuple[int, int, int], own: bool) -> None:
     """If they fill tiles, and their sizes are known."""
@@ -129,6 +129,19 @@ def test_products_that_blas_would_divide_among_its_threads_are_made_on_those_of_
             text = concrete.inspect_llvm(optimized=False)
             assert ("@runtime_product_" in text) is ((own and not unknown) or not blas.blas_symbols())
             assert (concrete(x, y).numpy() == expected).all()
+
+
+@needs_packed
+def test_the_product_by_a_transposed_matrix_is_divided_by_blas_from_a_smaller_size_on() -> None:
+    """OpenBLAS has a kernel on one thread for the other layouts."""
+    sizes = 64, 128, 64
+    for kind in KINDS:
+        x, y = operands(rt.float32, sizes, kind, whole=True)
+        concrete = rt.function(kind[0], executor="native").get_concrete_function(x, y)
+        own = kind[2] or sizes[0] * sizes[1] * sizes[2] > gemm.on_one_thread(HERE) or not blas.blas_symbols()
+        assert ("@runtime_product_" in concrete.inspect_llvm(optimized=False)) is own
+        expected = np.matmul(x.numpy().T if kind[1] else x.numpy(), y.numpy().T if kind[2] else y.numpy())
+        assert (concrete(x, y).numpy() == expected).all()
 
 
 @needs_packed

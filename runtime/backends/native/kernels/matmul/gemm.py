@@ -33,7 +33,7 @@ _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits
 _ROWS: Final = 96
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _LOOK: Final = 1 << 24  # the cost of a call for polling: more than is needed for a poll
-_DEEP: Final = 64  # multiplications per element: products with less are bound by memory
+_DEEP: Final = 4  # multiplications per element: products with less are mostly writing
 _WASTE: Final = 2.0  # by how much the tiles of `microkernel` may exceed a product
 
 Sizes = tuple[Index | None, Index | None, Index | None]
@@ -50,14 +50,14 @@ def is_large(dtype: DType, work: Index | None) -> bool:
     return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
 
 
-def on_one_thread(module: Module) -> int:
+def on_one_thread(module: Module, y_turned: bool = False) -> int:
     """The multiplications up to which OpenBLAS uses one thread: for registers of 512 bits it has a kernel for small
-    products, up to this size."""
-    return 1_000_000 if module.vector_bits >= 512 else 1 << 18
+    products, up to this size, unless only the right matrix is transposed."""
+    return 1_000_000 if module.vector_bits >= 512 and not y_turned else 1 << 18
 
 
-def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether `microkernel` computes a product."""
+def _is_own(module: Module, dtype: DType, sizes: Sizes, y_turned: bool) -> bool:
+    """Whether `microkernel` computes a product. `y_turned`: only the right matrix is transposed."""
     rows, inner, columns = sizes
     if not fits(module, dtype):
         return False
@@ -65,7 +65,7 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes) -> bool:
         return True
     if not (isinstance(rows, int) and isinstance(inner, int) and isinstance(columns, int)):
         return False
-    return (inner >= _DEEP and rows * inner * columns > on_one_thread(module)
+    return (inner >= _DEEP and rows * inner * columns > on_one_thread(module, y_turned)
             and fills(module, dtype, rows, columns, _WASTE))
 
 
@@ -76,11 +76,11 @@ def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
 
 
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product may be computed by a BLAS on threads of its own."""
-    if _is_own(module, dtype, sizes) or by_sums(module, dtype, sizes):
+    """Whether a product may be computed by a BLAS on threads of its own, in one of the layouts."""
+    if _is_own(module, dtype, sizes, True) or by_sums(module, dtype, sizes):
         return False
     work = work_of(sizes)
-    return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module))
+    return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module, True))
 
 
 def work_of(sizes: Sizes) -> int | None:
@@ -111,7 +111,7 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     sizes = x.dims[0], x.dims[1], y.dims[1]
     operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
 
-    if _is_own(w.module, dtype, sizes):
+    if _is_own(w.module, dtype, sizes, y_turned and not x_turned):
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
         args = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,
