@@ -179,3 +179,27 @@ def test_products_that_update_are_made_on_the_threads_of_loops() -> None:
             assert "@runtime_product_" in concrete.inspect_llvm(optimized=False)
             want = rt.function(descend, executor="numpy")(*args).numpy()
             np.testing.assert_allclose(concrete(*args).numpy(), want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("lead", [(4,), (2, 3), (1,), (0,)])
+@pytest.mark.parametrize("turned", [False, True], ids=["in order", "with axes exchanged"])
+@pytest.mark.parametrize("unknown", [False, True])
+def test_matrices_times_one_matrix_are_one_product(lead: tuple[int, ...], turned: bool, unknown: bool) -> None:
+    """If their number is known: the right matrix is then packed once, and all rows are divided among threads."""
+    rng = np.random.default_rng(0)
+    xs = rng.integers(-4, 5, (*lead, 24, 40)).astype(np.float32)
+    y = rng.integers(-4, 5, (40, 48)).astype(np.float32)
+
+    def products(x, y):
+        return rt.matmul(rt.transpose(x, [*range(len(lead) - 1), len(lead), len(lead) - 1, len(lead) + 1]) if turned
+                         else x, y)
+
+    given = xs.swapaxes(-2, -3) if turned else xs
+    shape = [None, *given.shape[1:]] if unknown else given.shape
+    concrete = rt.function(products, executor="native").get_concrete_function(
+        rt.TensorSpec(shape, rt.float32), rt.TensorSpec(y.shape, rt.float32))
+    assert (concrete(rt.constant(np.ascontiguousarray(given)), rt.constant(y)).numpy() == xs @ y).all()
+    if not unknown and lead == (4,) and "cblas_sgemm64" in blas.blas_symbols():
+        call = next(line for line in concrete.inspect_llvm(optimized=False).splitlines()
+                    if "call void @cblas_sgemm64" in line)
+        assert "i64 96, i64 48, i64 40" in call

@@ -41,9 +41,12 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     if isinstance(inner, Val) or isinstance(y.dims[-2], Val):
         w.fail_if(b.icmp("ne", b.i64(inner), b.i64(y.dims[-2])), node, [x, y])
         inner = inner if isinstance(inner, int) else y.dims[-2]
-    lead = leading(w, node, x, y)
     known = result_type(node).shape
-    dims = [d if k is None else k for k, d in zip(known, [*lead, rows, columns], strict=True)]
+    dims = [d if k is None else k for k, d in zip(known, [*leading(w, node, x, y), rows, columns], strict=True)]
+    lead, rows, columns = dims[:-2], *dims[-2:]  # the type may know more than the operands
+    together = b.product(dims[:-1])
+    if lead and len(y.dims) == 2 and isinstance(together, int):  # one product, which reads `y` once
+        x, lead, rows = w.leaf(x).reshaped([together, inner]), [], together
     if not lead and not w.inside and gemm.by_sums(w.module, x.dtype, (rows, inner, columns)):
         return _by_sums(w, x, y, dims)
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
@@ -53,10 +56,11 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     whole = x.dtype is result_type(node).dtype
     target = w.result(node.outputs[0], dims) if whole else w.memory(x.dtype, dims)
     xs, ys = (steps_of(w, m, lead) for m in (x, y))
+    outs = target.reshaped([*lead, rows, columns])
 
     def product(place: Sequence[Index]) -> None:
         left, right = (element_at(w, m, s, place) for m, s in ((x, xs), (y, ys)))
-        out = Leaf(x.dtype, [rows, columns], target.address(b, [*place, 0, 0]))
+        out = Leaf(x.dtype, [rows, columns], outs.address(b, [*place, 0, 0]))
         multiply(w, Leaf(x.dtype, [rows, inner], left, x.steps(b)[-2:]),
                  Leaf(x.dtype, [inner, columns], right, y.steps(b)[-2:]), out)
         if lead:
