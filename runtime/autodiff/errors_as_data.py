@@ -7,7 +7,7 @@ others. An error that a handler uses is held meanwhile by the region (`hold_erro
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from runtime.autodiff.activity import Activity, error_parts
 from runtime.autodiff.saving import add_state, inserted, recaptured, undefined
+from runtime.core.errors import UnimplementedError, locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied_node
 from runtime.core.op import CONST, REGISTRY, Op
@@ -40,12 +41,13 @@ def as_cond(node: Node, parts: bool = False) -> None:
     body, *handlers = node.subgraphs.values()
     wanted = {part.params["part"]: part for handler in handlers for part in error_parts(node, handler)}
     parts = parts or bool(wanted)
-    tries = [inner for inner in body.walk() if inner.op is TRY and not inner.params["region"].divided]
-    for inner in tries if wanted else ():
+    nodes = list(body.walk())
+    whole = [inner for inner in nodes if inner.op is TRY and not inner.params["region"].divided]
+    for inner in whole if wanted else ():
         for handler in [*inner.subgraphs.values()][1:]:
             _keep_parts(handler, inner.params["region"], [*wanted.values()])
-    for inner in reversed(list(body.walk())):  # inner ones first
-        if inner.op is TRY and not inner.params["region"].divided and _has_pieces(inner, parts):
+    for inner in reversed(nodes):  # inner ones first
+        if inner in whole and _has_pieces(inner, parts):
             as_cond(inner, parts)
         elif inner.op.name in ("while_loop", "reduce") and inner.params.get("test") is not None and any(
                 _has_pieces(each, parts) for each in inner.params["test"].nodes):
@@ -81,11 +83,9 @@ def _keep_parts(handler: Graph, region: Region, parts: Sequence[Node]) -> None:
     """Give the nodes of a handler that raise its error again these parts of the error."""
     if not any(inner.op is RERAISE and inner.params["region"] is region for inner in handler.walk()):
         return
-    made = {}
-    for part in parts:
-        params = part.params | {"region": region}
-        made[part.params["part"]] = handler.add_node(ERROR_PART, (), params, part.outputs[0].type, part.position)
-    handler.nodes = [*handler.nodes[-len(made):], *handler.nodes[:-len(made)]]
+    with inserted(handler, handler.nodes[0]):
+        made = {part.params["part"]: handler.add_node(
+            ERROR_PART, (), part.params | {"region": region}, part.outputs[0].type, part.position) for part in parts}
     _reraise_with(handler, region, {name: node.outputs[0] for name, node in made.items()})
 
 
@@ -106,40 +106,49 @@ def _reraise_with(graph: Graph, region: Region, parts: Mapping[int | str, Value]
 def _test_in_body(loop: Node) -> None:
     """Let a loop's body evaluate the test at its end, where it may end an iteration by an error, and the test only read
     the result."""
+    if loop.params.get("limited"):
+        _count_iterations(loop)
     body, test = loop.params["body"], loop.params["test"]
     graph = body.parent
-    operands, limit = loop.operands, None
-    if loop.params.get("limited"):
-        limit, *operands = operands
-        del loop.params["limited"]
+    operands = loop.operands
     with inserted(graph, loop):
-        zero = None if limit is None else _number(graph, 0, limit)
-        start = (_tested(test, graph, operands, zero, limit) if loop.op.name == "while_loop"
+        start = (_spliced(test, graph, operands)[0] if loop.op.name == "while_loop"
                  else _constant(graph, np.array(True)))
-    count = more = None
-    if limit is not None:
-        count = body.add_input(limit.type, "count")
-        more = _applied(body, "add", count, _number(body, 1, limit))
-    after = _tested(test, body, body.outputs, more, limit)
+    after = _spliced(test, body, body.outputs)[0]
+    body.add_input(_FLAG, "test")
     test.nodes, test.captures, test._captured = [], [], {}
     recaptured(loop, operands)
-    if zero is not None and more is not None:
-        add_state(loop, zero, more)
-    body.add_input(_FLAG, "test")
     add_state(loop, start, after)
     test.outputs = [test.inputs[-1]]
 
 
-def _tested(test: Graph, into: Graph, inputs: Sequence[Value], count: Value | None, limit: Value | None) -> Value:
-    """The result of a loop's test after `count` iterations: False from `limit` of them on, if any."""
-    if count is None or limit is None:
-        return _spliced(test, into, inputs)[0]
-    true, false = Graph("true", into), Graph("false", into)
-    true.outputs = _spliced(test, true, [_in(true, value) for value in inputs])
+def _count_iterations(loop: Node) -> None:
+    """Make the maximum of a loop's iterations a part of its test."""
+    body, old = loop.params["body"], loop.params["test"]
+    graph = body.parent
+    limit, *operands = loop.operands
+    del loop.params["limited"]
+    recaptured(loop, operands)
+    with inserted(graph, loop):
+        zero = _number(graph, 0, limit)
+    more = _applied(body, "add", body.add_input(limit.type, "count"), _number(body, 1, limit))
+    test = loop.params["test"] = Graph(old.name, graph)
+    state = [test.add_input(value.type, value.hint) for value in old.inputs]
+    recaptured(loop, operands)
+    add_state(loop, zero, more)
+    operands = loop.operands
+    test.outputs = [_and(test, _applied(test, "less", test.inputs[-1], _in(test, limit)), lambda true: _spliced(
+        old, true, [_in(true, value) for value in state])[0])]
+    recaptured(loop, operands)
+
+
+def _and(graph: Graph, flag: Value, rest: Callable[[Graph], Value]) -> Value:
+    """`flag and rest()`; `rest` writes into the graph that it is given."""
+    true, false = Graph("true", graph), Graph("false", graph)
+    true.outputs = [rest(true)]
     false.outputs = [_constant(false, np.array(False))]
-    goes_on = _applied(into, "less", count, _in(into, limit))
-    made = into.add_node(COND, [goes_on], {"true": true, "false": false}, (_FLAG,))
-    recaptured(made, [goes_on])
+    made = graph.add_node(COND, [flag], {"true": true, "false": false}, (_FLAG,))
+    recaptured(made, [flag])
     return made.outputs[0]
 
 
@@ -301,10 +310,17 @@ class _Pieces:
 
     def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
         """The parts of the error that nodes raise, in a graph."""
-        found = None if not self.parts else _raised(nodes[0])
+        found = _raised(nodes[0]) if self.parts else {}
+        if found is None and any("raised" in each.params or each.op is RERAISE
+                                 for node in nodes for each in _with_inner(node)):
+            error = UnimplementedError(
+                "the derivative depends on what an error holds that is raised again where it is not known",
+                remedy="Assign it to a variable before raising, and use that in the handler.")
+            locate(error, self.node.position)
+            raise error
         values = []
         for name, type in self.parts.items():
-            part = None if found is None else found.get(name)
+            part = (found or {}).get(name)
             part = part.constant if isinstance(part, Value) and part.constant is not None else part
             if isinstance(part, Value):
                 values.append(self.local(into, part))
@@ -357,14 +373,15 @@ class _Pieces:
         if old is None:
             new.outputs = [goes_on]
             return
-        true, false = Graph("true", new), Graph("false", new)
         self.made.update(zip(old.inputs, state, strict=True))
         self.enter(old)
-        for node in old.nodes:
-            self.copy(node, true)
-        true.outputs = [self.local(true, value) for value in old.outputs]
-        false.outputs = [_constant(false, np.array(False))]
-        new.outputs = list(self.add(new, COND, [goes_on], {"true": true, "false": false}).outputs)
+
+        def rest(true: Graph) -> Value:
+            for node in old.nodes:
+                self.copy(node, true)
+            return self.local(true, old.outputs[0])
+
+        new.outputs = [_and(new, goes_on, rest)]
 
     # Nodes and values.
 
@@ -402,9 +419,10 @@ class _Pieces:
 
 
 def _raised(node: Node) -> dict[int | str, Any] | None:
-    """What the error holds that a node raises, or the one node in an inner `try_`: operands, and constants."""
+    """What the error holds that a node raises, or the one node in an inner `try_`: operands, and constants. None if
+    that is not known."""
     if node.op is RERAISE:
-        return dict(zip(node.params.get("parts", ()), node.operands))
+        return dict(zip(node.params["parts"], node.operands)) if "parts" in node.params else None
     raised: Raised | None = node.params.get("raised")
     if raised is not None:
         operands = node.operands[node.op.name == "raise_unless":]
