@@ -6,8 +6,7 @@ import os
 import zlib
 from typing import Any
 
-from runtime.core.errors import InvalidArgumentError
-from runtime.core.record_files import record
+from runtime.core.record_files import compression, record
 from runtime.ops.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -35,9 +34,7 @@ class TFRecordWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], options: TFRecordOptions | str | None = None) -> None:
-        kind = options.compression_type if isinstance(options, TFRecordOptions) else options or ""
-        if kind not in ("", "GZIP", "ZLIB"):
-            raise InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {kind!r}")
+        kind = compression(options.compression_type if isinstance(options, TFRecordOptions) else options)
         self._file: Any = gzip.open(path, "wb") if kind == "GZIP" else open(path, "wb")  # noqa: SIM115
         self._deflate = zlib.compressobj() if kind == "ZLIB" else None
 

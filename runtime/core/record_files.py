@@ -8,9 +8,10 @@ import struct
 from collections.abc import Iterator
 from typing import Any, Final
 
-from runtime.core.errors import DataLossError
+from runtime.core.errors import DataLossError, InvalidArgumentError
+from runtime.core.graph import located
 
-__all__ = ["masked_crc", "record", "records"]
+__all__ = ["compression", "masked_crc", "record", "records"]
 
 _POLYNOMIAL: Final = 0x82F63B78
 """Of CRC-32C (Castagnoli), reflected."""
@@ -26,6 +27,13 @@ def _table() -> list[int]:
 
 
 _TABLE: Final = _table()
+
+
+def compression(kind: str | None) -> str:
+    """How a file is compressed, as TF names it. InvalidArgumentError for another name."""
+    if kind not in (None, "", "GZIP", "ZLIB"):
+        raise located(InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {kind!r}"))
+    return kind or ""
 
 
 def masked_crc(data: bytes) -> int:

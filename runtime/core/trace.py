@@ -182,21 +182,22 @@ def convert_beside(value: Any, dtype: DType) -> Tensor:
 
 
 def convert_to_tensor(
-    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None, strings: bool = False
 ) -> Tensor:
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers adapt
-    to `dtype_hint` if they can. ValueError for what is not an array.
+    to `dtype_hint` if they can. `strings`: text becomes strings without `dtype`, too. ValueError for what is not an
+    array.
     """
     try:
-        return _to_tensor(value, dtype, dtype_hint, name)
+        return _to_tensor(value, dtype, dtype_hint, name, strings)
     except Exception as exc:
         locate(exc, user_position())
         raise
 
 
-def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Tensor:
+def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, strings: bool) -> Tensor:
     want = None if dtype is None else as_dtype(dtype)
     value = _convert(value)
     if isinstance(value, Tensor):
@@ -208,7 +209,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None) -> Ten
             return result
         raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
                          remedy=f"Cast it: rt.cast(x, rt.{want.name}).")
-    array, weak = constant_array(value, want)
+    array, weak = constant_array(value, want, strings and want is None)
     if want is None and dtype_hint is not None:
         hinted = as_dtype(dtype_hint)
         if weak and (dtype_of(array).kind <= hinted.kind or not array.size):

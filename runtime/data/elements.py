@@ -13,7 +13,6 @@ from autograph.backend import restored
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph, Value, located, prune
 from runtime.core.op import CAST
-from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
@@ -23,7 +22,6 @@ from runtime.core.types import (
     dtype_of,
     int64,
     join_shapes,
-    string,
     type_of_array,
 )
 from runtime.data.pipeline import Element, Pipeline, flat, packed, spec_of, types_of
@@ -105,7 +103,7 @@ def as_tensors(structure: Any) -> Any:
         return kind({key: as_tensors(value) for key, value in structure.items()})
     if isinstance(structure, Pipeline):
         return structure
-    return convert_to_tensor(structure, string if holds_text(structure) else None)
+    return convert_to_tensor(structure, strings=True)
 
 
 def as_count(value: Any) -> Tensor:

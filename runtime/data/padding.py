@@ -11,7 +11,7 @@ from runtime.core.graph import located
 from runtime.core.pytree import flatten, pack_sequence_as
 from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorSpec, TensorType, string
+from runtime.core.types import TensorSpec, TensorType
 from runtime.data.elements import shapes_like
 from runtime.data.pipeline import Element, tensor_types
 
@@ -56,7 +56,7 @@ def _shape(shape: Any, type: TensorType) -> tuple[int | None, ...]:
 def _value(value: Any, type: TensorType) -> Any:
     if value is None:
         return boxed(b"") if type.dtype.is_string else np.zeros((), type.dtype.as_numpy_dtype)
-    found = convert_to_tensor(value, string if isinstance(value, (str, bytes)) else None, type.dtype)
+    found = convert_to_tensor(value, dtype_hint=type.dtype, strings=True)
     if found.dtype is not type.dtype or found.type.shape:
         raise located(DTypeError(f"elements of {type} are padded with a scalar of {type.dtype.name}, not "
                                  f"{found.type}"))

@@ -8,9 +8,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from runtime.core.errors import DataLossError, InvalidArgumentError, NotFoundError
-from runtime.core.graph import located
-from runtime.core.record_files import records
+from runtime.core.errors import DataLossError, NotFoundError
+from runtime.core.record_files import compression, records
 from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, string
@@ -43,17 +42,16 @@ def _lines(file: Any) -> Iterator[bytes]:
         yield rest.replace(b"\r", b"")
 
 
-def _of_files(filenames: Any, compression: str | None, parts: Callable[[Any], Iterator[bytes]]) -> Dataset:
-    if compression not in (None, "", "GZIP", "ZLIB"):
-        raise located(InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {compression!r}"))
+def _of_files(filenames: Any, compression_type: str | None, parts: Callable[[Any], Iterator[bytes]]) -> Dataset:
+    kind = compression(compression_type)
     names = convert_to_tensor(filenames, string)
 
     def elements(arrays: Sequence[Any]) -> Iterator[Element]:
         for name in np.asarray(arrays[0]).reshape(-1).tolist():
             path = name.decode()
             try:
-                with (gzip.open if compression == "GZIP" else open)(path, "rb") as file:
-                    for part in parts(_Inflating(file) if compression == "ZLIB" else file):
+                with (gzip.open if kind == "GZIP" else open)(path, "rb") as file:
+                    for part in parts(_Inflating(file) if kind == "ZLIB" else file):
                         yield (boxed(part),)
             except FileNotFoundError:
                 raise NotFoundError(f"{path}; No such file or directory") from None

@@ -10,10 +10,9 @@ from runtime.backends.numpy import executable
 from runtime.core import trace
 from runtime.core.errors import FailedPreconditionError
 from runtime.core.graph import Graph, Node, Value
-from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import current_graph
-from runtime.core.types import DType, ListType, as_dtype, dtype_of, string
+from runtime.core.types import DType, ListType, as_dtype, dtype_of
 
 __all__ = ["convert_to_tensor", "evaluate", "executing_eagerly", "get_static_value", "is_tensor"]
 
@@ -26,11 +25,9 @@ def convert_to_tensor(
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers and
     NumPy values adapt to `dtype_hint` if they can. `str` and `bytes` are strings. ValueError for what is not an array.
     """
-    if dtype is None and holds_text(value):
-        dtype = string
     if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
         value = _as_hinted(value, as_dtype(dtype_hint))
-    return trace.convert_to_tensor(value, dtype, dtype_hint, name)
+    return trace.convert_to_tensor(value, dtype, dtype_hint, name, strings=True)
 
 
 def _as_hinted(array: Any, hinted: DType) -> Any:

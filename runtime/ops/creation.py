@@ -11,7 +11,6 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
 from runtime.core.op import Errors, Op, Sample
-from runtime.core.string_arrays import holds_text
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
@@ -29,9 +28,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     Python's int is int32 (int64 if too large), float is float32, and `str` and `bytes` are strings. ShapeError if the
     value does not fit `shape`.
     """
-    if dtype is None and holds_text(value):
-        dtype = t.string
-    x = convert_to_tensor(value, dtype, name=None if name == "Const" else name)
+    x = convert_to_tensor(value, dtype, name=None if name == "Const" else name, strings=True)
     if shape is None:
         return x
     if not x.ndim or x.type.size == 1:

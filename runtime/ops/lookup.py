@@ -10,7 +10,7 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.graph import located
 from runtime.core.op import Op, Sample
-from runtime.core.string_arrays import holds_text, string_array
+from runtime.core.string_arrays import string_array
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorType, as_dtype
@@ -96,7 +96,7 @@ class KeyValueTensorInitializer:
 
 def _vector(values: Any, dtype: Any) -> Any:
     with init_scope():
-        tensor = convert_to_tensor(values, dtype if dtype is not None else t.string if holds_text(values) else None)
+        tensor = convert_to_tensor(values, dtype, strings=True)
     if tensor.ndim != 1 or not isinstance(tensor, EagerTensor):
         raise located(ShapeError(f"a table is made from vectors that have values, not from {tensor.type}"))
     return np.asarray(tensor)

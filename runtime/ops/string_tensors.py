@@ -258,7 +258,7 @@ def as_string(
     Floats have `precision` digits after the point, 6 without it; `scientific` ones an exponent; or the `shortest` of
     both. `fill` (" ", "0", "-" or "+") fills up to `width`. Strings stay as they are.
     """
-    x = convert_to_tensor(input, t.string) if isinstance(input, (str, bytes)) else convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     if x.dtype.is_string:
         return named(x, name)
     if scientific and shortest:
@@ -310,12 +310,8 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
                            unit=_one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
 
 
-def _parts(x: bytes, sep: bytes, maxsplit: int) -> list[bytes]:
-    return x.split(sep or None, maxsplit)
-
-
 def _split_kernel(x: Any, *, sep: bytes, maxsplit: int) -> Any:
-    parts = _parts(x[()], sep, maxsplit)
+    parts = x[()].split(sep or None, maxsplit)
     return _each(bytes, t.string, (len(parts),), parts)
 
 
@@ -414,14 +410,13 @@ def reduce_join(
     inputs: Any, axis: int | None = None, keepdims: bool = False, separator: str = "", name: str | None = None
 ) -> Tensor:
     """The strings along one axis, or all of them, joined (`tf.strings.reduce_join`)."""
-    from_all = _strings(inputs)
-    data = _data(_argument("separator", separator))
-    axes = list(range(from_all.ndim)) if axis is None else [axis_of("reduce_join", axis, from_all.ndim)]
-    x = from_all
-    for each in reversed(axes):
-        x = apply_one(_REDUCE_JOIN, x, axis=each, separator=data)
     if keepdims:
         raise UnimplementedError("reduce_join has no keepdims", remedy="Use rt.expand_dims on the result.")
+    x = _strings(inputs)
+    data = _data(_argument("separator", separator))
+    axes = list(range(x.ndim)) if axis is None else [axis_of("reduce_join", axis, x.ndim)]
+    for each in reversed(axes):
+        x = apply_one(_REDUCE_JOIN, x, axis=each, separator=data)
     return named(x, name)
 
 
