@@ -5,6 +5,7 @@ Each function takes the framework's module and gives the program, or None where 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = ["IN_JAX", "IN_TORCH", "UNBOUNDED", "chain", "escape", "kalman", "maml", "newton", "ode", "ode_in_diffrax",
@@ -242,41 +243,16 @@ def ode_in_diffrax(jax: Any, diffrax: Any) -> Program:
 
 # PyTorch: eager code, with Python's loops.
 
-def _ode_torch(torch: Any) -> Program:
-    def program(w, u, y, end):
-        t, step = 0.0 * end, 0.05 * end
-        while t < end:
-            step = torch.minimum(step, end - t)
-            k1 = u @ torch.tanh(w @ y)
-            k2 = u @ torch.tanh(w @ (y + 0.5 * step * k1))
-            k3 = u @ torch.tanh(w @ (y + 0.75 * step * k2))
-            new = y + step * (2.0 * k1 + 3.0 * k2 + 4.0 * k3) / 9.0
-            k4 = u @ torch.tanh(w @ new)
-            error = (step * (-5.0 * k1 + 6.0 * k2 + 8.0 * k3 - 9.0 * k4) / 72.0).abs().max() / 1e-7
-            if error <= 1.0:
-                t, y = t + step, new
-            step = step * (0.9 * (error + 1e-10) ** (-1.0 / 3.0)).clip(0.2, 5.0).detach()
-        return torch.sum(y * y)
+def _with_names_of_tf(make: Callable[[Any], Program]) -> Callable[[Any], Program]:
+    """The program of `make`, by PyTorch's functions."""
+    def made(torch: Any) -> Program:
+        return make(SimpleNamespace(
+            abs=torch.abs, clip_by_value=torch.clip, exp=torch.exp, linalg=SimpleNamespace(matvec=torch.mv),
+            math=SimpleNamespace(log=torch.log), minimum=torch.minimum, range=range, reduce_any=torch.any,
+            reduce_max=torch.max, reduce_sum=torch.sum, shape=lambda x: x.shape, stop_gradient=torch.detach,
+            tanh=torch.tanh, transpose=torch.t, where=torch.where))
 
-    return program
-
-
-def _chain_torch(torch: Any) -> Program:
-    def program(x):
-        y = torch.exp(-((torch.tanh(x * 2.0 + 1.0) * x - 0.5) ** 2)) + x * 0.1
-        return torch.sum(y * y)
-
-    return program
-
-
-def _recurrent_torch(torch: Any) -> Program:
-    def program(w, u, x):
-        h = x[0] * 0.0
-        for each in x:
-            h = torch.tanh(h @ w + each @ u)
-        return torch.sum(h * h)
-
-    return program
+    return made
 
 
 def _training_torch(torch: Any) -> Program:
@@ -306,34 +282,6 @@ def _maml_torch(torch: Any) -> Program:
     return program
 
 
-def _escape_torch(torch: Any) -> Program:
-    def program(a, b):
-        x, y, i = a * 0.0, b * 0.0, 0
-        alive = a == a
-        while i < 100 and alive.any():
-            x, y = torch.where(alive, x * x - y * y + a, x), torch.where(alive, 2.0 * x * y + b, y)
-            alive = alive & (x * x + y * y <= 4.0)
-            i += 1
-        return torch.sum(x * x + y * y)
-
-    return program
-
-
-def _kalman_torch(torch: Any) -> Program:
-    def program(a, q, z):
-        mean, cov, loss = q[0] * 0.0, q * 1.0, 0.0 * z[0]
-        for each in z:
-            mean, cov = a @ mean, a @ cov @ a.T + q
-            surprise, spread = each - mean[0], cov[0, 0] + 0.1
-            loss = loss + 0.5 * (torch.log(spread) + surprise * surprise / spread)
-            gain = cov[0] / spread
-            mean = mean + gain * surprise
-            cov = cov - gain[:, None] * cov[0][None, :]
-        return loss
-
-    return program
-
-
-IN_TORCH = {ode: _ode_torch, chain: _chain_torch, recurrent: _recurrent_torch, training: _training_torch,
-            maml: _maml_torch, escape: _escape_torch, kalman: _kalman_torch}
+IN_TORCH = {make: _with_names_of_tf(make) for make in (ode, chain, recurrent, escape, kalman)} | {
+    training: _training_torch, maml: _maml_torch}
 """Without `newton`: a million iterations of Python's take minutes."""
