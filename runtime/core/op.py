@@ -156,7 +156,7 @@ def _cast_rule(x: TensorType, *, dtype: DType, weak: bool = False) -> TensorType
         raise DTypeError(f"cannot cast {x} to {dtype.name}")
     if x.dtype.is_string is not dtype.is_string:
         raise UnimplementedError(f"Cast {x.dtype.name} to {dtype.name} is not supported",
-                                 remedy="Use rt.as_string, or rt.strings.to_number.")
+                                 remedy=string_arrays.remedy(x.dtype, dtype, otherwise=""))
     return TensorType(dtype, x.shape, weak)
 
 

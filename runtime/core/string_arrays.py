@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["boxed", "holds_text", "in_arrays", "string_array"]
+__all__ = ["boxed", "holds_text", "in_arrays", "remedy", "string_array"]
 
 
 def holds_text(value: Any) -> bool:
@@ -28,6 +28,11 @@ def string_array(value: Any) -> Any:
     result = np.empty(len(flat), object)
     result[:] = flat
     return result.reshape(array.shape)
+
+
+def remedy(*dtypes: Any, otherwise: str) -> str:
+    """What to do where values of these dtypes do not go together, if strings are among them: they are not cast."""
+    return "Use rt.as_string, or rt.strings.to_number." if any(dtype.is_string for dtype in dtypes) else otherwise
 
 
 def boxed(x: Any) -> Any:

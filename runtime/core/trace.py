@@ -19,6 +19,7 @@ from runtime.core.graph import Graph, Value, user_position
 from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.recording import record, recorders
+from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import written_by
 from runtime.core.types import (
@@ -208,7 +209,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
             assert isinstance(result, Tensor)
             return result
         raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
-                         remedy=f"Cast it: rt.cast(x, rt.{want.name}).")
+                         remedy=remedy(value.dtype, want, otherwise=f"Cast it: rt.cast(x, rt.{want.name})."))
     array, weak = constant_array(value, want, strings and want is None)
     if want is None and dtype_hint is not None:
         hinted = as_dtype(dtype_hint)

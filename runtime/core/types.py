@@ -11,26 +11,13 @@ from typing import Any, Final, overload
 
 import numpy as np
 
-from runtime.core import narrow_floats
+from runtime.core import narrow_floats, string_arrays
 from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
 __all__ = [
-    "MAX_BYTES",
-    "DType", "ListType", "Shape",
-    "TensorShape",
-    "TensorSpec",
-    "TensorType",
-    "Type",
-    "Weak",
-    "as_dtype",
-    "broadcast_shapes",
-    "check_room",
-    "compatible_shapes",
-    "dtype_of",
-    "join_shapes",
-    "join_types",
-    "promote",
-    "type_of_array",
+    "MAX_BYTES", "DType", "ListType", "Shape", "TensorShape", "TensorSpec", "TensorType", "Type", "Weak",
+    "as_dtype", "broadcast_shapes", "check_room", "compatible_shapes", "dtype_of", "join_shapes", "join_types",
+    "promote", "type_of_array",
 ]
 
 Shape = tuple[int | None, ...]
@@ -297,7 +284,8 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
         if not t.weak:
             if strong is not None and strong is not t.dtype:
                 raise DTypeError(f"{what} have different dtypes: {strong.name} and {t.dtype.name}",
-                                 remedy=f"Cast one of them, for example rt.cast(x, rt.{strong.name}).")
+                                 remedy=string_arrays.remedy(strong, t.dtype, otherwise=(
+                                     f"Cast one of them, for example rt.cast(x, rt.{strong.name}).")))
             strong = t.dtype
         elif weak is None or (t.dtype.kind, t.dtype.size) > (weak.kind, weak.size):
             weak = t.dtype
@@ -309,7 +297,8 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
             return strong.widened(weak.kind), False
         kind = ("bool", "int", "float", "complex")[weak.kind]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
-                         remedy=f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")
+                         remedy=string_arrays.remedy(strong, otherwise=(
+                             f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")))
     return strong, False
 
 

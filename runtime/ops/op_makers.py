@@ -13,6 +13,7 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError
 from runtime.core.integer_ranges import surely_fits
 from runtime.core.op import Errors, Op, Sample, Samples
+from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, hint
 from runtime.core.types import DType, TensorType, broadcast_shapes
@@ -54,10 +55,9 @@ def check_dtype(op: str, dtype: DType, allowed: Iterable[DType]) -> None:
     if dtype.wide in allowed:
         return
     names = {d.name for d in allowed}
-    remedy = next((f"Cast it: rt.cast(x, rt.{name})." for name in ("float32", "int32", "bool") if name in names),
-                  "")
+    cast = next((f"Cast it: rt.cast(x, rt.{name})." for name in ("float32", "int32", "bool") if name in names), "")
     raise DTypeError(f"{op} does not take {dtype.name}; it takes {', '.join(d.name for d in allowed)}",
-                     remedy=remedy)
+                     remedy=remedy(dtype, otherwise=cast))
 
 
 def named(result: T, name: str | None) -> T:

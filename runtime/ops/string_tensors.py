@@ -377,9 +377,6 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
 
 def _concatenate(x: Any, y: Any) -> Tensor:
     """`x + y`, which broadcast. DTypeError if one of them is no string."""
-    for operand in x, y:
-        if isinstance(operand, Tensor):
-            _need_strings("+ beside a string", operand.type)
     return apply_one(_JOIN, _strings(x), _strings(y), separator=b"")
 
 

@@ -137,3 +137,12 @@ def test_datasets():
 def test_errors(use, error, text):
     with pytest.raises(error, match=text):
         use(rt.constant(["a"]))
+
+
+def test_errors_of_numbers_beside_strings_do_not_say_to_cast() -> None:
+    words = rt.constant(["1", "2"])
+    for wrong in (lambda: words < 0, lambda: words + rt.constant(1), lambda: rt.sqrt(words),
+                  lambda: rt.cast(words, rt.int32), lambda: rt.strings.join([words, rt.constant(1)])):
+        with pytest.raises(rt.errors.OpError) as caught:
+            wrong()
+        assert str(caught.value).endswith("\nUse rt.as_string, or rt.strings.to_number.")
