@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from runtime.core.errors import UnimplementedError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 
 __all__ = ["RaggedTensor", "SparseTensor", "ragged", "sparse"]
 

@@ -12,10 +12,11 @@ from runtime.core import types as t
 from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
+from runtime.core.positions import user_position
 from runtime.core.recording import EVERYWHERE, recorders
 from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
-from runtime.core.trace import apply, convert_to_tensor, user_position, wrap
+from runtime.core.trace import apply, convert_to_tensor, wrap
 from runtime.core.types import TensorType, Type, as_dtype, broadcast_shapes
 from runtime.ops.effects import plain_text, print_text
 

@@ -17,8 +17,9 @@ from runtime.autodiff.staged_tape import chain_of, place_after
 from runtime.autodiff.tape import UnconnectedGradients
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError, locate
-from runtime.core.graph import Graph, Node, user_position
+from runtime.core.graph import Graph, Node
 from runtime.core.op import Op
+from runtime.core.positions import user_position
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import capture, convert_to_tensor, current_graph, open_traces, wrap

@@ -13,9 +13,10 @@ from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, EntryRecorder, recording_only, without_tapes
 from runtime.core import pytree
 from runtime.core.errors import locate
-from runtime.core.graph import Graph, Node, user_position
+from runtime.core.graph import Graph, Node
 from runtime.core.inline_graph import inline
 from runtime.core.op import CAST, Op
+from runtime.core.positions import user_position
 from runtime.core.recording import record, recording
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap

@@ -16,8 +16,8 @@ from runtime.autodiff.tape import GradientTape
 from runtime.batching.vmap import vmap
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError
-from runtime.core.graph import located
 from runtime.core.op import CAST
+from runtime.core.positions import located
 from runtime.core.recording import record, recorders
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor, current_graph

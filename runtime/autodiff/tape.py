@@ -23,8 +23,8 @@ from runtime.autodiff.staged_tape import StagedRecord
 from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
-from runtime.core.graph import Position, located, user_position
 from runtime.core.op import Op
+from runtime.core.positions import Position, located, user_position
 from runtime.core.recording import recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, open_traces

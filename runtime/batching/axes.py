@@ -6,7 +6,7 @@ from typing import Any
 
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.ops.shape import dim, moveaxis
 

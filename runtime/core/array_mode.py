@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from autograph.backend import of_trace
 from runtime.core.errors import StagingError
-from runtime.core.graph import Position
+from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from runtime.core.errors import locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 
 __all__ = [
     "autograph_unroll_budget", "check_executor", "default_executor", "experimental",

@@ -145,7 +145,7 @@ class GraphError(Exception):
 
 
 class Place(Protocol):
-    """A place in the user's source; `runtime.core.graph.Position` implements it."""
+    """A place in the user's source; `runtime.core.positions.Position` implements it."""
 
     @property
     def filename(self) -> str: ...

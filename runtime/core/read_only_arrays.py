@@ -15,7 +15,7 @@ import numpy as np
 from autograph.backend import at_end, of_trace
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, locate
-from runtime.core.graph import Position, is_users, user_position
+from runtime.core.positions import Position, is_users, user_position
 
 __all__ = ["is_writeable", "unwritable", "written_error"]
 

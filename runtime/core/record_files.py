@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from runtime.core.errors import DataLossError, InvalidArgumentError
-from runtime.core.graph import located
+from runtime.core.positions import located
 
 __all__ = ["compression", "masked_crc", "record", "records"]
 

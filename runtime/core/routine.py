@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from autograph.backend import lower_limit, raise_limit
 from runtime.core.errors import locate
-from runtime.core.graph import Graph, Position
+from runtime.core.graph import Graph
+from runtime.core.positions import Position
 from runtime.core.types import Type
 
 __all__ = ["Routine"]

@@ -17,9 +17,10 @@ from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import may_be_array, writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
-from runtime.core.graph import Graph, Value, located
+from runtime.core.graph import Graph, Value
 from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import located
 from runtime.core.recording import recorders
 from runtime.core.references import Reference
 from runtime.core.string_arrays import boxed, holds_text

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 from autograph.backend import fields_of, of_trace
 from runtime.core.errors import StagingError, locate
-from runtime.core.graph import Graph, Position, user_position
+from runtime.core.graph import Graph
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 

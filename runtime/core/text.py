@@ -13,8 +13,9 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import ambient
 from runtime.core.errors import Message
-from runtime.core.graph import Value, staging_error
+from runtime.core.graph import Value
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error
 from runtime.core.types import TensorType, dtype_of
 
 __all__ = [

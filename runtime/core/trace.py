@@ -15,9 +15,10 @@ from autograph.backend import Backend, ambient, at_end, has_staged_items, of_tra
 from runtime.core import narrow_floats
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
-from runtime.core.graph import Graph, Value, user_position
+from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import user_position
 from runtime.core.recording import record, recorders
 from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -38,7 +39,7 @@ from runtime.core.types import (
 __all__ = [
     "add_input", "announce_errors", "apply", "capture", "constant", "convert_beside", "convert_to_tensor",
     "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs",
-    "tell_watchers", "tracing", "user_position", "watching", "wrap",
+    "tell_watchers", "tracing", "watching", "wrap",
 ]
 
 NOW: Final = object()

@@ -10,7 +10,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 from autograph.backend import is_body, is_outermost
-from runtime.core.graph import Position, is_users
+from runtime.core.positions import Position, is_users
 
 __all__ = ["raise_at", "trail"]
 

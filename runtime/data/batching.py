@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import EagerList
 from runtime.core.types import ListType, TensorSpec, int64

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 from runtime.core.errors import InvalidArgumentError, NotFoundError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor
 from runtime.data.files import read, spec_in, written
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element, Pipeline

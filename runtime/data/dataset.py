@@ -9,7 +9,7 @@ import numpy as np
 
 import autograph as ag
 from runtime.core.errors import InvalidArgumentError, NotFoundError, StagingError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph

@@ -11,8 +11,9 @@ import numpy as np
 import autograph as ag
 from autograph.backend import restored
 from runtime.core.errors import DTypeError, ShapeError
-from runtime.core.graph import Graph, Value, located, prune
+from runtime.core.graph import Graph, Value, prune
 from runtime.core.op import CAST
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (

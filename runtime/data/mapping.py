@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import DTypeError, InvalidArgumentError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, flatten
 from runtime.core.types import compatible_shapes
 from runtime.data.elements import ElementFunction, as_count, as_tensors

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from runtime.core.errors import InvalidArgumentError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, map_structure
 from runtime.data.elements import as_count, join_specs, shuffled, splitter
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Element, Elements, Pipeline

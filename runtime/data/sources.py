@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import InvalidArgumentError, ShapeError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, flatten, map_structure, pack_sequence_as
 from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor

@@ -12,7 +12,8 @@ import numpy as np
 from autograph.backend import Handler, Heap, put, variables
 from runtime.core.array_mode import NeedsArrayObjects, want_objects
 from runtime.core.errors import StagingError
-from runtime.core.graph import Graph, staging_error
+from runtime.core.graph import Graph
+from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array

@@ -11,8 +11,9 @@ from autograph.backend import prune
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
-from runtime.core.graph import Graph, Value, user_position
+from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
+from runtime.core.positions import user_position
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph

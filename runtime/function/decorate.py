@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.backends.executable import Called
 from runtime.core.errors import locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
 

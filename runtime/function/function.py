@@ -22,8 +22,9 @@ from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
-from runtime.core.graph import Graph, user_position
+from runtime.core.graph import Graph
 from runtime.core.graph import prune as prune_graph
+from runtime.core.positions import user_position
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor

@@ -18,7 +18,7 @@ import numpy as np
 
 from autograph.backend import UNBOUND, Heap, Reach, Reached, cell_is_filled, fields_in, has_staged_items, put
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
-from runtime.core.graph import Position, user_position
+from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
 from runtime.function.escaped_tensors import graph_value_in

@@ -23,7 +23,8 @@ from autograph.backend import (
 )
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
-from runtime.core.graph import Graph, Position
+from runtime.core.graph import Graph
+from runtime.core.positions import Position
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from autograph.backend import format_error
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.types import TensorSpec
 from runtime.function.signature import Call, count, is_leaf
 

@@ -13,8 +13,9 @@ from autograph.backend import of_trace
 from runtime.core import trace
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.formatting import formatted
-from runtime.core.graph import Value, user_position
+from runtime.core.graph import Value
 from runtime.core.op import CAST
+from runtime.core.positions import user_position
 from runtime.core.recording import record, record_read, recorders
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text

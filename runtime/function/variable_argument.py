@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from autograph import register
 from runtime.core.errors import FailedPreconditionError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.references import Reference
 from runtime.core.tensor import Array
 from runtime.core.types import DType, TensorShape, TensorType

@@ -21,9 +21,10 @@ from runtime.core.errors import (
     locate,
 )
 from runtime.core.formatting import formatted
-from runtime.core.graph import Graph, Node, Position, Value
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.integer_ranges import INT64, Bounds, Interval, within
 from runtime.core.op import CONST, REGISTRY
+from runtime.core.positions import Position
 from runtime.core.tensor import GraphTensor
 from runtime.core.types import ListType, TensorType, float64, int32, int64
 from runtime.ops import overflow  # noqa: F401  which registers its ops

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from runtime.core.errors import OpError
-from runtime.core.graph import Graph, Node, Position, Value
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST, REGISTRY
+from runtime.core.positions import Position
 from runtime.core.types import ListType, TensorType, Type, float32, float64, int32, int64
 from runtime.numbers.overflow_checks import add_checks, is_checked
 from runtime.ops.effects import Raised

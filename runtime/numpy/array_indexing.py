@@ -8,7 +8,7 @@ import numpy as np
 
 from runtime.core.array_mode import return_place, times_undone
 from runtime.core.errors import locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, holds_tensor
 from runtime.core.types import DType

@@ -17,8 +17,8 @@ import numpy as np
 from runtime.core import pytree
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, UnimplementedError, locate
-from runtime.core.graph import user_position
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import user_position
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.numpy import arrays, functions, linalg
 from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, has_objects, put_result

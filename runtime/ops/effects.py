@@ -22,8 +22,8 @@ from runtime.core import types as t
 from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.formatting import of_graph, repr_of, str_of
-from runtime.core.graph import Position
 from runtime.core.op import Op
+from runtime.core.positions import Position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope, wrap

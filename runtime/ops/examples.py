@@ -9,8 +9,8 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
-from runtime.core.graph import located
 from runtime.core.op import Op, Sample
+from runtime.core.positions import located
 from runtime.core.string_arrays import string_array
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor, init_scope

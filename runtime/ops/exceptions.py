@@ -32,8 +32,9 @@ import numpy as np
 from autograph.backend import is_internal
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
-from runtime.core.graph import Graph, Node, Position
+from runtime.core.graph import Graph, Node
 from runtime.core.op import ANY, Errors, Op
+from runtime.core.positions import Position
 from runtime.core.tensor import EagerTensor
 from runtime.core.types import TensorType, Type, join_types
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime.core.errors import InvalidArgumentError, UnimplementedError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, as_dtype, float32, int32

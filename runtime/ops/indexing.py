@@ -19,9 +19,9 @@ from runtime.core.errors import (
     ShapeError,
     locate,
 )
-from runtime.core.graph import user_position
 from runtime.core.op import Errors, Op, Sample
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, shape_text

@@ -8,9 +8,9 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError, ShapeError, locate
-from runtime.core.graph import user_position
 from runtime.core.op import Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, compatible_shapes, shape_text

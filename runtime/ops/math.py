@@ -11,9 +11,9 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
-from runtime.core.graph import user_position
 from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor
 from runtime.core.types import DType, as_dtype

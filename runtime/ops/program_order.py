@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from runtime.core.errors import InvalidArgumentError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.creation import identity

@@ -17,8 +17,9 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError, ShapeError, StagingError, locate
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor, user_position
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import Shape
 from runtime.ops.op_makers import FLOATS, DTypes, check_dtype
 from runtime.ops.shape import dims, product, reshape, transpose

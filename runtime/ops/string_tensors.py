@@ -11,9 +11,9 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, UnimplementedError
-from runtime.core.graph import located
 from runtime.core.op import Op, Sample
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import located
 from runtime.core.string_arrays import string_array
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core.errors import OpError
-from runtime.core.graph import Graph, Node, Position, Value
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST, REGISTRY, Op
+from runtime.core.positions import Position
 from runtime.core.types import ListType, TensorType, Type, type_of_array
 from runtime.optimize.rules import FAST, RULES, Fired, Rule, named
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from runtime.core.graph import Node, Position, Value
+from runtime.core.graph import Node, Value
+from runtime.core.positions import Position
 
 if TYPE_CHECKING:
     from runtime.optimize.builder import Builder

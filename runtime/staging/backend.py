@@ -26,7 +26,8 @@ from runtime.core.array_mode import existed_before, live_objects, want_objects, 
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
-from runtime.core.graph import Position, staging_error, why_unrolled
+from runtime.core.graph import why_unrolled
+from runtime.core.positions import Position, staging_error
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import set_item
 from runtime.core.text import Text, concat_text

@@ -11,8 +11,9 @@ from typing import Any
 from runtime.core import pytree
 from runtime.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.graph import Graph
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
-from runtime.core.trace import add_input, convert_to_tensor, current_graph, tracing, user_position
+from runtime.core.trace import add_input, convert_to_tensor, current_graph, tracing
 from runtime.core.types import TensorType, int32
 from runtime.ops.control import Checkpoint
 from runtime.ops.creation import zeros

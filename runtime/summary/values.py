@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runtime.core.errors import DTypeError, ShapeError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import bool_

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from runtime.core.errors import DTypeError, NotFoundError, ShapeError
-from runtime.core.graph import located
+from runtime.core.positions import located
 from runtime.core.types import DType, as_dtype, int64
 from runtime.function.variable import Variable
 from runtime.train.objects import Composite, is_variable, leaves, parts

@@ -17,7 +17,7 @@ from runtime.autodiff.rules.elementwise import total
 from runtime.autodiff.rules.linalg import halved_triangle, hermitian
 from runtime.autodiff.rules.registry import Applied, jvp, vjp
 from runtime.core.errors import UnimplementedError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.types import int64
 from runtime.ops.complex_numbers import complex, conj, imag, real
 from runtime.ops.concat_split import concat

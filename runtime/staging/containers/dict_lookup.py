@@ -15,10 +15,10 @@ import numpy as np
 
 from autograph.backend import backend_of, operators
 from runtime.core.errors import UnimplementedError, locate
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.text import Text
-from runtime.core.trace import capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.trace import capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather

@@ -6,9 +6,10 @@ from typing import Any
 
 from autograph.backend import backend_of, operators
 from runtime.core.errors import ShapeError, locate
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
-from runtime.core.trace import convert_to_tensor, user_position
+from runtime.core.trace import convert_to_tensor
 from runtime.ops.logic import bitwise_and
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
 from runtime.core.formatting import formatted, repr_of
-from runtime.core.graph import staging_error
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
 from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap

@@ -12,8 +12,8 @@ from typing import Any, Final
 from autograph.backend import has_staged_items, keyed, operators
 from runtime.core import pytree
 from runtime.core.formatting import message_of
-from runtime.core.graph import staging_error
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor, indices
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import bool_, int32

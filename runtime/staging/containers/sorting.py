@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 from autograph.backend import operators
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor, Tensor, not_iterable
-from runtime.core.trace import convert_to_tensor, current_graph, user_position
+from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import not_equal, where

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from runtime.core.graph import Graph, staging_error
+from runtime.core.graph import Graph
+from runtime.core.positions import staging_error
 from runtime.core.trace import apply
 from runtime.ops.control import UNDEFINED
 from runtime.staging.values.alias_tracking import possible_identities, record_alias

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from autograph.backend import is_internal
-from runtime.core.graph import Graph, Node, staging_error
+from runtime.core.graph import Graph, Node
+from runtime.core.positions import staging_error
 from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import apply
 from runtime.core.types import TensorType, Type, join_shapes

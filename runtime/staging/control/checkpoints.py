@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error
 
 __all__ = ["checkpoint_param"]
 

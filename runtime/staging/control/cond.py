@@ -9,7 +9,8 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import containers_in
 from runtime.core.errors import subject
-from runtime.core.graph import Graph, Value, staging_error
+from runtime.core.graph import Graph, Value
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.tensor_writes import written_by
 from runtime.core.text import Text

@@ -10,8 +10,9 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
 from runtime.core.errors import StagingError, locate, subject
-from runtime.core.graph import Graph, staging_error
+from runtime.core.graph import Graph
 from runtime.core.op import Errors
+from runtime.core.positions import staging_error
 from runtime.core.tensor_writes import Leaving, written_by
 from runtime.core.trace import add_input, apply, current_graph, raising, tracing, watching
 from runtime.ops.exceptions import KEEP, TRY, Region, may_catch

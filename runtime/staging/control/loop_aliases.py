@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from autograph.backend import references
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd
 

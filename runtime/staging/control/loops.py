@@ -14,8 +14,9 @@ from typing import Any, Final, NoReturn
 from autograph.backend import fill, is_container, of_trace, parts_in, same_parts
 from runtime.core import types as t
 from runtime.core.errors import subject
-from runtime.core.graph import Graph, Value, staging_error
+from runtime.core.graph import Graph, Value
 from runtime.core.op import Op
+from runtime.core.positions import staging_error
 from runtime.core.tensor import indices
 from runtime.core.tensor_writes import Leaving, followed
 from runtime.core.text import Text

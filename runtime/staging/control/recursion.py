@@ -18,8 +18,9 @@ from typing import Any, Final
 from autograph.backend import Heap, meet_all, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
-from runtime.core.graph import Graph, Value, staging_error, user_position
+from runtime.core.graph import Graph, Value
 from runtime.core.graph import prune as prune_graph
+from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import (

@@ -15,9 +15,10 @@ from autograph.backend import keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST
+from runtime.core.positions import user_position
 from runtime.core.tensor import EagerTensor, Tensor, not_iterable
 from runtime.core.text import Text
-from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
+from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import DType
 from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import not_equal

@@ -53,7 +53,7 @@ from runtime.core.formatting import (
     str_of,
     translated,
 )
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph

@@ -10,7 +10,7 @@ from types import FrameType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from autograph.backend import is_body, is_container, is_internal, keyed, operators
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder

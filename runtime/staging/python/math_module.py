@@ -15,8 +15,9 @@ from typing import Any, Final
 from runtime.core.errors import locate
 from runtime.core.formatting import message_of
 from runtime.core.op import CAST
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.trace import apply, capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import float64
 from runtime.ops import math as ops
 from runtime.ops.effects import raise_unless

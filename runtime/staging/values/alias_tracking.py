@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import containers_in, is_container, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
-from runtime.core.graph import Position, user_position
+from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.staging.values.list import PUTS, StagedItems

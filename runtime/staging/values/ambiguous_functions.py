@@ -5,7 +5,7 @@ import functools
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error
 
 __all__ = ["Redefined", "redefined"]
 

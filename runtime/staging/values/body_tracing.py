@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 from autograph.backend import is_body, is_internal, of_trace, outermost, settle
 from runtime.core.array_mode import note_undone
 from runtime.core.errors import InaccessibleTensorError, StagingError
-from runtime.core.graph import Graph, Node, Position, staging_error, user_position
+from runtime.core.graph import Graph, Node
+from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.tensor_writes import Leaving
 from runtime.core.tensor_writes import in_body as in_body_of

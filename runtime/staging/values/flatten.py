@@ -22,8 +22,8 @@ from autograph.backend import (
     same_parts,
 )
 from runtime.core.constant_arrays import adapted, constant_array
-from runtime.core.graph import Position, staging_error
 from runtime.core.op import CAST, CONST
+from runtime.core.positions import Position, staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.tensor_writes import remember
 from runtime.core.text import Text

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Clause, items_of, operators
-from runtime.core.graph import Graph, staging_error
+from runtime.core.graph import Graph
 from runtime.core.op import CAST
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, current_graph
 from runtime.core.types import int32

@@ -21,11 +21,11 @@ from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.formatting import formatted
-from runtime.core.graph import staging_error
 from runtime.core.op import CAST
+from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text, concat_text
-from runtime.core.trace import apply, convert_to_tensor, current_graph, user_position
+from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import TensorSpec, TensorType, promote, type_of_array
 from runtime.numpy.array_choices import selected
 from runtime.numpy.array_objects import StagedArray

@@ -22,7 +22,8 @@ from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import subject
-from runtime.core.graph import Graph, staging_error
+from runtime.core.graph import Graph
+from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text

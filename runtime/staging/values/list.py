@@ -8,11 +8,11 @@ from autograph.backend import Late, ListItems, ambient, has_staged_items, refere
 from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
-from runtime.core.graph import Position, staging_error
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
-from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, user_position, wrap
+from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, wrap
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_indexing import as_tensor, known

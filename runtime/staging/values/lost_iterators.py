@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from autograph.backend import is_iterator, lose, taken_by
-from runtime.core.graph import staging_error, user_position
+from runtime.core.positions import staging_error, user_position
 
 __all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from autograph.backend import is_internal, of_trace
 from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
-from runtime.core.graph import Graph, Node, staging_error
+from runtime.core.graph import Graph, Node
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import current_graph

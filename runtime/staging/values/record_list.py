@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
-from runtime.core.graph import user_position
+from runtime.core.positions import user_position
 from runtime.core.tensor import GraphList
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.types import TensorType

@@ -15,7 +15,7 @@ from typing import Any, Final
 from autograph.backend import Late, fields_in, is_container, is_users_class, operators, references, variables
 from runtime.core import pytree
 from runtime.core.errors import StagingError
-from runtime.core.graph import staging_error
+from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from runtime.core.errors import InvalidArgumentError, ShapeError, locate
+from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor, user_position
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorShape, TensorType, as_dtype, compatible_shapes
 from runtime.ops.lists import (
     ListValue,

@@ -17,7 +17,8 @@ from typing import Any, Final, Protocol
 
 from autograph.backend import is_converted, is_internal, of_trace
 from runtime.core.errors import StagingError
-from runtime.core.graph import Graph, Node, is_users
+from runtime.core.graph import Graph, Node
+from runtime.core.positions import is_users
 
 __all__ = [
     "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.core.errors import ShapeError, locate
+from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
-from runtime.core.trace import convert_to_tensor, user_position
+from runtime.core.trace import convert_to_tensor
 from runtime.ops.logic import bitwise_and
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.optional import Maybe

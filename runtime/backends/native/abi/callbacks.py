@@ -15,8 +15,9 @@ import numpy as np
 
 from runtime.backends.numpy import kernel_of
 from runtime.core.errors import OpError, OutOfMemoryError, locate
-from runtime.core.graph import Node, Position
+from runtime.core.graph import Node
 from runtime.core.op import better_error
+from runtime.core.positions import Position
 from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
 from runtime.core.variable_bindings import bound

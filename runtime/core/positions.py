@@ -1,0 +1,111 @@
+"""Places in the user's source, for errors, warnings and the nodes of graphs."""
+from __future__ import annotations
+
+import linecache
+import sys
+from types import CodeType, FrameType
+from typing import Final, TypeVar
+
+from autograph.backend import PACKAGES, is_internal, per_code
+from runtime.core.errors import StagingError, locate
+
+__all__ = ["Position", "is_users", "located", "staging_error", "user_position"]
+
+E = TypeVar("E", bound=Exception)
+
+
+class Position:
+    """A place in the user's source."""
+
+    __slots__ = ("_code", "_lasti", "derived", "filename", "function", "lineno")
+
+    def __init__(
+        self, filename: str, lineno: int, function: str = "", code: CodeType | None = None, lasti: int = 0,
+        derived: str = "",
+    ) -> None:
+        self.filename = filename
+        self.lineno = lineno
+        self.function = function
+        self._code = code
+        self._lasti = lasti
+        self.derived = derived
+        """The op there whose derivative is computed; empty for the computation itself."""
+
+    def derivative(self, op: str) -> Position:
+        """This place, for the computation of the derivative of an op there."""
+        return Position(self.filename, self.lineno, self.function, self._code, self._lasti, self.derived or op)
+
+    @property
+    def span(self) -> tuple[int, int, int] | None:
+        """The last line, the first column and the last column of the expression; None where Python does not know them
+        (before 3.11)."""
+        if self._code is not None and (spans := _spans(self._code)):
+            line, end, col, end_col = spans[self._lasti // 2]
+            if line == self.lineno and end is not None and col is not None and end_col is not None:
+                return int(end), int(col), int(end_col)
+        return None
+
+    @property
+    def col(self) -> int:
+        """The column: of the call where Python knows it (from 3.11 on), else of the line's first character."""
+        span = self.span
+        if span is not None:
+            return span[1]
+        line_text = linecache.getline(self.filename, self.lineno)
+        return len(line_text) - len(line_text.lstrip())
+
+    def __repr__(self) -> str:
+        return f"{self.filename}:{self.lineno}" + (f" in {self.function}" if self.function else "")
+
+
+@per_code
+def _spans(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    """The lines and columns of each instruction; empty before Python 3.11."""
+    return list(getattr(code, "co_positions", tuple)())
+
+
+_internal_files: Final[dict[str, bool]] = {}
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame is outside of the two packages, and of packages that are not converted, such as NumPy."""
+    filename = frame.f_code.co_filename
+    internal = _internal_files.get(filename)
+    if internal is None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
+        _internal_files[filename] = internal
+    return not internal
+
+
+def user_position() -> Position | None:
+    """The position in the user's innermost frame."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    code, place = frame.f_code, frame.f_lasti // 2
+    line = _lines(code)[place] if place >= 0 else None
+    return Position(code.co_filename, line or frame.f_lineno, code.co_name, code, frame.f_lasti)
+
+
+@per_code
+def _lines(code: CodeType) -> list[int | None]:
+    """The line of each instruction. (`f_lineno` searches a table from its start, which for n ops on n lines takes time
+    that grows with the square of n.)"""
+    lines: list[int | None] = []
+    for start, end, line in code.co_lines():
+        lines += [line] * ((end - start) // 2)
+    return lines
+
+
+def staging_error(what: str, remedy: str) -> StagingError:
+    """A StagingError with the user's position."""
+    return located(StagingError(what, remedy=remedy))
+
+
+def located(error: E) -> E:
+    """The error, with the user's position."""
+    locate(error, user_position())
+    return error
