@@ -12,7 +12,7 @@ from runtime.core import types as t
 from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
-from runtime.core.positions import user_position
+from runtime.core.positions import place_of_result, user_position
 from runtime.core.recording import EVERYWHERE, recorders
 from runtime.core.tensor import Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
@@ -356,7 +356,8 @@ class _Checking:
     ) -> None:
         for x in outputs:
             if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_complex):
-                _numerics_kernel(x.numpy(), message=f"the result of {op.name} is not finite")
+                what = place_of_result(op.name, user_position())
+                _numerics_kernel(x.numpy(), message=f"{what} is not finite")
 
     def read(self, variable: Any, tensor: Any) -> None:
         """Nothing is computed."""

@@ -19,7 +19,7 @@ from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, Node
 from runtime.core.op import Op
-from runtime.core.positions import user_position
+from runtime.core.positions import computed_for, user_position
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import capture, convert_to_tensor, current_graph, open_traces, wrap
@@ -110,9 +110,10 @@ class ForwardAccumulator:
         operands = [x if isinstance(x, (EagerTensor, EagerList)) else EagerTensor(array)
                  for x, array in zip(inputs, arrays, strict=True)]
         tangents = [self._tangent(x) for x in operands]
-        with self._paused():
+        place = user_position()
+        with self._paused(), computed_for(place and place.derivative(op.name)):
             applied = Applied(op.name, operands, outputs, params, [x is not None for x in tangents])
-            found = apply_jvp(applied, tangents, user_position())
+            found = apply_jvp(applied, tangents, place)
         for x, tangent in zip(outputs, found, strict=True):
             if tangent is not None and differentiable(x.type):
                 self._eager[id(x)] = x, tangent

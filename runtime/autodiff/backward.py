@@ -126,5 +126,6 @@ def _refine(cts: Cotangents, value: Value) -> None:
 def _place(graph: Graph, start: int, node: Node) -> None:
     """Give the nodes that a rule added the position of the node that it is for."""
     if node.position is not None:
+        position = node.position.derivative(node.op.name)
         for made in graph.nodes[start:]:
-            made.position = node.position
+            made.position = position

@@ -76,8 +76,10 @@ def _push(graph: Graph, start: int, tangents: Tangents) -> None:
             graph.nodes.append(node)
             _apply(node, tangents)
         if node.position is not None:
+            position = node.position.derivative(node.op.name)
             for new in graph.nodes[first:]:
-                new.position = node.position
+                if new is not node:
+                    new.position = position
     graph.executable = None
 
 

@@ -53,13 +53,21 @@ def _own(x: Any) -> Any:
 
 def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
     """The arguments, with those to differentiate by as distinct tensors; and these, a single one or a tuple."""
-    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    numbers = list(argnums) if isinstance(argnums, Sequence) else [argnums]
     made = list(args)
     for i in numbers:
         if not -len(args) <= i < len(args):
             raise located(ValueError(f"argnums has {i}, but there are {len(args)} positional arguments"))
         made[i] = pytree.map_structure(_own, args[i])
-    return made, made[argnums] if isinstance(argnums, int) else tuple([made[i] for i in numbers])
+    sources = [made[i] for i in numbers]
+    return made, tuple(sources) if isinstance(argnums, Sequence) else sources[0]
+
+
+def _same_structure(expected: Any, given: Any, what: str, of: str) -> None:
+    try:
+        pytree.assert_same_structure(expected, given, check_types=False)
+    except (TypeError, ValueError) as e:
+        raise located(type(e)(f"the {what} must have the structure of {of}: {e}")) from None
 
 
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -128,7 +136,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     value = pytree.map_structure(convert_to_tensor, value)
 
     def pull(cotangents: Any) -> Any:
-        pytree.assert_same_structure(value, cotangents, check_types=False)
+        _same_structure(value, cotangents, "cotangents", "the function's result")
         return tape.gradient(value, sources, cotangents, unconnected_gradients="zero")
 
     return (value, pull, aux) if has_aux else (value, pull)
@@ -144,6 +152,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
         raise located(TypeError("primals and tangents are tuples or lists, with one item for each argument of the "
                                  "function"))
     made, sources = _placed(tuple(primals), tuple(range(len(primals))))
+    _same_structure(tuple(primals), tuple(tangents), "tangents", "the primals")
     with ForwardAccumulator(sources, tuple(tangents)) as accumulator:
         returned = ag.convert(f)(*made)
         value, aux = returned if has_aux else (returned, None)

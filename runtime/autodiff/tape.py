@@ -24,7 +24,7 @@ from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
 from runtime.core.op import Op
-from runtime.core.positions import Position, located, user_position
+from runtime.core.positions import Position, computed_for, located, user_position
 from runtime.core.recording import recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, open_traces
@@ -116,7 +116,8 @@ class GradientTape:
 
     def __enter__(self) -> GradientTape:
         if self._recording:
-            raise ValueError("Tape is still recording, This can happen if you try to re-enter an already-active tape.")
+            raise located(ValueError("Tape is still recording, This can happen if you try to re-enter an "
+                                     "already-active tape."))
         self._start()
         return self
 
@@ -154,7 +155,8 @@ class GradientTape:
         place = user_position()
 
         def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
-            return apply_vjp(Applied(op.name, operands, outputs, params, wanted), cts, place)
+            with computed_for(place and place.derivative(op.name)):
+                return apply_vjp(Applied(op.name, operands, outputs, params, wanted), cts, place)
 
         self._eager.take(Entry(operands, outputs, pull))
 

@@ -37,8 +37,11 @@ def constant_array(value: Any, dtype: DType | None = None, strings: bool = False
             raise TypeError("the array is not known to be one of strings")
         found = dtype_of(array)
     except TypeError:
-        what = "a string" if array.dtype.kind in "US" else f"of dtype {array.dtype}"
-        raise DTypeError(f"no tensor can hold {_short(value)}, which is {what}",
+        if array.dtype.kind in "US":
+            raise DTypeError(
+                f"{_short(value)} is text, and a tensor of numbers is wanted",
+                remedy="rt.constant makes a tensor of strings, rt.strings.to_number one of numbers.") from None
+        raise DTypeError(f"no tensor can hold {_short(value)}, which is of dtype {array.dtype}",
                          remedy=f"There are the dtypes {', '.join(d.name for d in ALL)}.") from None
     if array.dtype.byteorder not in "=|":
         array = array.astype(found.np)

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import linecache
 import sys
-from types import CodeType, FrameType
+import threading
+from types import CodeType, FrameType, TracebackType
 from typing import Final, TypeVar
 
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "is_users", "located", "staging_error", "user_position"]
+__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -78,8 +79,37 @@ def is_users(frame: FrameType) -> bool:
     return not internal
 
 
+class _Origin(threading.local):
+    position: Position | None = None
+
+
+_origin: Final = _Origin()
+
+
+class computed_for:
+    """A context, in which what is computed belongs to an earlier position of the user, such as that of an op whose
+    derivative it is."""
+
+    __slots__ = ("_outer", "_position")
+
+    def __init__(self, position: Position | None) -> None:
+        self._position = position
+        self._outer: Position | None = None
+
+    def __enter__(self) -> None:
+        self._outer = _origin.position
+        _origin.position = self._outer or self._position
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _origin.position = self._outer
+
+
 def user_position() -> Position | None:
-    """The position in the user's innermost frame."""
+    """The position in the user's innermost frame, or that for which something is computed."""
+    if _origin.position is not None:
+        return _origin.position
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame):
         frame = frame.f_back
@@ -98,6 +128,12 @@ def _lines(code: CodeType) -> list[int | None]:
     for start, end, line in code.co_lines():
         lines += [line] * ((end - start) // 2)
     return lines
+
+
+def place_of_result(op: str, position: Position | None) -> str:
+    """How messages refer to the result of an op."""
+    derived = position.derived if position is not None else ""
+    return f"the result of {op}, in the derivative of {derived}," if derived else f"the result of {op}"
 
 
 def staging_error(what: str, remedy: str) -> StagingError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import copied
 from runtime.core.op import REGISTRY
+from runtime.core.positions import place_of_result
 from runtime.core.types import TensorType
 
 __all__ = ["with_numeric_checks"]
@@ -35,5 +36,5 @@ def _is_float(value: Value) -> bool:
 
 
 def _of(graph: Graph, node: Node, value: Value) -> Node:
-    params = {"message": f"the result of {node.op.name} is not finite"}
+    params = {"message": f"{place_of_result(node.op.name, node.position)} is not finite"}
     return Node(graph, REGISTRY["check_numerics"], [value], params, value.type, node.position)

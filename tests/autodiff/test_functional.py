@@ -177,3 +177,17 @@ def test_accumulator() -> None:
         pass
     with pytest.raises(TypeError, match="a primal of dtype int32 has no tangent"):
         rt.autodiff.ForwardAccumulator(rt.constant(1), 1)
+
+
+def test_other_structures_of_tangents_and_cotangents_are_errors() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return {"product": x * y}
+
+    _, pull = rt.vjp(f, f64(1.0), f64(2.0))
+    with pytest.raises(ValueError, match=r"\.py:\d+: the cotangents must have the structure of the function"):
+        pull(1.0)
+    with pytest.raises(ValueError, match=r"dicts with the keys \['product'\] and \['p'\]"):
+        pull({"p": 1.0})
+    with pytest.raises(ValueError, match=r"\.py:\d+: the tangents must have the structure of the primals"):
+        rt.jvp(f, (f64(1.0), f64(2.0)), (f64(1.0),))
+    assert float(pull({"product": 1.0})[0]) == 2.0

@@ -73,7 +73,7 @@ def test_conversion_with_dtype() -> None:
     (None, None, ValueError, r"Attempt to convert a value \(None\) with an unsupported type"),
     ([1, None], None, ValueError, r"Attempt to convert a value \(\[1, None\]\) with an unsupported type"),
     (object, None, ValueError, "with an unsupported type"),
-    ("text", None, DTypeError, "no tensor can hold 'text', which is a string"),
+    ("text", None, DTypeError, "'text' is text, and a tensor of numbers"),
     ([[1], [1, 2]], None, ShapeError, r"rows have different lengths is no tensor: \[\[1\], \[1, 2\]\]"),
 ])
 def test_conversion_refuses(value: Any, dtype: Any, error: type[Exception], message: str) -> None:

@@ -39,7 +39,7 @@ def test_size_and_export():
 @pytest.mark.parametrize("use, error, text", [
     (lambda: table().lookup([1]), TypeError, "is no string"),
     (lambda: table().lookup(rt.constant([1])), TypeError, "string is wanted"),
-    (lambda: table("x"), TypeError, "'x', which is a string"),
+    (lambda: table("x"), TypeError, "'x' is text"),
     (lambda: rt.lookup.KeyValueTensorInitializer(["a"], [1, 2]), ValueError, "1 keys does not have 2 values"),
     (lambda: rt.lookup.KeyValueTensorInitializer(["a", "a"], [1, 2]), rt.errors.InvalidArgumentError, "'a' is there"),
     (lambda: rt.lookup.KeyValueTensorInitializer([1.5], [1]), TypeError, "strings or ints"),

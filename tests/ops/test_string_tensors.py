@@ -129,7 +129,7 @@ def test_datasets():
     (lambda x: rt.strings.join([x, ["b", "c"]]), ValueError, "differ"),
     (lambda x: rt.strings.split(x), rt.errors.UnimplementedError, "padded_batch"),
     (lambda x: rt.strings.length(1), TypeError, "is no string"),
-    (lambda x: rt.constant("a", rt.int32), TypeError, "'a', which is a string"),
+    (lambda x: rt.constant("a", rt.int32), TypeError, "'a' is text"),
     (lambda x: rt.constant(1, rt.string), TypeError, "1 is no string"),
     (lambda x: rt.constant([["a"], ["b", "c"]]), ValueError, "rows have different lengths"),
     (lambda x: rt.strings.to_hash_bucket_fast(x, 0), rt.errors.InvalidArgumentError, "at least 1 bucket"),
