@@ -116,7 +116,6 @@ from runtime.ops.math import (
     acos,
     acosh,
     add,
-    add_n,
     asin,
     asinh,
     atan,
@@ -158,6 +157,7 @@ from runtime.ops.program_order import (
     tuple,
 )
 from runtime.ops.reduction import (
+    add_n,
     argmax,
     argmin,
     cumsum,

@@ -21,7 +21,6 @@ from runtime.ops.math import (
     acos,
     acosh,
     add,
-    add_n,
     asin,
     asinh,
     atan,
@@ -74,6 +73,7 @@ from runtime.ops.math import (
 from runtime.ops.math import mod as floormod
 from runtime.ops.nn import log_softmax, softmax, softplus
 from runtime.ops.reduction import (
+    add_n,
     argmax,
     argmin,
     count_nonzero,

@@ -116,11 +116,7 @@ def _callee(fn: Any) -> Any:
     if cls is FunctionType:
         return _function(fn)
     if cls is MethodType:
-        function = fn.__func__
-        if ambient.backend is not None and type(fn.__self__) in keyed and not is_users_class(type(fn.__self__)):
-            return ambient.backend.callee(fn)
-        converted = _function(function) if type(function) is FunctionType else function
-        return fn if converted is function else MethodType(converted, fn.__self__)
+        return _method(fn)
     if cls is BuiltinFunctionType:
         return _overrides.get(fn, fn) if ambient.backend is None else _builtin_while_tracing(ambient.backend, fn)
     if cls is MethodWrapperType and ambient.backend is not None and (
@@ -144,6 +140,16 @@ def _callee(fn: Any) -> Any:
         converted = _function(method)
         return fn if converted is method else MethodType(converted, fn)
     return fn if ambient.backend is None else ambient.backend.callee(fn)
+
+
+def _method(fn: MethodType) -> Any:
+    function, owner = fn.__func__, type(fn.__self__)
+    if ambient.backend is not None and (
+            type(function) is not FunctionType  # of a class that Cython compiled, such as a generator of NumPy's
+            or (owner in keyed and not is_users_class(owner))):
+        return ambient.backend.callee(fn)
+    converted = _function(function) if type(function) is FunctionType else function
+    return fn if converted is function else MethodType(converted, fn.__self__)
 
 
 def _function(fn: FunctionType) -> Any:

@@ -167,7 +167,8 @@ def _convert(value: Any) -> Any:
     if isinstance(value, (Tensor, EagerList, GraphList)):
         return value
     if has_staged_items(value):
-        return _convert(value[0].view(value))
+        view = value[0].view(value)
+        return view.stacked() if hasattr(view, "stacked") else _convert(view)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return OPERATIONS.stack([_convert(item) for item in value])
     return value

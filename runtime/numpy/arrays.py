@@ -205,10 +205,14 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
 
 
 def vstack(tup: Any) -> Tensor:
+    if isinstance(tup, Tensor):
+        return tup if tup.ndim == 2 else _rows(tup, 1) if tup.ndim < 2 else _merged(tup, 0)
     return concat_split.concat([*map(atleast_2d, together(*tup))], 0)
 
 
 def hstack(tup: Any) -> Tensor:
+    if isinstance(tup, Tensor):
+        return ravel(tup) if tup.ndim <= 2 else _merged(swapaxes(tup, 0, 1), 1)
     parts = [*map(atleast_1d, together(*tup))]
     return concat_split.concat(parts, 0 if parts[0].ndim == 1 else 1)
 
@@ -219,8 +223,20 @@ def dstack(tup: Any) -> Tensor:
 
 
 def column_stack(tup: Any) -> Tensor:
+    if isinstance(tup, Tensor):
+        return _rows(tup, 0) if tup.ndim < 2 else shapes.transpose(tup) if tup.ndim == 2 else hstack(tup)
     parts = together(*tup)
     return concat_split.concat([part[:, None] if part.ndim == 1 else part for part in parts], 1)
+
+
+def _rows(x: Tensor, axis: int) -> Tensor:
+    return shapes.expand_dims(ravel(x), axis)
+
+
+def _merged(x: Tensor, axis: int) -> Tensor:
+    """`x` with `axis` and the next one as one."""
+    sizes = shapes.dims(x)
+    return shapes.reshape(x, [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2:]])
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:

@@ -14,17 +14,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import user_position
 from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.trace import convert_to_tensor
 from runtime.numpy import arrays, functions, linalg
 from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, has_objects, put_result
 from runtime.numpy.ufuncs import UFUNCS
 
-__all__ = ["CHANGING", "CREATION", "FUNCTIONS", "create"]
+__all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_on_lists", "create", "takes_lists"]
 
 Function = Callable[..., Any]
 
@@ -53,6 +55,30 @@ def create(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
         return args[0]
     return as_object(CREATION[function](*args, **kwargs))
+
+
+_ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
+
+
+def takes_lists(function: Any) -> bool:
+    """Whether this is a function of NumPy that runs on tensors, and for which a list is an array."""
+    return type(function) in _ARRAY_FUNCTIONS and (
+        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS)
+
+
+def call_on_lists(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The result of such a function for arguments among which are lists whose items only the graph knows."""
+    if function is not np.concatenate:  # which takes arrays of different lengths, too
+        args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
+    if function in CREATION:
+        return create(function, *args, **kwargs)
+    return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+
+
+def _stacked(x: Any) -> Any:
+    if has_staged_items(x):
+        return convert_to_tensor(x)
+    return type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x
 
 
 _REDUCTIONS: Final[dict[str, Function]] = {

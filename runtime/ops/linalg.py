@@ -20,7 +20,7 @@ from runtime.ops.creation import range as range_
 from runtime.ops.indexing import getitem
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.op_makers import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
-from runtime.ops.reduction import reduce_max, reduce_sum
+from runtime.ops.reduction import add_n, reduce_max, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, product, reshape, squeeze, transpose
 from runtime.ops.static_arguments import axes_of, axis_of, static_ints
 
@@ -267,7 +267,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of several tensors (`tf.linalg.global_norm`)."""
     squares = [reduce_sum(math.square(math.abs(x))) for x in t_list if x is not None]
-    return math.sqrt(math.add_n(squares), name)
+    return math.sqrt(add_n(squares), name)
 
 
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None

@@ -348,17 +348,6 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
     return reciprocal(sqrt(x), name)
 
 
-def add_n(inputs: Any, name: str | None = None) -> Tensor:
-    """The sum of a list of tensors of one shape (`tf.add_n`)."""
-    items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-    if not items:
-        raise InvalidArgumentError("add_n takes at least one tensor")
-    total = convert_to_tensor(items[0])
-    for item in items[1:]:
-        total = add(total, item)
-    return named(total, name)
-
-
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
     """`t`, at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`)."""
     return maximum(minimum(t, clip_value_max), clip_value_min, name)

@@ -6,8 +6,9 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from autograph.backend import has_staged_items
 from runtime.core import types as t
-from runtime.core.errors import NumberOverflowError, ShapeError
+from runtime.core.errors import InvalidArgumentError, NumberOverflowError, ShapeError
 from runtime.core.op import Errors, Op, Sample
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
@@ -177,6 +178,19 @@ def reduce_euclidean_norm(input_tensor: Any, axis: Any = None, keepdims: bool = 
                           ) -> Tensor:
     """sqrt(sum(|x|²)) along `axis` (`tf.math.reduce_euclidean_norm`)."""
     return math.sqrt(reduce_sum(math.square(math.abs(input_tensor)), axis, keepdims), name)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """The sum of a list of tensors of one shape (`tf.add_n`)."""
+    if has_staged_items(inputs):
+        return named(reduce_sum(inputs, 0), name)
+    items = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    if not items:
+        raise InvalidArgumentError("add_n takes at least one tensor")
+    total = convert_to_tensor(items[0])
+    for item in items[1:]:
+        total = math.add(total, item)
+    return named(total, name)
 
 
 def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = t.int64,

@@ -272,3 +272,46 @@ def test_products_of_sizes_that_differ() -> None:
         assert str(caught.value).startswith(f"{__file__}:")
     with pytest.raises(rt.errors.ShapeError):
         rt.function(lambda x, y: rt.tensordot(x, y, 2))(rt.ones([2, 3]), rt.ones([3, 2]))
+
+
+LISTS: list[Any] = [
+    np.array, np.asarray, np.sum, np.mean, np.max, np.argmax, np.cumsum, np.sort, np.unique, np.sqrt, np.diff,
+    np.vstack, np.hstack, np.column_stack, np.linalg.norm,
+    lambda xs: np.array([xs, xs[::-1]]), lambda xs: np.concatenate([xs, xs]), lambda xs: np.add(xs, 1.0),
+    lambda xs: np.column_stack((xs, np.array(xs) + 1)), lambda xs: np.where([x > 2 for x in xs], 1.0, xs),
+    lambda xs: np.array(xs, dtype=np.float64), lambda xs: np.concatenate([np.zeros(2), xs]), lambda xs: np.dot(xs, xs),
+    lambda xs: np.vstack([np.array([x, -x]) for x in xs]), lambda xs: np.hstack([np.array([x, -x]) for x in xs]),
+    lambda xs: np.concatenate([np.array([x, -x]) for x in xs]), lambda xs: np.array([[x, -x] for x in xs]).sum(axis=0),
+    lambda xs: np.array([(x, 2 * x) for x in xs]), lambda xs: np.array([((x, 1.0), [2 * x, -x]) for x in xs]),
+    lambda xs: np.mean([(x, 2 * x) for x in xs], axis=0),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LISTS)))
+def test_lists_that_the_graph_makes(case: int) -> None:
+    def program(v: Any) -> Any:
+        xs = []
+        for x in v:
+            if x > 0.0:
+                xs.append(x)
+        return LISTS[case](xs)
+
+    values = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
+    expected = program(values)
+    for executor in "numpy", "native":
+        found = rt.function(program, executor=executor)(values)
+        assert np.shape(found) == np.shape(expected)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_an_array_of_a_list_does_not_change_with_it() -> None:
+    @rt.function
+    def program(v):
+        xs = [x for x in v if x > 0.0]
+        array = np.array(xs)
+        array[0] = 100.0
+        xs.append(v[1])
+        return array, xs[0], rt.add_n(xs)
+
+    array, first, total = program(rt.constant([1.0, -2.0, 3.0]))
+    assert array.numpy().tolist() == [100.0, 3.0] and first == 1.0 and total == 2.0

@@ -58,7 +58,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
 from runtime.numpy.array_objects import StagedArray, from_numpy
-from runtime.numpy.dispatch import CHANGING, CREATION, create
+from runtime.numpy.dispatch import CHANGING, CREATION, call_on_lists, create, takes_lists
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
@@ -200,15 +200,21 @@ def _inspects(fn: Any) -> bool:
             if owner is builtins or owner is _operator:
                 return fn in _INSPECTING
             return not _holds(owner.__name__)
-        return _type_inspects(owner if isinstance(owner, type) else type(owner))
+        return _type_inspects(_class_of(owner))
     if kind in _MEMBERS:
         return _type_inspects(fn.__objclass__)
+    if kind is MethodType and type(fn.__func__) is not FunctionType:  # of a class that Cython compiled
+        return _type_inspects(_class_of(fn.__self__))
     if not isinstance(fn, type):
         return _type_inspects(kind)
     if issubclass(fn, dict):  # not its methods
         return False
     made = fn.__init__, fn.__new__
     return any(map(_inspects, made))
+
+
+def _class_of(owner: Any) -> type:
+    return owner if isinstance(owner, type) else type(owner)
 
 
 def _holds(module: str) -> bool:
@@ -274,6 +280,8 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
+    if takes_lists(fn) and any(isinstance(value, ListItems) for value in values):
+        return functools.partial(call_on_lists, fn)
     if type(fn) in _CREATES and fn in CREATION and any(isinstance(value, GraphTensor) for value in values):
         return functools.partial(create, fn)
     found = _method_of_object(fn, args)

@@ -6,11 +6,13 @@ from typing import Any, NoReturn
 
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
-from runtime.core.positions import user_position
-from runtime.core.tensor import GraphList
+from runtime.core.positions import staging_error, user_position
+from runtime.core.tensor import GraphList, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
+from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType
 from runtime.ops.lists import ListValue
+from runtime.ops.shape import stack
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.iterables import Counted
@@ -83,6 +85,10 @@ class StagedRecords(StagedSequence):
 
     def _pack(self, leaves: Iterable[Any]) -> Any:
         return pytree.pack_sequence_as(self.structure, leaves)
+
+    def stacked(self) -> Any:
+        """The tensor of all elements, each a list or tuple of numbers or of such lists."""
+        return _columns_as_tensor(self._pack([convert_to_tensor(column) for column in self.columns]))
 
     # For staging.
 
@@ -171,3 +177,13 @@ class StagedRecords(StagedSequence):
 
     def __repr__(self) -> str:
         return f"<staged list of {self._pack([column.element for column in self.columns])}>"
+
+
+def _columns_as_tensor(x: Any) -> Any:
+    """A tensor whose second axis, and following ones, are those of nested lists and tuples of columns."""
+    if isinstance(x, (list, tuple)):
+        return stack([_columns_as_tensor(part) for part in x], 1)
+    if isinstance(x, Tensor):
+        return x
+    raise staging_error(f"a list of elements that contain a {type(x).__name__} is no tensor",
+                        "Take the parts of the elements apart: a list for each.")
