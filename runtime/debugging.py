@@ -362,6 +362,9 @@ class _Checking:
     def read(self, variable: Any, tensor: Any) -> None:
         """Nothing is computed."""
 
+    def taken(self, tensor: Any) -> None:
+        """Nothing is computed."""
+
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         return None
 

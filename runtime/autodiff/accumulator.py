@@ -57,6 +57,10 @@ class ForwardAccumulator:
         else:
             self._eager[id(x)] = x, tangent
 
+    def has_tangent(self, tensor: Any) -> bool:
+        """Whether an eager tensor depends on a primal."""
+        return id(tensor) in self._eager
+
     def __enter__(self) -> ForwardAccumulator:
         if self._active:
             error = ValueError("Accumulator is already recording.")
@@ -122,6 +126,9 @@ class ForwardAccumulator:
         tangent = self._tangent(variable)
         if tangent is not None:
             self._eager[id(tensor)] = tensor, tangent
+
+    def taken(self, tensor: Any) -> None:
+        """Nothing is computed."""
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)

@@ -51,6 +51,9 @@ class _Reads:
         if getattr(variable, "trainable", True) and differentiable(variable.type):
             self.variables.setdefault(id(variable), variable)
 
+    def taken(self, tensor: Any) -> None:
+        """Nothing is read."""
+
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         for node in function.graph.walk():
             if node.op.name == "read_variable":

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import autograph as ag
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
-from runtime.autodiff.tape import GradientTape
+from runtime.autodiff.tape import GradientTape, warn
 from runtime.batching.vmap import vmap
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError
@@ -28,6 +28,23 @@ from runtime.ops.creation import range as rt_range
 from runtime.ops.shape import reshape, shape, size, stack, transpose
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"]
+
+_DETACHED: Final = (
+    "this takes the value of a tensor as a plain number or array, and what is computed with that counts as a constant "
+    "in the derivative: use functions of rt or of NumPy on the tensor, or differentiate an rt.function")
+
+
+class _Tape(GradientTape):
+    def taken(self, tensor: Any) -> None:
+        if self.wants(tensor):
+            warn(_DETACHED)
+
+
+class _Accumulator(ForwardAccumulator):
+    def taken(self, tensor: Any) -> None:
+        if self.has_tangent(tensor):
+            warn(_DETACHED)
+
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -82,7 +99,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         made, sources = _placed(args, argnums)
-        tape = GradientTape(watch_accessed_variables=False)
+        tape = _Tape(watch_accessed_variables=False)
         with tape:
             tape.watch(sources)
             returned = ag.convert(f)(*made, **kwargs)
@@ -128,7 +145,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     With `has_aux` `f` returns a pair, whose second part is the third result.
     """
     made, sources = _placed(primals, tuple(range(len(primals))))
-    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    tape = _Tape(persistent=True, watch_accessed_variables=False)
     with tape:
         tape.watch(sources)
         returned = ag.convert(f)(*made)
@@ -153,7 +170,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
                                  "function"))
     made, sources = _placed(tuple(primals), tuple(range(len(primals))))
     _same_structure(tuple(primals), tuple(tangents), "tangents", "the primals")
-    with ForwardAccumulator(sources, tuple(tangents)) as accumulator:
+    with _Accumulator(sources, tuple(tangents)) as accumulator:
         returned = ag.convert(f)(*made)
         value, aux = returned if has_aux else (returned, None)
         value = pytree.map_structure(convert_to_tensor, value)
@@ -170,7 +187,7 @@ def jacrev(f: Function, argnums: Argnums = 0) -> Function:
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         made, sources = _placed(args, argnums)
-        tape = GradientTape(persistent=True, watch_accessed_variables=False)
+        tape = _Tape(persistent=True, watch_accessed_variables=False)
         with tape:
             tape.watch(sources)
             value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*made, **kwargs))
@@ -207,7 +224,7 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
 
     def column(i: Any) -> Any:
         direction = reshape(one_hot(i, count, dtype=x.dtype), shape(x))
-        with ForwardAccumulator(sources[k], direction) as accumulator:
+        with _Accumulator(sources[k], direction) as accumulator:
             value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*args, **kwargs))
             return accumulator.jvp(value, unconnected_gradients="zero")
 

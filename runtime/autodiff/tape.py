@@ -37,7 +37,7 @@ from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
 from runtime.staging.control_flow import map_fn
 
-__all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients"]
+__all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "warn"]
 
 
 _WORTH_TRACING: Final = 16  # rows of a Jacobian from where on one trace takes less time than their kernels
@@ -51,7 +51,8 @@ class UnconnectedGradients(Enum):
 
 
 class GradientWarning(UserWarning):
-    """A gradient was requested that is None, because it is by an int or bool. TF2 logs a warning."""
+    """A gradient is None because it is by an int or bool (TF2 logs a warning), or misses what Python computes with the
+    value of a tensor."""
 
 
 class EagerRecord:
@@ -166,6 +167,9 @@ class GradientTape:
             self._eager.watch(variable)
             self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts))
 
+    def taken(self, tensor: Any) -> None:
+        """Nothing is computed: TF's programs do that to print and to collect losses."""
+
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)
         tapes = [tape for tape in recording() if isinstance(tape, GradientTape)]
@@ -202,7 +206,7 @@ class GradientTape:
                 raise located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
                                           "tf.Variable or ExtensionType."))
             if not differentiable(x.type):
-                _warn(f"The dtype of the watched tensor must be floating (e.g. rt.float32), got {x.type}")
+                warn(f"The dtype of the watched tensor must be floating (e.g. rt.float32), got {x.type}")
             elif isinstance(x, Variable):
                 self._variables[id(x)] = x
             elif isinstance(x, (EagerTensor, EagerList)):
@@ -390,7 +394,7 @@ class GradientTape:
         pairs = [(x, seed) for x, seed in zip(targets, seeds, strict=True) if differentiable(x.type)]
         for x in targets:
             if not differentiable(x.type):
-                _warn(f"The dtype of the target tensor must be floating (e.g. rt.float32) when calling "
+                warn(f"The dtype of the target tensor must be floating (e.g. rt.float32) when calling "
                       f"GradientTape.gradient, got {x.type}")
         if any(isinstance(x, GraphTensor) for x, _ in pairs):
             return self._staged.pull([x for x, _ in pairs], [s for _, s in pairs], sources, self.wants, self._recording)
@@ -402,7 +406,8 @@ class GradientTape:
         return [cts.get(id(x)) for x in sources]
 
 
-def _warn(what: str) -> None:
+def warn(what: str) -> None:
+    """A GradientWarning, once for a line of the user's."""
     place = user_position() or Position("<unknown>", 0)
     warnings.warn_explicit(what, GradientWarning, place.filename, place.lineno, registry=_warned)
 
@@ -442,7 +447,7 @@ def _sources(sources: Any) -> list[Any]:
         if not isinstance(x, (Tensor, Variable, EagerList, GraphList)) and not hasattr(type(x), "__tensor__"):
             raise located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
         if not differentiable(x.type):
-            _warn(f"The dtype of the source tensor must be floating (e.g. rt.float32) when calling "
+            warn(f"The dtype of the source tensor must be floating (e.g. rt.float32) when calling "
                   f"GradientTape.gradient, got {x.type}")
         found.append(x if isinstance(x, Variable) else _tensor(x))
     return found

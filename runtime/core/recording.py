@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from runtime.core.op import Op
 from runtime.core.variable_bindings import NO_VARIABLES
 
-__all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "recorders", "recording"]
+__all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "record_taken", "recorders", "recording"]
 
 
 class Recorder(Protocol):
@@ -26,6 +26,10 @@ class Recorder(Protocol):
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         """The results of a call of a traced function (`runtime.function.concrete`), if it has to be recorded; None
         otherwise, without running it. `variables`: those that the call passes for placeholders, by their ids."""
+
+
+    def taken(self, tensor: Any) -> None:
+        """Called when Python or NumPy takes the value of a tensor, as a number or an array."""
 
 
 recorders: Final[dict[int, tuple[Recorder, ...]]] = {}
@@ -52,6 +56,12 @@ def record_read(variable: Any, tensor: Any) -> None:
     """Notify this thread's recorders of a read of a variable."""
     for recorder in recording():
         recorder.read(variable, tensor)
+
+
+def record_taken(tensor: Any) -> None:
+    """Notify this thread's recorders that the value of a tensor is taken."""
+    for recorder in recording():
+        recorder.taken(tensor)
 
 
 def record_call(

@@ -21,7 +21,7 @@ from runtime.core.graph import Graph, Value
 from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
-from runtime.core.recording import recorders
+from runtime.core.recording import record_taken, recorders
 from runtime.core.references import Reference
 from runtime.core.string_arrays import boxed, holds_text
 from runtime.core.text import Text, repr_of, show, show_tensor
@@ -320,6 +320,8 @@ class EagerTensor(Tensor):
         return self._array.copy() if self._array.ndim else self._array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if recorders:
+            record_taken(self)
         array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
         return array.copy() if copy else array
 
@@ -359,6 +361,8 @@ class EagerTensor(Tensor):
         return int(self._item("int"))
 
     def __float__(self) -> float:
+        if recorders:
+            record_taken(self)
         return float(self._item("float"))
 
     def __complex__(self) -> complex:

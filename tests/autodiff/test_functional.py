@@ -1,6 +1,8 @@
 """`grad` and its kin: arguments, structures, composition, errors."""
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,9 @@ import pytest
 from autodiff.derivatives import f64
 
 import runtime as rt
+from runtime.autodiff import tape
 from runtime.autodiff.rules.registry import VJP
+from runtime.autodiff.tape import GradientWarning
 from runtime.core.op import REGISTRY, Op
 from runtime.core.trace import apply
 
@@ -191,3 +195,24 @@ def test_other_structures_of_tangents_and_cotangents_are_errors() -> None:
     with pytest.raises(ValueError, match=r"\.py:\d+: the tangents must have the structure of the primals"):
         rt.jvp(f, (f64(1.0), f64(2.0)), (f64(1.0),))
     assert float(pull({"product": 1.0})[0]) == 2.0
+
+
+def in_an_array(x: Any) -> Any:
+    array = np.zeros(2)
+    array[0] = x
+    return rt.convert_to_tensor(np.sum(array * array))
+
+
+@pytest.mark.parametrize("f", [lambda x: x * math.sin(x), in_an_array])
+@pytest.mark.parametrize("derive", [rt.grad, rt.jacfwd, rt.jacrev, lambda f: lambda x: rt.jvp(f, (x,), (x / x,))[1]])
+def test_tensors_that_leave_for_python_are_warned_of(f: Any, derive: Any) -> None:
+    x = f64(0.5)
+    tape._warned.clear()
+    with pytest.warns(GradientWarning, match="counts as a constant in the derivative") as caught:
+        derive(f)(x)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = (f(f64(0.5 + 1e-6)) - f(x)) / 1e-6
+        np.testing.assert_allclose(derive(rt.function(f))(x).numpy(), expected, rtol=1e-4)
+        derive(lambda x: rt.sin(x) if x > 0.0 else abs(max(x, 2.0)) + round(x))(x)
