@@ -45,14 +45,13 @@ Make = Callable[["Case", Sequence[Any], "int | None"], "Call | None"]
 @dataclass(frozen=True)
 class Case:
     """A program, arguments (arrays, of which a share if time is short), by how many of the first ones to
-    differentiate, the ratio to its forward pass to reach, and whether TensorFlow takes too long for it."""
+    differentiate, and the ratio to its forward pass to reach."""
 
     name: str
     make: Callable[[Any], Program]
     arguments: Callable[[int], Sequence[Any]]
     sources: int
     ratio: float | None = None
-    without_tf: bool = False
 
 
 def _arrays(*shapes: tuple[int, ...], dtype: Any = np.float32, scale: float = 0.1) -> list[Any]:
@@ -75,8 +74,7 @@ def _system(share: int) -> Sequence[Any]:
 
 
 CASES = (
-    Case("scalar while loop, 1e6 steps", newton, lambda share: [np.float64(1.7), np.int32(1_000_000 // share)], 1, 3,
-         without_tf=True),
+    Case("scalar while loop, 1e6 steps", newton, lambda share: [np.float64(1.7), np.int32(1_000_000 // share)], 1, 3),
     Case("10 element-wise ops on 1e6", chain, lambda share: _arrays((1_000_000 // share,)), 1, 2.5),
     Case("RNN, 100 steps, batch 32, 64 units", recurrent,
          lambda share: _arrays((64, 64), (64, 64), (100, 32, 64)), 2),
@@ -172,7 +170,7 @@ def _this(case: Case, values: Sequence[Any], sources: int | None) -> Call:
 
 def _tf(jit: bool) -> Make:
     def make(case: Case, values: Sequence[Any], sources: int | None) -> Call | None:
-        if case.without_tf or (jit and sources is not None and case.make in UNBOUNDED):
+        if jit and sources is not None and case.make in UNBOUNDED:
             return None
         tf = peer("TF")
         program = case.make(tf)
