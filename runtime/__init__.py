@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from autograph import set_loop_options
 from autograph.backend import deferred, hide_package
 from runtime import (
     autodiff,
@@ -373,6 +374,7 @@ __all__ = [
     "scatter_nd",
     "searchsorted",
     "sequence_mask",
+    "set_loop_options",
     "shape",
     "shape_n",
     "sigmoid",

@@ -22,7 +22,7 @@ from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.ops.control import CUSTOM_GRADIENT
 
-__all__ = ["custom_gradient"]
+__all__ = ["custom_gradient", "traceable"]
 
 
 @handles("custom_gradient")
@@ -60,6 +60,11 @@ class _Reads:
                 variable = node.params["variable"]
                 self.read(variables.get(id(variable), variable), None)
         return None
+
+
+def traceable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, converted if a graph is being traced; eagerly it runs as it is, and needs no source."""
+    return f if current_graph() is None else ag.convert(f)
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:

@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import autograph as ag
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
+from runtime.autodiff.custom import traceable
 from runtime.autodiff.tape import GradientTape, warn
 from runtime.batching.vmap import vmap
 from runtime.core import pytree
@@ -102,7 +102,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
         tape = _Tape(watch_accessed_variables=False)
         with tape:
             tape.watch(sources)
-            returned = ag.convert(f)(*made, **kwargs)
+            returned = traceable(f)(*made, **kwargs)
         value, aux = returned if has_aux else (returned, None)
         value = _scalar(f, value)
         found = tape.gradient(value, sources, unconnected_gradients="zero")
@@ -148,7 +148,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     tape = _Tape(persistent=True, watch_accessed_variables=False)
     with tape:
         tape.watch(sources)
-        returned = ag.convert(f)(*made)
+        returned = traceable(f)(*made)
     value, aux = returned if has_aux else (returned, None)
     value = pytree.map_structure(convert_to_tensor, value)
 
@@ -171,7 +171,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
     made, sources = _placed(tuple(primals), tuple(range(len(primals))))
     _same_structure(tuple(primals), tuple(tangents), "tangents", "the primals")
     with _Accumulator(sources, tuple(tangents)) as accumulator:
-        returned = ag.convert(f)(*made)
+        returned = traceable(f)(*made)
         value, aux = returned if has_aux else (returned, None)
         value = pytree.map_structure(convert_to_tensor, value)
         found = accumulator.jvp(value, unconnected_gradients="zero")
@@ -190,7 +190,7 @@ def jacrev(f: Function, argnums: Argnums = 0) -> Function:
         tape = _Tape(persistent=True, watch_accessed_variables=False)
         with tape:
             tape.watch(sources)
-            value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*made, **kwargs))
+            value = pytree.map_structure(convert_to_tensor, traceable(f)(*made, **kwargs))
         return pytree.map_structure(lambda x: tape.jacobian(x, sources, unconnected_gradients="zero"), value)
 
     return call
@@ -225,7 +225,7 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
     def column(i: Any) -> Any:
         direction = reshape(one_hot(i, count, dtype=x.dtype), shape(x))
         with _Accumulator(sources[k], direction) as accumulator:
-            value = pytree.map_structure(convert_to_tensor, ag.convert(f)(*args, **kwargs))
+            value = pytree.map_structure(convert_to_tensor, traceable(f)(*args, **kwargs))
             return accumulator.jvp(value, unconnected_gradients="zero")
 
     if current_graph() is None:

@@ -5,8 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import autograph as ag
-from runtime.autodiff.custom import custom_gradient
+from runtime.autodiff.custom import custom_gradient, traceable
 from runtime.autodiff.entries import without_tapes
 from runtime.autodiff.tape import GradientTape
 from runtime.core import pytree
@@ -31,13 +30,13 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 own = [apply(CAST, x, dtype=x.dtype) for x in args]
                 with GradientTape() as tape:
                     tape.watch([x for x in own if x.dtype.is_floating or x.dtype.is_complex])
-                    results = ag.convert(f)(*own, **kwargs)
+                    results = traceable(f)(*own, **kwargs)
                 flat = pytree.flatten(results)
                 found = tape.gradient(flat, [*own, *variables], list(cts))
                 return (found[:len(own)], found[len(own):]) if variables else found
 
             with without_tapes():
-                return ag.convert(f)(*args, **kwargs), gradient
+                return traceable(f)(*args, **kwargs), gradient
 
         return recomputed(*args)
 

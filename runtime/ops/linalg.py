@@ -224,7 +224,8 @@ def norm(tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool =
          ) -> Tensor:
     """The norm along `axis` (`tf.norm`): a vector's along one axis or, by default, of all; a matrix's along two.
 
-    `ord`: "euclidean", a number or inf for vectors; "euclidean", "fro", 1 or inf for matrices.
+    `ord`: "euclidean", a number or inf for vectors; "euclidean", "fro", 1 or inf for matrices. The derivative of the
+    Euclidean norm at 0 is NaN.
     """
     x = math.abs(tensor)
     if isinstance(axis, (list, tuple)) and len(axis) == 2:

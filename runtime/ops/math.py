@@ -349,7 +349,9 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """`t`, at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`)."""
+    """`t`, at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`).
+
+    The derivative by `t` is 1 at the bounds, too."""
     return maximum(minimum(t, clip_value_max), clip_value_min, name)
 
 

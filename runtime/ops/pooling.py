@@ -180,7 +180,7 @@ def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: 
 
     ksize, strides: a number, or a list of 1, 2 or 4. padding: "SAME", "VALID", or a pair (before, after) for each axis;
     what it adds is never the greatest. data_format: "NHWC", or "NCHW" for [n, c, h, w]. Ints and floats; NaN is greater
-    than all. ShapeError, InvalidArgumentError.
+    than all. Of equal elements the first has the derivative. ShapeError, InvalidArgumentError.
     """
     return _pooled("max_pool2d", 2, input, ksize, strides, padding, data_format, name, _greatest, REAL)
 

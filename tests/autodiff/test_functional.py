@@ -216,3 +216,11 @@ def test_tensors_that_leave_for_python_are_warned_of(f: Any, derive: Any) -> Non
         expected = (f(f64(0.5 + 1e-6)) - f(x)) / 1e-6
         np.testing.assert_allclose(derive(rt.function(f))(x).numpy(), expected, rtol=1e-4)
         derive(lambda x: rt.sin(x) if x > 0.0 else abs(max(x, 2.0)) + round(x))(x)
+
+
+def test_eagerly_no_source_is_needed() -> None:
+    f = eval("lambda x: x * x if x > 0.0 else x")
+    x = f64(3.0)
+    for derive in rt.grad, rt.jacfwd, rt.jacrev:
+        assert float(derive(f)(x)) == 6.0
+    assert float(rt.grad(rt.recompute_grad(f))(x)) == 6.0
