@@ -18,13 +18,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 SLOW = frozenset({
-    "test_array_statements", "test_benchmarks", "test_cache_entries", "test_cache_entries_written", "test_coverage",
-    "test_disk_cache", "test_fuzz", "test_fuzz_numeric", "test_interpreters", "test_interrupts", "test_line_events",
-    "test_planted_faults", "test_planted_op_faults", "test_rewrite_control", "test_select", "test_sharing",
-    "test_size_errors", "test_sizes", "test_source", "test_stdlib", "test_whole_files"})
-"""Modules of tests that take long; so do those of `tests/native`, programs of unknown sizes, and programs that run
-natively, of which the inner loop has a few subjects."""
-NATIVELY = ("algorithms-", "branches-", "jumps-", "loops-", "returns-")
+    "test_array_statements", "test_arrays_in_python_loops", "test_batching_rules", "test_benchmarks",
+    "test_cache_entries", "test_cache_entries_written", "test_checkpoint", "test_checkpoints", "test_convolution",
+    "test_coverage", "test_disk_cache", "test_docs", "test_examples", "test_function_sizes", "test_fuzz",
+    "test_fuzz_numeric", "test_gradients", "test_gradients_of_handlers", "test_gradients_of_programs",
+    "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians", "test_keras_sample",
+    "test_line_events", "test_math_module", "test_native_rules", "test_ops_registry", "test_overflow_checks",
+    "test_painpoints", "test_planted_faults", "test_planted_op_faults", "test_random_lanes", "test_released",
+    "test_rewrite", "test_rewrite_control", "test_rolled_loops", "test_rules", "test_select", "test_sharing",
+    "test_size_errors", "test_sizes", "test_source", "test_stdlib", "test_training", "test_vmap_control_flow",
+    "test_vmap_of_programs", "test_whole_files"})
+"""Modules of tests that take long; so do those of `tests/native`, programs of unknown sizes, random ones, and programs
+that run eagerly, as shown or natively, of which the inner loop has a few subjects."""
+SUBJECTS = ("algorithms-", "branches-", "jumps-", "loops-", "returns-")
 PARITY = frozenset({
     "test_coverage", "test_debugging_parity", "test_interpreters", "test_line_events", "test_programs", "test_stdlib"})
 """Modules of tests that compare with Python, or ways with each other."""
@@ -35,13 +41,14 @@ RANDOM = frozenset({"test_fuzz", "test_fuzz_numeric", "test_rewrite_random", "te
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         module = item.path.stem
-        natively = module == "test_programs" and item.name.endswith("-native]") and not any(
-            f"[{subject}" in item.name for subject in NATIVELY)
-        if module in SLOW or natively or "native" in item.path.parts or "relaxed" in item.name:
+        other_way = module == "test_programs" and item.name.endswith(("-native]", "-eager]", "-shown]")) and not any(
+            f"[{subject}" in item.name for subject in SUBJECTS)
+        is_random = module in RANDOM or "random" in item.name
+        if module in SLOW or other_way or is_random or "native" in item.path.parts or "relaxed" in item.name:
             item.add_marker("slow")
         if module in PARITY:
             item.add_marker("parity")
-        if module in RANDOM or "random" in item.name:
+        if is_random:
             item.add_marker("random")
 
 

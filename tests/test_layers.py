@@ -88,13 +88,19 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {name: tree for package in PACKAGES for name, tree in modules(package).items()}
-IS_PACKAGE = {name for name in MODULES if (ROOT / name.replace(".", "/")).is_dir()}
+@functools.cache
+def trees() -> dict[str, ast.Module]:
+    """The syntax trees of all modules of both packages, by dotted name."""
+    return {name: tree for package in PACKAGES for name, tree in modules(package).items()}
+
+
+def is_package(name: str) -> bool:
+    return (ROOT / name.replace(".", "/")).is_dir()
 
 
 def imports(name: str, body: list[ast.stmt] | None = None) -> Iterator[tuple[str, ast.stmt]]:
     """What a module imports, by absolute name, outside functions and outside `if TYPE_CHECKING`."""
-    for node in MODULES[name].body if body is None else body:
+    for node in trees()[name].body if body is None else body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for target in targets(name, node):
                 yield target, node
@@ -132,15 +138,15 @@ def targets(name: str, node: ast.AST) -> list[str]:
     base = node.module or ""
     if node.level:
         up = name.split(".")
-        up = up[: len(up) - node.level + (name in IS_PACKAGE)]
+        up = up[: len(up) - node.level + is_package(name)]
         base = ".".join([*up, *([node.module] if node.module else [])])
-    submodules = [f"{base}.{alias.name}" for alias in node.names if f"{base}.{alias.name}" in MODULES]
+    submodules = [f"{base}.{alias.name}" for alias in node.names if f"{base}.{alias.name}" in trees()]
     return submodules if len(submodules) == len(node.names) else [base, *submodules]
 
 
 def folder(name: str) -> str:
     """The folder that a module is in."""
-    return (name if name in IS_PACKAGE else name.rpartition(".")[0]).replace(".", "/")
+    return (name if is_package(name) else name.rpartition(".")[0]).replace(".", "/")
 
 
 @functools.cache
@@ -159,13 +165,13 @@ def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
     `__init__` of `FACES`, and `__main__`, are left out.
     """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for name, tree in MODULES.items():
+    for name, tree in trees().items():
         if name in FACES or name.endswith(".__main__"):
             continue
         for node, is_for_annotations in import_statements(tree):
             if is_for_annotations is for_types:
                 for target in targets(name, node):
-                    if target not in MODULES or target in FACES:
+                    if target not in trees() or target in FACES:
                         continue
                     pair = folder(name), folder(target)
                     if FOLDERS.index(pair[1]) > FOLDERS.index(pair[0]):
@@ -174,13 +180,13 @@ def upward(for_types: bool) -> dict[tuple[str, str], set[tuple[str, str]]]:
 
 
 def test_the_rule_sees_the_packages() -> None:
-    assert {"autograph", "autograph.api", "autograph.operators", "runtime", "runtime.core.trace"} <= set(MODULES)
+    assert {"autograph", "autograph.api", "autograph.operators", "runtime", "runtime.core.trace"} <= set(trees())
     assert "autograph.operators" in {target for target, _ in imports("autograph.api")}
 
 
 def test_autograph_knows_no_runtime() -> None:
     outward = {
-        (name, target) for name in MODULES if name.split(".")[0] == "autograph" for target, _ in imports(name)
+        (name, target) for name in trees() if name.split(".")[0] == "autograph" for target, _ in imports(name)
         if target.split(".")[0] in ("runtime", "numpy", "tests")
     }
     assert not outward
@@ -188,14 +194,14 @@ def test_autograph_knows_no_runtime() -> None:
 
 def test_runtime_imports_what_autograph_offers_to_backends() -> None:
     inward = {
-        (name, target) for name in MODULES if name.split(".")[0] == "runtime" for target, _ in imports(name)
+        (name, target) for name in trees() if name.split(".")[0] == "runtime" for target, _ in imports(name)
         if target.split(".")[0] == "autograph" and target not in ("autograph", "autograph.backend")
     }
     assert not inward
 
 
 def test_one_module_asks_for_the_version_of_python() -> None:
-    asking = {name for name, tree in MODULES.items() for node in ast.walk(tree)
+    asking = {name for name, tree in trees().items() for node in ast.walk(tree)
               if getattr(node, "attr", "") in ("version_info", "hexversion")}
     assert asking == {"autograph.core.versions"}
 
@@ -203,7 +209,7 @@ def test_one_module_asks_for_the_version_of_python() -> None:
 def test_every_folder_has_its_place() -> None:
     """Folders of nothing but a docstring have none, and need none."""
     assert len(FOLDERS) == len(set(FOLDERS))
-    with_code = {folder(name) for name, tree in MODULES.items() if name not in IS_PACKAGE or len(tree.body) > 1}
+    with_code = {folder(name) for name, tree in trees().items() if not is_package(name) or len(tree.body) > 1}
     assert with_code == set(FOLDERS)
 
 
@@ -219,7 +225,7 @@ def test_an_import_against_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -
     """Plant: an import in a function, and one for types."""
     text = ("if TYPE_CHECKING:\n    import runtime.function.variable\ndef f():\n    import runtime.data.dataset\n"
             "late = deferred('runtime.staging.backend')\n")
-    monkeypatch.setitem(MODULES, "runtime.core.op", ast.parse(text))
+    monkeypatch.setitem(trees(), "runtime.core.op", ast.parse(text))
     assert {("runtime/core", "runtime/data"), ("runtime/core", "runtime/staging")} <= upward(False).keys()
     assert ("runtime/core", "runtime/function") in upward(True)
     assert ("runtime/core", "runtime/function") not in upward(False)
@@ -228,8 +234,8 @@ def test_an_import_against_the_order_is_found(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_import_cycle(package: str) -> None:
     graph = {
-        name: {t for t, _ in imports(name) if t in MODULES and t.split(".")[0] == package and t != name}
-        for name in MODULES if name.split(".")[0] == package
+        name: {t for t, _ in imports(name) if t in trees() and t.split(".")[0] == package and t != name}
+        for name in trees() if name.split(".")[0] == package
     }
     if package == "runtime":  # `tf.keras` is written with `rt`, and loaded when it is asked for
         graph[package].discard("runtime.keras")
@@ -250,7 +256,7 @@ def test_no_import_cycle(package: str) -> None:
 
 def test_no_import_inside_a_function() -> None:
     hidden = {}
-    for name, tree in MODULES.items():
+    for name, tree in trees().items():
         for function in ast.walk(tree):
             if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
@@ -265,7 +271,7 @@ def test_no_import_inside_a_function() -> None:
 
 def test_no_import_by_name() -> None:
     """Only `deferred` imports by a name, and the command that runs modules which its user names."""
-    found = {name for name, tree in MODULES.items() for node in ast.walk(tree)
+    found = {name for name, tree in trees().items() for node in ast.walk(tree)
              if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in ("import_module", "__import__")}
     assert found == {"autograph.core.late_binding", "runtime.tools.cli"}
 
@@ -277,7 +283,7 @@ CHANGES = ("add", "append", "clear", "discard", "extend", "insert", "pop", "remo
 def changed_while_imported(name: str) -> Iterator[str]:
     """What a module changes of another while it is imported: attributes and containers of what it imports from here.
     Calls of functions that other modules offer for that (`register`, `define`) can be followed, and are no such."""
-    ours = {alias.asname or alias.name.split(".")[0] for node in ast.walk(MODULES[name])
+    ours = {alias.asname or alias.name.split(".")[0] for node in ast.walk(trees()[name])
             if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names
             if any(target.split(".")[0] in PACKAGES for target in targets(name, node))}
 
@@ -286,7 +292,7 @@ def changed_while_imported(name: str) -> Iterator[str]:
             node = node.value
         return node.id if isinstance(node, ast.Name) else ""
 
-    pending: list[ast.AST] = list(MODULES[name].body)
+    pending: list[ast.AST] = list(trees()[name].body)
     while pending:
         node = pending.pop()
         changed = list(getattr(node, "targets", ())) + [getattr(node, "target", None)]
@@ -305,14 +311,14 @@ def changed_while_imported(name: str) -> Iterator[str]:
 
 def test_no_module_changes_another_while_it_is_imported() -> None:
     """What lower modules call of higher ones is passed to them, or declared in a `Late`."""
-    found = {each for name in MODULES for each in changed_while_imported(name)}
+    found = {each for name in trees() for each in changed_while_imported(name)}
     assert not found
 
 
 def test_a_change_of_another_module_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = ("from runtime.core import trace\nfrom runtime.core.op import REGISTRY, Op\ntrace.hook = 1\n"
             "REGISTRY.update(a=1)\nOp.cache['a'] = 2\ndef later():\n    trace.other = 1\n")
-    monkeypatch.setitem(MODULES, "runtime.ops.planted", ast.parse(text))
+    monkeypatch.setitem(trees(), "runtime.ops.planted", ast.parse(text))
     assert sorted(changed_while_imported("runtime.ops.planted")) == [
         "runtime.ops.planted: Op", "runtime.ops.planted: REGISTRY", "runtime.ops.planted: trace"]
 
@@ -320,7 +326,7 @@ def test_a_change_of_another_module_is_found(monkeypatch: pytest.MonkeyPatch) ->
 def test_forward_declarations_are_few_and_defined() -> None:
     declared = {(name, node.name): [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)
                                     and isinstance(each.target, ast.Name)]
-                for name, tree in MODULES.items() for node in ast.walk(tree)
+                for name, tree in trees().items() for node in ast.walk(tree)
                 if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Late"]}
     instances = {("autograph.dispatch.converted_call", "Converter"): converted_call.CONVERTER,
                  ("runtime.core.operations", "Operations"): operations.OPERATIONS,
