@@ -1,6 +1,7 @@
 """Datasets: sequences of elements that stream one at a time (`tf.data`)."""
 from __future__ import annotations
 
+from runtime.data import experimental
 from runtime.data.dataset import Dataset
 from runtime.data.iterators import DatasetIterator
 from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec
@@ -8,4 +9,4 @@ from runtime.data.text_files import TextLineDataset, TFRecordDataset
 from runtime.data.threads import AUTOTUNE
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec",
-           "TFRecordDataset", "TextLineDataset"]
+           "TFRecordDataset", "TextLineDataset", "experimental"]

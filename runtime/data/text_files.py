@@ -1,10 +1,11 @@
 """Datasets of the lines and records of files."""
 from __future__ import annotations
 
+import contextlib
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +17,13 @@ from runtime.core.types import TensorSpec, string
 from runtime.data.dataset import Dataset
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
 
-__all__ = ["TFRecordDataset", "TextLineDataset"]
+__all__ = ["TFRecordDataset", "TextLineDataset", "opened"]
 
 
 class _Inflating:
     """The bytes of a file that zlib has compressed."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Any) -> None:
         self._file, self._inflate, self._data = file, zlib.decompressobj(), b""
 
     def read(self, count: int) -> bytes:
@@ -42,21 +43,27 @@ def _lines(file: Any) -> Iterator[bytes]:
         yield rest.replace(b"\r", b"")
 
 
+@contextlib.contextmanager
+def opened(path: str, kind: str) -> Iterator[Any]:
+    """The file that the body reads, decompressed. NotFoundError and DataLossError for what is missing or damaged."""
+    try:
+        with (gzip.open if kind == "GZIP" else open)(path, "rb") as file:
+            yield _Inflating(file) if kind == "ZLIB" else file
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}; No such file or directory") from None
+    except (zlib.error, EOFError, gzip.BadGzipFile) as error:
+        raise DataLossError(f"{path} is damaged: {error}") from None
+
+
 def _of_files(filenames: Any, compression_type: str | None, parts: Callable[[Any], Iterator[bytes]]) -> Dataset:
     kind = compression(compression_type)
     names = convert_to_tensor(filenames, string)
 
     def elements(arrays: Sequence[Any]) -> Iterator[Element]:
         for name in np.asarray(arrays[0]).reshape(-1).tolist():
-            path = name.decode()
-            try:
-                with (gzip.open if kind == "GZIP" else open)(path, "rb") as file:
-                    for part in parts(_Inflating(file) if kind == "ZLIB" else file):
-                        yield (boxed(part),)
-            except FileNotFoundError:
-                raise NotFoundError(f"{path}; No such file or directory") from None
-            except (zlib.error, EOFError, gzip.BadGzipFile) as error:
-                raise DataLossError(f"{path} is damaged: {error}") from None
+            with opened(name.decode(), kind) as file:
+                for part in parts(file):
+                    yield (boxed(part),)
 
     return Dataset([names], TensorSpec((), string), elements, UNKNOWN_CARDINALITY)
 

@@ -1,0 +1,370 @@
+"""Datasets of the records of CSV files."""
+from __future__ import annotations
+
+import dataclasses
+import glob
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core import types as t
+from runtime.core.errors import InvalidArgumentError
+from runtime.core.positions import located
+from runtime.core.record_files import compression
+from runtime.core.string_arrays import boxed
+from runtime.core.trace import convert_to_tensor, init_scope
+from runtime.core.types import DType, TensorSpec, as_dtype
+from runtime.data.dataset import Dataset
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
+from runtime.data.text_files import opened
+
+__all__ = ["CsvDataset", "make_csv_dataset"]
+
+_DTYPES: Final = (t.int32, t.int64, t.float32, t.float64, t.string)
+"""In the order in which inference tries them: each holds what the one before it holds, if rounded."""
+_QUOTE: Final = b'"'
+
+
+class _BadRecord(Exception):
+    """What is wrong with a record."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Format:
+    """How the fields of records are written."""
+
+    delimiter: bytes
+    quotes: bool
+    missing: bytes
+
+    @classmethod
+    def checked(cls, field_delim: str, use_quote_delim: bool, na_value: str) -> _Format:
+        delimiter = field_delim.encode()
+        if len(delimiter) != 1 or delimiter in b"\r\n":
+            raise located(InvalidArgumentError(f"field_delim is one character of ASCII, not {field_delim!r}"))
+        return cls(delimiter, bool(use_quote_delim), na_value.encode())
+
+    def records(self, file: Any) -> Iterator[tuple[int, list[bytes] | _BadRecord]]:
+        """The number of the first line, from 1 on, and the fields of each record."""
+        lines = enumerate(_lines(file), 1)
+        for number, line in lines:
+            if not self.quotes or _QUOTE not in line:
+                yield number, line.rstrip(b"\r\n").split(self.delimiter)
+                continue
+            try:
+                yield number, self._quoted_fields(line, (text for _, text in lines))
+            except _BadRecord as problem:
+                yield number, problem
+
+    def _quoted_fields(self, line: bytes, more: Iterator[bytes]) -> list[bytes]:
+        fields, start, delimiter = [], 0, self.delimiter
+        while True:
+            if line[start:start + 1] == _QUOTE:
+                line, end = _closed(line, start + 1, more)
+                fields.append(line[start + 1:end].replace(b'""', _QUOTE))
+                end += 1
+                if line[end:end + 1] not in (delimiter, b"\r", b"\n", b""):
+                    raise _BadRecord(f"field {len(fields) - 1} goes on after its closing quote")
+            else:
+                end = line.find(delimiter, start)
+                end = len(line.rstrip(b"\r\n")) if end < 0 else end
+                fields.append(line[start:end])
+                if _QUOTE in fields[-1]:
+                    raise _BadRecord(f"field {len(fields) - 1} is not quoted, but has quotes inside")
+            if line[end:end + 1] != delimiter:
+                return fields
+            start = end + 1
+
+
+def _closed(line: bytes, start: int, more: Iterator[bytes]) -> tuple[bytes, int]:
+    """The line, with those after it that a quoted field goes on in, and the position of the field's closing quote."""
+    parts, base, first = [line], 0, start
+    while True:
+        end = parts[-1].find(_QUOTE, start)
+        if end < 0:
+            following = next(more, None)
+            if following is None:
+                raise _BadRecord(f"the quoted field that begins in column {first} is not closed until the file ends")
+            base, start = base + len(parts[-1]), 0
+            parts.append(following)
+        elif parts[-1][end + 1:end + 2] == _QUOTE:
+            start = end + 2
+        else:
+            return b"".join(parts), base + end
+
+
+def _lines(file: Any) -> Iterator[bytes]:
+    """The lines of a file with their ends: \\n, \\r\\n or \\r."""
+    rest: list[bytes] = []
+    while block := file.read(1 << 16):
+        lines = block.splitlines(keepends=True)
+        if rest and not (rest[-1].endswith(b"\r") and not block.startswith(b"\n")):
+            lines[0] = b"".join([*rest, lines[0]])
+        elif rest:
+            yield b"".join(rest)
+        rest = [] if lines[-1].endswith(b"\n") else [lines.pop()]
+        yield from lines
+    if rest:
+        yield b"".join(rest)
+
+
+class _Column:
+    """The dtype of a field, and its value where it is missing (None: it is required)."""
+
+    def __init__(self, number: int, default: Any) -> None:
+        self.number, self.default = number, None
+        if isinstance(default, (DType, type, np.dtype)):
+            self.dtype = as_dtype(default)
+        else:
+            with init_scope():
+                values = np.asarray(convert_to_tensor(default, strings=True))
+            if values.size > 1 or values.ndim > 1:
+                raise located(InvalidArgumentError(
+                    f"record_defaults has one value for a field, but for field {number}: {default!r}"))
+            self.dtype = t.dtype_of(values)
+            if values.size:
+                self.default = boxed(values.reshape(-1)[0]) if self.dtype.is_string else values.reshape(-1)[0]
+        if self.dtype not in _DTYPES:
+            raise located(TypeError(f"a field of a CSV file is of dtype {', '.join(d.name for d in _DTYPES)}, not "
+                                    f"{self.dtype.name} (field {number})"))
+        self._parse = _parser(self.dtype)
+
+    def value(self, field: bytes, missing: bytes) -> Any:
+        if field in (b"", missing):
+            return self._default()
+        try:
+            return self._parse(field)
+        except (ValueError, OverflowError):
+            raise _BadRecord(f"field {self.number} is not a valid {self.dtype.name}: "
+                             f"{field.decode(errors='replace')}") from None
+
+    def _default(self) -> Any:
+        if self.default is None:
+            raise _BadRecord(f"field {self.number} is required but missing")
+        return self.default
+
+
+def _parser(dtype: DType) -> Callable[[bytes], Any]:
+    if dtype.is_string:
+        return boxed
+    make, low, high = dtype.as_numpy_dtype, dtype.min, dtype.max
+
+    def parse_int(field: bytes) -> Any:
+        value = int(field)
+        if b"_" in field or not low <= value <= high:
+            raise ValueError
+        return make(value)
+
+    def parse_float(field: bytes) -> Any:
+        value = float(field)
+        if b"_" in field:
+            raise ValueError
+        return make(value if low <= value <= high else value * math.inf)  # what is too large overflows
+
+    return parse_int if dtype.is_integer else parse_float
+
+
+class _Selection:
+    """Which fields of a record are taken; `count` is how many there are to be."""
+
+    def __init__(self, select_cols: Any, exclude_cols: Any, count: int) -> None:
+        if select_cols is not None and exclude_cols is not None:
+            raise located(InvalidArgumentError("give select_cols or exclude_cols, not both"))
+        self._count, self._excluded = count, None if exclude_cols is None else _indices(exclude_cols, "exclude_cols")
+        self._selected = None if select_cols is None else _indices(select_cols, "select_cols")
+        if self._selected is not None and len(self._selected) != count:
+            raise located(InvalidArgumentError(
+                f"select_cols has {len(self._selected)} columns, but record_defaults has {count}"))
+
+    def __call__(self, fields: list[bytes]) -> list[bytes]:
+        if self._selected is not None:
+            found = [fields[i] for i in self._selected if i < len(fields)]
+        elif self._excluded is not None:
+            found = [field for i, field in enumerate(fields) if i not in self._excluded]
+        else:
+            found = fields
+        if len(found) != self._count:
+            raise _BadRecord(f"expected {self._count} fields, but there are {len(found)}")
+        return found
+
+
+def _indices(columns: Any, name: str) -> list[int]:
+    found = [int(x) for x in columns]
+    if any(x < 0 for x in found) or any(a >= b for a, b in itertools.pairwise(found)):
+        raise located(InvalidArgumentError(f"{name} holds column numbers from 0 on, each above the last, not {found}"))
+    return found
+
+
+def CsvDataset(  # TF's name of a class
+    filenames: Any, record_defaults: Sequence[Any], compression_type: str | None = None,
+    buffer_size: int | None = None, header: bool = False, field_delim: str = ",", use_quote_delim: bool = True,
+    na_value: str = "", select_cols: Sequence[int] | None = None, exclude_cols: Sequence[int] | None = None,
+) -> Dataset:
+    """The records of CSV files (RFC 4180) as tuples of scalars (`tf.data.experimental.CsvDataset`).
+
+    `record_defaults` has for each field that is taken a dtype (int32, int64, float32, float64, string), if the field is
+    required, or the value where it is `na_value`. `header` passes over the first line of each file. Errors as they are
+    reached: NotFoundError for a file, and InvalidArgumentError for a record, which names file and line.
+    """
+    columns = _columns(record_defaults)
+    return _dataset(filenames, columns, tuple(TensorSpec((), c.dtype) for c in columns), range(len(columns)),
+                    _Format.checked(field_delim, use_quote_delim, na_value),
+                    _Selection(select_cols, exclude_cols, len(columns)), compression_type, header)
+
+
+def _columns(record_defaults: Sequence[Any]) -> list[_Column]:
+    if not record_defaults:
+        raise located(InvalidArgumentError("record_defaults has a dtype or a value for each field, and is empty"))
+    return [_Column(i, default) for i, default in enumerate(record_defaults)]
+
+
+def _dataset(
+    filenames: Any, columns: list[_Column], spec: Any, order: Sequence[int], format: _Format, select: _Selection,
+    compression_type: str | None, header: bool, ignore_errors: bool = False,
+) -> Dataset:
+    """`order` has the number of the column for each leaf of `spec`."""
+    kind, missing = compression(compression_type), format.missing
+
+    def records(path: str, file: Any) -> Iterator[Element]:
+        for number, record in itertools.islice(format.records(file), int(header), None):
+            try:
+                if isinstance(record, _BadRecord):
+                    raise record
+                values = [c.value(field, missing) for c, field in zip(columns, select(record), strict=True)]
+            except _BadRecord as problem:
+                if ignore_errors:
+                    continue
+                raise InvalidArgumentError(f"{path}:{number}: {problem}") from None
+            yield tuple([values[i] for i in order])
+
+    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+        for name in np.asarray(arrays[0]).reshape(-1).tolist():
+            with opened(name.decode(), kind) as file:
+                yield from records(name.decode(), file)
+
+    return Dataset([convert_to_tensor(filenames, t.string)], spec, elements, UNKNOWN_CARDINALITY)
+
+
+def make_csv_dataset(
+    file_pattern: Any, batch_size: int, column_names: Sequence[str] | None = None,
+    column_defaults: Sequence[Any] | None = None, label_name: str | None = None,
+    select_columns: Sequence[int | str] | None = None, field_delim: str = ",", use_quote_delim: bool = True,
+    na_value: str = "", header: bool = True, num_epochs: int | None = None, shuffle: bool = True,
+    shuffle_buffer_size: int = 10000, shuffle_seed: int | None = None, prefetch_buffer_size: int | None = None,
+    num_parallel_reads: int | None = None, sloppy: bool = False, num_rows_for_inference: int | None = 100,
+    compression_type: str | None = None, ignore_errors: bool = False, encoding: str = "utf-8",
+) -> Dataset:
+    """Batches of the records of the CSV files that match a pattern, or several: dicts of vectors by the names of
+    columns, or with `label_name` pairs of such a dict and the vector of labels
+    (`tf.data.experimental.make_csv_dataset`).
+
+    The names are those of the header, unless given; the dtypes are inferred from `num_rows_for_inference` records
+    (None: all), a missing value being 0 or "", unless `column_defaults` has dtypes and values as `CsvDataset` takes
+    them. Without `num_epochs` it repeats without end, in whole batches. `ignore_errors` leaves out records with errors.
+    ValueError if no file matches, headers differ, or a name is not that of a column; else errors as of `CsvDataset`.
+    """
+    format, kind = _Format.checked(field_delim, use_quote_delim, na_value), compression(compression_type)
+    paths = _matching(file_pattern)
+    names = _names(paths, format, kind, column_names, header, encoding)
+    selected = list(range(len(names))) if select_columns is None else _numbers(select_columns, names)
+    if column_defaults is None:
+        column_defaults = _inferred(paths, format, kind, header, selected, len(names), num_rows_for_inference)
+    elif len(column_defaults) != len(selected):
+        raise located(ValueError(f"column_defaults has {len(column_defaults)} values for {len(selected)} columns"))
+    taken = [names[i] for i in selected]
+    if label_name is not None and label_name not in taken:
+        raise located(ValueError(f"label_name is one of the columns {taken}, not {label_name!r}"))
+    columns = _columns(column_defaults)
+    spec: Any = {name: TensorSpec((), c.dtype) for name, c in zip(taken, columns, strict=True) if name != label_name}
+    order = [taken.index(name) for name in sorted(spec)]
+    if label_name is not None:
+        order.append(taken.index(label_name))
+        spec = (spec, TensorSpec((), columns[order[-1]].dtype))
+    select = _Selection(selected if select_columns is not None else None, None, len(columns))
+
+    def records(path: Any) -> Dataset:
+        return _dataset(path, columns, spec, order, format, select, kind, header, ignore_errors)
+
+    result = Dataset.from_tensor_slices(paths).shuffle(len(paths), shuffle_seed).flat_map(records) if (
+        shuffle) else records(paths)
+    if shuffle:
+        result = result.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        result = result.repeat(num_epochs)
+    return result.batch(batch_size, drop_remainder=num_epochs is None).prefetch(
+        1 if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _matching(file_pattern: Any) -> list[str]:
+    patterns = [file_pattern] if isinstance(file_pattern, (str, bytes, os.PathLike)) else list(file_pattern)
+    found = [path for pattern in patterns for path in sorted(glob.glob(os.fsdecode(pattern)))]
+    if not found:
+        raise located(ValueError(f"no files match {file_pattern!r}"))
+    return found
+
+
+def _fields(path: str, format: _Format, kind: str) -> Iterator[list[bytes]]:
+    with opened(path, kind) as file:
+        for number, record in format.records(file):
+            if isinstance(record, _BadRecord):
+                raise InvalidArgumentError(f"{path}:{number}: {record}")
+            yield record
+
+
+def _names(
+    paths: list[str], format: _Format, kind: str, given: Sequence[str] | None, header: bool, encoding: str
+) -> list[str]:
+    if given is None:
+        if not header:
+            raise located(ValueError("without a header, column_names has to be given"))
+        headers = [[name.decode(encoding) for name in next(_fields(path, format, kind), [])] for path in paths]
+        for path, names in zip(paths, headers, strict=True):
+            if names != headers[0]:
+                raise located(ValueError(
+                    f"{path} has the columns {names}, but {paths[0]} has {headers[0]}: the headers must agree"))
+        given = headers[0]
+    names = list(given)
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise located(ValueError(f"these names of columns are there more than once: {', '.join(twice)}"))
+    return names
+
+
+def _numbers(select_columns: Sequence[int | str], names: list[str]) -> list[int]:
+    for column in select_columns:
+        if column not in (names if isinstance(column, str) else range(len(names))):
+            raise located(ValueError(f"select_columns has {column!r}, but the columns are {names}"))
+    numbers = sorted(names.index(x) if isinstance(x, str) else int(x) for x in select_columns)
+    if len(set(numbers)) != len(numbers):
+        raise located(ValueError(f"select_columns has a column more than once: {list(select_columns)}"))
+    return numbers
+
+
+def _inferred(
+    paths: list[str], format: _Format, kind: str, header: bool, selected: list[int], width: int, limit: int | None
+) -> list[Any]:
+    """For each column the value where it is missing, of the first dtype that holds all fields that are there."""
+    kinds, parsers = [-1] * len(selected), [_parser(dtype) for dtype in _DTYPES]
+    rows = ((path, record) for path in paths
+            for record in itertools.islice(_fields(path, format, kind), int(header), None))
+    for path, record in itertools.islice(rows, limit):
+        if len(record) != width:
+            raise located(ValueError(f"{path}: a record has {len(record)} fields, but there are {width} columns"))
+        for i, column in enumerate(selected):
+            if record[column] not in (b"", format.missing):
+                kinds[i] = max(kinds[i], 0)
+                while not _holds(_DTYPES[kinds[i]], parsers[kinds[i]], record[column]):
+                    kinds[i] += 1
+    dtypes = [_DTYPES[k] for k in kinds]
+    return ["" if dtype.is_string else dtype.as_numpy_dtype(0) for dtype in dtypes]
+
+
+def _holds(dtype: DType, parse: Callable[[bytes], Any], field: bytes) -> bool:
+    try:
+        value = parse(field)
+    except (ValueError, OverflowError):
+        return False
+    return not dtype.is_floating or bool(np.isfinite(value)) or not math.isfinite(float(field))
