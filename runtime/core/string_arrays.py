@@ -1,12 +1,13 @@
 """Arrays of strings: NumPy arrays of objects, each of them bytes."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["boxed", "holds_text", "in_arrays", "remedy", "string_array"]
+__all__ = ["boxed", "from_bytes", "holds_text", "in_arrays", "remedy", "string_array", "to_bytes"]
 
 
 def holds_text(value: Any) -> bool:
@@ -28,6 +29,25 @@ def string_array(value: Any) -> Any:
     result = np.empty(len(flat), object)
     result[:] = flat
     return result.reshape(array.shape)
+
+
+def to_bytes(array: Any) -> Any:
+    """An array of strings as a vector of uint8: the lengths, of 8 bytes each, then the strings."""
+    flat = array.reshape(-1).tolist()
+    return np.frombuffer(np.array(list(map(len, flat)), "<i8").tobytes() + b"".join(flat), np.uint8)
+
+
+def from_bytes(data: Any, shape: tuple[int, ...]) -> Any:
+    """The array of this shape that `to_bytes` wrote. ValueError if it did not."""
+    size = math.prod(shape)
+    lengths, text = data[:8 * size].tobytes(), data[8 * size:].tobytes()
+    ends = np.cumsum(np.frombuffer(lengths, "<i8"))
+    if data.dtype != np.uint8 or len(ends) != size or np.any(np.diff(ends, prepend=0) < 0) or (
+            ends[-1] if size else 0) != len(text):
+        raise ValueError(f"these are no {size} strings")
+    result = np.empty(size, object)
+    result[:] = [text[start:end] for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False)]
+    return result.reshape(shape)
 
 
 def remedy(*dtypes: Any, otherwise: str) -> str:

@@ -14,7 +14,7 @@ from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph, Value, prune
 from runtime.core.op import CAST
 from runtime.core.positions import located
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
     TensorSpec,
@@ -104,6 +104,8 @@ def as_tensors(structure: Any) -> Any:
         return kind({key: as_tensors(value) for key, value in structure.items()})
     if isinstance(structure, Pipeline):
         return structure
+    if isinstance(structure, np.memmap):
+        return EagerTensor(structure)  # not copied: what is not used is not read
     return convert_to_tensor(structure, strings=True)
 
 

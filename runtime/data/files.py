@@ -12,7 +12,8 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from runtime.core.errors import DataLossError
-from runtime.core.types import TensorSpec, as_dtype
+from runtime.core.string_arrays import from_bytes, to_bytes
+from runtime.core.types import DType, TensorSpec, as_dtype
 from runtime.data.pipeline import Element, tensor_types
 
 __all__ = ["read", "spec_in", "written"]
@@ -32,9 +33,8 @@ def written(path: str, stream: Iterator[Element], spec: Any) -> Iterator[Element
             for element in stream:
                 file.write(_ELEMENT)
                 for array in element:
-                    data = np.asarray(array)
-                    np.lib.format.write_array(file, data if data.dtype.kind != "V" else data.view(f"u{data.itemsize}"),
-                                              allow_pickle=False)
+                    for part in _parts(np.asarray(array)):
+                        np.lib.format.write_array(file, part, allow_pickle=False)
                 yield element
             file.write(_END)
             file.flush()
@@ -57,19 +57,29 @@ def read(path: str, spec: Any) -> Iterator[Element]:
         found = _spec(file, path)
         if _to_json(found) != _to_json(spec):
             raise ValueError(f"{path} holds elements of {found!r}, not of {spec!r}: remove it, or take another name")
-        dtypes = [type.dtype.as_numpy_dtype for type in tensor_types(spec, "a file")]
+        dtypes = [type.dtype for type in tensor_types(spec, "a file")]
         while (mark := file.read(1)) == _ELEMENT:
             yield tuple([_array(file, path, dtype) for dtype in dtypes])
         if mark != _END:
             raise DataLossError(f"{path} is damaged: it ends in the middle")
 
 
-def _array(file: BinaryIO, path: str, dtype: Any) -> Any:
+def _parts(array: Any) -> Sequence[Any]:
+    """The arrays that are written for one: for strings their shape and their bytes."""
+    if array.dtype == object:
+        return np.array(array.shape, np.int64), to_bytes(array)
+    return (array if array.dtype.kind != "V" else array.view(f"u{array.itemsize}"),)
+
+
+def _array(file: BinaryIO, path: str, dtype: DType) -> Any:
     try:
+        if dtype.is_string:
+            shape = tuple(np.lib.format.read_array(file, allow_pickle=False).tolist())
+            return from_bytes(np.lib.format.read_array(file, allow_pickle=False), shape)
         array = np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, TypeError, EOFError, OSError) as error:
         raise DataLossError(f"{path} is damaged: {error}") from None
-    return array if array.dtype == dtype else array.view(dtype)
+    return array if array.dtype == dtype.np else array.view(dtype.np)
 
 
 def _spec(file: BinaryIO, path: str) -> Any:

@@ -20,7 +20,7 @@ from runtime.core.recording import record, record_read, recorders
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope
-from runtime.core.types import DType, TensorShape, TensorType, as_dtype
+from runtime.core.types import DType, TensorShape, TensorType, dtype_of
 from runtime.function.static_values import evaluate
 from runtime.ops.gather import (
     tensor_scatter_nd_add,
@@ -152,7 +152,7 @@ class Variable:
             value = initial_value() if callable(initial_value) else initial_value
             if isinstance(value, GraphTensor):
                 value = _initial_value(value, maker)
-            array = np.asarray(convert_to_tensor(value, dtype=dtype))
+            array = np.asarray(convert_to_tensor(value, dtype=dtype, strings=True))
         array.setflags(write=False)
         self.array = array
         self.name = f"{creation.scope}{name or 'Variable'}:0"
@@ -165,7 +165,7 @@ class Variable:
             declared = tuple(allowed) if allowed else (None,) * array.ndim
         elif not validate_shape:
             declared = (None,) * array.ndim
-        self.type = TensorType(as_dtype(array.dtype), declared)
+        self.type = TensorType(dtype_of(array), declared)
         if maker is not None:
             act("it makes a variable")
             maker.created.append(self)
@@ -468,11 +468,13 @@ def _assign_part(variable: Variable, index: Any, value: Any) -> Variable:
 
 def _like(variable: Variable, value: Any) -> Tensor:
     """`value` as a tensor of the variable's dtype."""
+    dtype = variable.dtype
     try:
-        return convert_to_tensor(value, dtype=variable.dtype)
+        return convert_to_tensor(value, dtype=dtype)
     except DTypeError:
+        cast = "make strings of it: rt.as_string(x)" if dtype.is_string else f"cast it: rt.cast(x, rt.{dtype.name})"
         error = DTypeError(f"cannot assign {value!r} to variable '{variable.name}', which is {variable.type}",
-                           remedy=f"Give a value that fits, or cast it: rt.cast(x, rt.{variable.dtype.name}).")
+                           remedy=f"Give a value that fits, or {cast}.")
         locate(error, user_position())
         raise error from None
 

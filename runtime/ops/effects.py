@@ -388,7 +388,7 @@ def _results(func: Any, results: Any, types: Types, single: bool) -> Any:
 def _checked(name: str, x: Any, type: TensorType) -> Any:
     if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
         x = convert_to_tensor(x)
-    array, weak = constant_array(x)
+    array, weak = constant_array(x, strings=type.dtype.is_string)
     found = type_of_array(array, weak)
     if weak and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
         array = adapt(array, type.dtype)
@@ -406,9 +406,13 @@ def _py_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: boo
         return _results(func, func(*map(EagerTensor, arrays)), types, single)
 
 
+def _scalar(array: Any) -> Any:
+    return array[()] if isinstance(array, np.ndarray) and array.dtype == object else array  # of a string its bytes
+
+
 def _numpy_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
     with init_scope():
-        copies = [np.array(array) if np.ndim(array) else array for array in arrays]
+        copies = [np.array(array) if np.ndim(array) else _scalar(array) for array in arrays]
         return _results(func, func(*copies), types, single)
 
 
@@ -432,7 +436,7 @@ def _result_type(what: Any, inputs: Sequence[Any]) -> TensorType:
 
 
 def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
-    inputs = [convert_to_tensor(x) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
+    inputs = [convert_to_tensor(x, strings=True) for x in (inp if isinstance(inp, (list, tuple)) else [inp])]
     single = not isinstance(Tout, (list, tuple)) and Tout is not None
     wanted = [Tout] if single else list(Tout or ())
     types = tuple([_result_type(what, inputs) for what in wanted])

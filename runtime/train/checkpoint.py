@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from runtime.core.errors import DTypeError, NotFoundError, ShapeError
 from runtime.core.positions import located
-from runtime.core.types import DType, as_dtype, int64
+from runtime.core.types import DType, as_dtype, dtype_of, int64
 from runtime.function.variable import Variable
 from runtime.train.objects import Composite, is_variable, leaves, parts
 from runtime.train.storage import read_arrays, write_arrays
@@ -50,7 +50,7 @@ class CheckpointReader:
         return {name: list(array.shape) for name, array in self._arrays.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        return {name: as_dtype(array.dtype.name) for name, array in self._arrays.items()}
+        return {name: dtype_of(array) for name, array in self._arrays.items()}
 
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
@@ -221,7 +221,7 @@ class Checkpoint(Composite):
 
 
 def _check(path: str, leaf: Any, value: Any, file: str) -> None:
-    dtype, found = as_dtype(leaf.dtype) if is_variable(leaf) else int64, as_dtype(value.dtype.name)
+    dtype, found = as_dtype(leaf.dtype) if is_variable(leaf) else int64, dtype_of(value)
     if found is not dtype:
         raise located(DTypeError(f"{path!r} is {dtype.name}, but the checkpoint {file} has {found.name} for it"))
     if not is_variable(leaf):

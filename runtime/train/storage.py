@@ -15,7 +15,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from runtime.core.errors import DataLossError, NotFoundError, UnimplementedError
-from runtime.core.types import as_dtype
+from runtime.core.string_arrays import boxed, from_bytes, to_bytes
+from runtime.core.types import as_dtype, dtype_of
 
 __all__ = ["read_arrays", "write_arrays", "write_text"]
 
@@ -24,10 +25,11 @@ _KEY: Final = "runtime"
 
 def write_arrays(path: str, arrays: Mapping[str, Any], document: Mapping[str, Any], version: int) -> None:
     """Write arrays by name, and a JSON document about them."""
-    stored = {name: _as_bits(np.asarray(array)) for name, array in arrays.items()}
+    arrays = {name: np.asarray(boxed(array)) for name, array in arrays.items()}
+    stored = {name: _as_bits(array) for name, array in arrays.items()}
     described = {
         "version": version, **document,
-        "arrays": {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in arrays.items()}}
+        "arrays": {name: {"dtype": dtype_of(array).name, "shape": list(array.shape)} for name, array in arrays.items()}}
     _replace(path, save(stored, {_KEY: json.dumps(described)}))
 
 
@@ -64,14 +66,18 @@ def read_arrays(path: str, version: int) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _as_bits(array: Any) -> Any:
-    """The array as unsigned integers, which safetensors has for each size; numbers of 16 bytes become two."""
+    """The array as unsigned integers, which safetensors has for each size; numbers of 16 bytes become two,
+    and strings are written as bytes."""
+    if dtype_of(array).is_string:
+        return to_bytes(array)
     size = min(array.dtype.itemsize, 8)
     return np.ascontiguousarray(array).reshape(-1).view(f"u{size}")
 
 
 def _of_bits(stored: Any, about: Mapping[str, Any]) -> Any:
     shape = tuple([int(n) for n in about["shape"]])
-    return stored.view(as_dtype(about["dtype"]).as_numpy_dtype).reshape(shape).copy()
+    dtype = as_dtype(about["dtype"])
+    return from_bytes(stored, shape) if dtype.is_string else stored.view(dtype.as_numpy_dtype).reshape(shape).copy()
 
 
 def _replace(path: str, data: bytes) -> None:

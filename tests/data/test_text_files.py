@@ -1,7 +1,9 @@
 """Datasets of lines, records and names of files."""
 import gzip
+import tracemalloc
 import zlib
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -70,3 +72,39 @@ def test_damaged_files(tmp_path):
         list(rt.data.TextLineDataset(str(tmp_path / "missing")))
     with pytest.raises(rt.errors.InvalidArgumentError, match="'LZ4'"):
         rt.data.TextLineDataset("a", "LZ4")
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_strings_are_kept(tmp_path, size):
+    words = ["a", "", "d\xe9" * 300]
+    dataset = rt.data.Dataset.from_tensor_slices((words, [1, 2, 3])).batch(size)
+    expected = [[x.tolist() for x in pair] for pair in dataset.as_numpy_iterator()]
+    dataset.save(tmp_path / "s")
+    for kept in (dataset.cache(), dataset.cache(tmp_path / "c"), dataset.snapshot(tmp_path / "n"),
+                 rt.data.Dataset.load(tmp_path / "s")):
+        for _ in range(2):
+            assert [[x.tolist() for x in pair] for pair in kept.as_numpy_iterator()] == expected
+    whole = (tmp_path / "c").read_bytes()
+    for k in range(0, len(whole), 41):
+        (tmp_path / "c").write_bytes(whole[:k])
+        with pytest.raises(rt.errors.DataLossError, match="is damaged|holds no elements"):
+            list(dataset.cache(tmp_path / "c"))
+
+
+def test_memory_maps_are_not_copied(tmp_path):
+    rows, width = 500_000, 1024
+    stored = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(rows, width))
+    stored[5], stored[-1] = 5, 7
+    del stored  # a sparse file of 2 GB
+    tracemalloc.start()
+    try:
+        mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+        dataset = rt.data.Dataset.from_tensor_slices({"x": mapped, "i": np.arange(rows)})
+        head = next(iter(dataset.batch(8)))["x"]
+        tail = next(iter(dataset.skip(rows - 2).batch(2)))
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+    assert head.numpy()[:, 3].tolist() == [0, 0, 0, 0, 0, 5, 0, 0]
+    assert tail["x"].numpy()[:, -1].tolist() == [0, 7] and tail["i"].numpy().tolist() == [rows - 2, rows - 1]
+    assert not np.shares_memory(np.asarray(head), mapped)

@@ -311,3 +311,22 @@ def test_module():
     assert net.name == "my_net" and net.make() == "my_net/w:0"
     assert len(net.variables) == 7 and len(net.trainable_variables) == 4 and len(net.non_trainable_variables) == 3
     assert len(net.submodules) == 3 and net.submodules[0] is net.again
+
+
+def test_strings():
+    v = rt.Variable(["abc", "d"])
+    assert v.dtype is rt.string and v.shape == (2,)
+
+    @rt.function
+    def extend(x):
+        v.assign(v + x)
+        return v.read_value()
+
+    assert extend(rt.constant("é")).numpy().tolist() == [b"abc\xc3\xa9", b"d\xc3\xa9"] == v.numpy().tolist()
+    v.assign(["", "x"])
+    assert v.numpy().tolist() == [b"", b"x"] == copy.deepcopy(v).numpy().tolist()
+    assert "dtype=string, numpy=b'abc'>" in repr(rt.Variable("abc"))
+    with pytest.raises(TypeError, match=r"(?s)cannot assign 3 to variable .* is string\[2\]\n.*rt.as_string\(x\)"):
+        v.assign(3)
+    with pytest.raises(TypeError, match="cannot assign 'x' to variable"):
+        rt.Variable(3).assign("x")

@@ -52,6 +52,18 @@ def test_values_come_back(tmp_path):
         reader.get_tensor("kernel")
 
 
+def test_strings(tmp_path):
+    for value in ("", "abc", ["d\xe9", ""], [["a", "bb"]], np.empty((0, 2), object)):
+        v = rt.Variable(rt.constant(value, rt.string))
+        path = rt.train.Checkpoint(v=v).write(tmp_path / "c")
+        other = rt.Variable(rt.zeros(v.shape).numpy().astype(str) if v.ndim else "other")
+        rt.train.Checkpoint(v=other).read(path).assert_consumed()
+        assert np.asarray(other).tolist() == np.asarray(v).tolist()
+        assert rt.train.load_checkpoint(path).get_variable_to_dtype_map()["v"] is rt.string
+    with pytest.raises(TypeError, match="is int32, but the checkpoint .* has string"):
+        rt.train.Checkpoint(v=rt.Variable(3)).read(path)
+
+
 @pytest.mark.parametrize(
     "dtype", ["float16", "float32", "float64", "int8", "uint64", "bool", "complex64", "complex128"])
 def test_dtypes_and_shapes(tmp_path, dtype):
