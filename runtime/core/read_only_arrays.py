@@ -91,7 +91,8 @@ def _depth(array: Any) -> int:
 
 def written_error(error: Exception) -> Exception | None:
     """The error to raise in place of NumPy's `error` if one of these arrays is written; None for other errors."""
-    if not _unwritable or type(error) is not ValueError or "read-only" not in str(error):
+    what = error.args[0] if error.args else None  # text of the graph has no characters to look into
+    if not _unwritable or type(error) is not ValueError or not isinstance(what, str) or "read-only" not in what:
         return None
     place, name, found, entry = None, "a NumPy array", None, error.__traceback__
     while entry is not None:

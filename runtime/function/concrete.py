@@ -1,6 +1,7 @@
 """One trace of a function: its graph, inputs and results."""
 from __future__ import annotations
 
+import inspect
 import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -57,8 +58,8 @@ class ConcreteFunction:
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable",
         "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
-        "identified", "name", "optimized", "raises", "run", "structured_input_signature", "structured_outputs", "types",
-        "used")
+        "identified", "input_specs", "name", "optimized", "raises", "run", "structured_input_signature",
+        "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -74,7 +75,8 @@ class ConcreteFunction:
         self.structured_outputs = result_specs(returned)
         self.raises = returned is NEVER  # whenever it is called
         self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
-        self.structured_input_signature = call.described(_input_specs(own))
+        self.input_specs = _input_specs(own)
+        self.structured_input_signature = call.described(self.input_specs)
         self._signature = signature
         self._pack = pack
         self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays, and if it is one
@@ -120,6 +122,16 @@ class ConcreteFunction:
                          for value, type in zip(arrays(*inputs), types, strict=True)], call)
 
         return run
+
+    @property
+    def takes_variables(self) -> bool:
+        """Whether variables are among its arguments."""
+        return bool(self._variables)
+
+    @property
+    def parameters(self) -> inspect.Signature:
+        """The parameters of the Python function."""
+        return self._signature.parameters
 
     @property
     def captures_arrays(self) -> bool:

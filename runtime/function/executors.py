@@ -98,6 +98,7 @@ def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executa
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
     """Make what a graph calls ready to run; a routine may call itself, and `known` others."""
+    executor = _able(graph, executor)
     for node in graph.walk():
         if node.op is not CALL:
             continue
@@ -109,8 +110,12 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
 
 
 def _executable(graph: Graph, executor: str, fast_math: bool) -> Executable:
-    """The graph for an executor; for the reference executor if native code has not all of its dtypes."""
-    return EXECUTORS["numpy" if executor == "native" and _needs_reference(graph) else executor](graph, fast_math)
+    return EXECUTORS[_able(graph, executor)](graph, fast_math)
+
+
+def _able(graph: Graph, executor: str) -> str:
+    """The executor, or the reference executor if native code has not all of the graph's dtypes."""
+    return "numpy" if executor == "native" and _needs_reference(graph) else executor
 
 
 def _needs_reference(graph: Graph) -> bool:

@@ -17,10 +17,10 @@ from runtime.core.types import DType, TensorType, as_dtype
 from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
 
-__all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable"]
+__all__ = ["Entries", "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable"]
 
 
-class _Entries:
+class Entries:
     """What is in a table: keys and values as arrays, and the position of each key. What is not there has the default
     value, or for a vocabulary the number of one of `buckets`, after those of the keys."""
 
@@ -46,11 +46,11 @@ class _Entries:
         return f"<table of {len(self.positions)} keys>"
 
 
-def _find_kernel(keys: Any, *, table: _Entries) -> Any:
+def _find_kernel(keys: Any, *, table: Entries) -> Any:
     return table.find(keys)
 
 
-def _find_rule(keys: TensorType, *, table: _Entries) -> TensorType:
+def _find_rule(keys: TensorType, *, table: Entries) -> TensorType:
     wanted = t.dtype_of(table.keys)
     if not isinstance(keys, TensorType) or keys.dtype is not wanted:
         raise DTypeError(f"the keys of this table are of dtype {wanted.name}, not {keys}")
@@ -58,11 +58,11 @@ def _find_rule(keys: TensorType, *, table: _Entries) -> TensorType:
 
 
 def _find_samples(rng: np.random.Generator) -> Iterable[Sample]:
-    table = _Entries(string_array(["a", "b"]), np.array([5, 7]), np.int64(-1))
+    table = Entries(string_array(["a", "b"]), np.array([5, 7]), np.int64(-1))
     yield (string_array(["b", "c", "a"]),), {"table": table}
     yield (string_array("a"),), {"table": table}
-    yield (string_array(["b", "c"]),), {"table": _Entries(string_array(["a", "b"]), np.arange(2), None, 3)}
-    yield (np.array([1, 4]),), {"table": _Entries(np.array([1, 2]), np.array([0.5, 1.5]), np.float64(0))}
+    yield (string_array(["b", "c"]),), {"table": Entries(string_array(["a", "b"]), np.arange(2), None, 3)}
+    yield (np.array([1, 4]),), {"table": Entries(np.array([1, 2]), np.array([0.5, 1.5]), np.float64(0))}
 
 
 _FIND: Final = Op("table_find", _find_kernel, _find_rule, samples=_find_samples,
@@ -105,7 +105,7 @@ def _vector(values: Any, dtype: Any) -> Any:
 class _Table:
     """A table of an initializer's keys and values."""
 
-    def __init__(self, entries: _Entries, key_dtype: DType, value_dtype: DType) -> None:
+    def __init__(self, entries: Entries, key_dtype: DType, value_dtype: DType) -> None:
         self._entries = entries
         self.key_dtype, self.value_dtype = key_dtype, value_dtype
 
@@ -128,7 +128,7 @@ class StaticHashTable(_Table):
             default = convert_to_tensor(default_value, initializer.value_dtype)
         if default.ndim:
             raise located(ShapeError(f"default_value is a scalar, not {default.type}"))
-        entries = _Entries(initializer.keys, initializer.values, np.asarray(default)[()])
+        entries = Entries(initializer.keys, initializer.values, np.asarray(default)[()])
         super().__init__(entries, initializer.key_dtype, initializer.value_dtype)
         self.default_value = default
 
@@ -157,7 +157,7 @@ class StaticVocabularyTable(_Table):
         key_dtype = initializer.key_dtype if lookup_key_dtype is None else as_dtype(lookup_key_dtype)
         if key_dtype is not initializer.key_dtype:
             raise located(DTypeError(f"the keys are {initializer.key_dtype.name}, not {key_dtype.name}"))
-        entries = _Entries(initializer.keys, initializer.values, None, int(num_oov_buckets))
+        entries = Entries(initializer.keys, initializer.values, None, int(num_oov_buckets))
         super().__init__(entries, key_dtype, t.int64)
         self._num_oov_buckets = int(num_oov_buckets)
 

@@ -111,6 +111,16 @@ def _source(seed: Any) -> Source:
     return _seeds.source(None if seed is None else abs(int(seed)))
 
 
+def state_of(source: Source) -> Any:
+    """The state of a source, of which `source_of` makes one again; None for the global source."""
+    return None if source is _seeds.sources.get(None) else source.state
+
+
+def source_of(state: Any) -> Source:
+    """The global source for None; else a new one that goes on where another was."""
+    return _seeds.source(None) if state is None else _source_in(state)
+
+
 # The ops. Dims are as in reshape: the known dimensions; the operand has the shape if not all are known.
 
 def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, ...], dtype: DType) -> Any:

@@ -1,5 +1,6 @@
-"""The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph, and
-`python -m runtime keras SCRIPT ...` runs a script in which Keras runs on this runtime.
+"""The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph,
+`python -m runtime run PATH --input x.npy` calls a saved model, and `python -m runtime keras SCRIPT ...` runs a script
+in which Keras runs on this runtime.
 
 Exit status: 0 all is well, 1 the function cannot be traced, 2 the input or the call is at fault. That of a script is
 its own.
@@ -21,13 +22,14 @@ from typing import Any
 from autograph.backend import ConversionError, deferred, format_error, is_internal
 from runtime.autodiff.activity import differentiable, variables_read
 from runtime.autodiff.reverse import derivative
-from runtime.core.errors import FailedPreconditionError
+from runtime.core.errors import DataLossError, FailedPreconditionError, NotFoundError
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function, function
 from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
 from runtime.numbers.prepared import prepared
+from runtime.tools import saved
 from runtime.tools.draw import to_dot, to_svg
 
 __all__ = ["main", "parse_spec"]
@@ -39,9 +41,10 @@ examples:
   python -m runtime graph model.py:step --spec int32 --spec 'float32[None,3]'
   python -m runtime graph package.module:Net.call --spec 'float32[8]' --svg net.svg
   python -m runtime graph model.py:loss --spec 'float32[8]' --grad
+  python -m runtime run model/ --input x.npy --output y.npy
   python -m runtime keras train.py --epochs 10
 
-exit status: 0 ok, 1 the function cannot be traced, 2 bad input or usage
+exit status: 0 ok, 1 the function cannot be traced or raises an error, 2 bad input or usage
 """
 
 
@@ -58,10 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "keras":
         return _run_keras(options.script)
     try:
-        text = _drawn(options)
-    except _UsageError as error:
+        text = _results(options) if options.command == "run" else _drawn(options)
+    except (_UsageError, saved.BadInputError) as error:
         return _fail(2, str(error))
-    except (FailedPreconditionError, OSError) as error:
+    except (DataLossError, FailedPreconditionError, NotFoundError, OSError) as error:
         return _fail(2, str(error))
     except Exception as error:  # of the function that is traced, including the user's own
         return _fail(1, _located(error))
@@ -75,7 +78,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m runtime", description="Shows the graphs that functions become, and runs Keras on them.")
+        prog="python -m runtime",
+        description="Shows the graphs that functions become, calls saved models, and runs Keras.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     graph = commands.add_parser(
         "graph", help="print or draw the graph of a function", epilog=_EXAMPLES,
@@ -90,6 +94,13 @@ def _parser() -> argparse.ArgumentParser:
         description="Run a script, or a module with -m, in which `import keras` is Keras on this runtime.")
     keras.add_argument("script", metavar="SCRIPT", nargs=argparse.REMAINDER,
                        help="a file, or -m and a module, then the arguments of the script")
+    run = commands.add_parser(
+        "run", help="call a saved model", description="Call a signature of a saved model, and print its results.")
+    run.add_argument("path", metavar="PATH", help="the folder of the model")
+    run.add_argument("--input", action="append", default=[], metavar="[NAME=]VALUE", dest="inputs",
+                     help="a file of NumPy's (.npy), or JSON such as '[1.0, 2.0]'; without a name in order")
+    run.add_argument("--signature", default="serving_default", metavar="NAME", help="default: serving_default")
+    run.add_argument("--output", metavar="FILE", help="write the results to a .npy or .npz file instead")
     output = graph.add_mutually_exclusive_group()
     output.add_argument("--grad", action="store_true",
                         help="print the graphs of its derivative: the forward graph, which also gives what is saved, "
@@ -115,6 +126,15 @@ def _drawn(options: argparse.Namespace) -> str:
     if options.svg is not None:
         return _write(options.svg, to_svg(concrete))
     return _derivative(concrete) if options.grad else str(concrete.graph)
+
+
+def _results(options: argparse.Namespace) -> str:
+    """The results of a saved model to print, or nothing once they are written."""
+    results = saved.results_of(options.path, options.signature, options.inputs)
+    if options.output is None:
+        return saved.shown(results)
+    saved.written(options.output, results)
+    return ""
 
 
 def _run_keras(script: Sequence[str]) -> int:

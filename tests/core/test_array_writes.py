@@ -598,3 +598,22 @@ def test_arrays_that_several_traces_need_can_be_written_after_the_last() -> None
     with unwritable([view]):
         assert view.flags.writeable
     assert writeable() == (False, True)
+
+
+def test_an_error_with_text_of_the_graph_beside_an_array_from_outside() -> None:
+    class Holder:
+        def __init__(self):
+            self.array = np.arange(3)
+
+        @rt.function
+        def negatives(self, x):
+            n = 0
+            for i in rt.range(3):
+                try:
+                    if x[i] < 0.0:
+                        raise ValueError(f"negative: {i}")
+                except ValueError:
+                    n += 1
+            return n
+
+    assert Holder().negatives(rt.constant([1.0, -2.0, -3.0])) == 2

@@ -330,3 +330,16 @@ def test_objects_that_calls_change_are_an_error_soon():
 
     with pytest.raises(rt.errors.StagingError, match="test_recursion.py"):
         rt.function(lambda n: walk(n, []))(rt.constant(5))
+
+
+def test_recursion_beside_strings() -> None:
+    """Native code has no strings: what such a graph calls runs in the reference executor, too."""
+    def halvings(n):
+        return 0 if n < 1 else halvings(n // 2) + 1
+
+    @rt.function
+    def program(text, n):
+        return rt.strings.upper(text), halvings(n)
+
+    text, count = program(rt.constant("a"), rt.constant(9))
+    assert text.numpy() == b"A" and count == 4

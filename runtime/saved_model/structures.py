@@ -1,0 +1,67 @@
+"""Arguments and results of saved functions: structures whose leaves are tensors, by number."""
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+__all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
+
+LITERALS: Final = (type(None), bool, int, float, str, bytes)
+
+
+class NotSavedError(Exception):
+    """A value that has no place in a structure."""
+
+
+class Structure:
+    """Makes the JSON of structures. `is_tensor` says which values are leaves; these are appended to `leaves`."""
+
+    def __init__(self, is_tensor: Callable[[Any], bool], literal: Callable[[Any], Any]) -> None:
+        self.leaves: list[Any] = []
+        self._is_tensor = is_tensor
+        self._literal = literal
+
+    def of(self, x: Any) -> Any:
+        """NotSavedError for what is neither a tensor, a literal, nor a list, tuple or dict of these."""
+        if self._is_tensor(x):
+            self.leaves.append(x)
+            return {"leaf": len(self.leaves) - 1}
+        if type(x) in LITERALS:
+            return {"value": self._literal(x)}
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return {"namedtuple": [type(x).__name__, list(x._fields), [self.of(item) for item in x]]}
+        if type(x) in (list, tuple):
+            return {type(x).__name__: [self.of(item) for item in x]}
+        if isinstance(x, Mapping):
+            return {"dict": [[self._key(key), self.of(x[key])] for key in x]}
+        raise NotSavedError(f"{x!r}, a {type(x).__name__}")
+
+    def _key(self, key: Any) -> Any:
+        if type(key) not in LITERALS:
+            raise NotSavedError(f"the key {key!r}")
+        return self._literal(key)
+
+
+def rebuilt(
+    x: Any, leaf: Callable[[int], Any], literal: Callable[[Any], Any], staged: Callable[[Any], Any] | None = None
+) -> Any:
+    """The structure of which `x` is the JSON; `staged` makes lists whose length only the graph knows. ValueError,
+    TypeError or KeyError if it is none."""
+    ((kind, content),) = x.items()
+    if kind == "staged" and staged is not None:
+        return staged(content)
+    if kind == "leaf":
+        return leaf(content)
+    if kind == "value":
+        return literal(content)
+    if kind == "dict":
+        return {literal(key): rebuilt(item, leaf, literal, staged) for key, item in content}
+    if kind == "namedtuple":
+        name, fields, items = content
+        named: Any = collections.namedtuple
+        return named(name, fields)(*[rebuilt(item, leaf, literal, staged) for item in items])
+    items = [rebuilt(item, leaf, literal, staged) for item in content]
+    if kind not in ("list", "tuple"):
+        raise ValueError(f"a structure {kind!r}")
+    return items if kind == "list" else tuple(items)
