@@ -25,10 +25,12 @@ from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
 from runtime.core.positions import Position
+from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
+from runtime.core.unstacked import unstacked
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.prior_state import PriorState
@@ -401,7 +403,7 @@ def _plan_items(returned: StagedItems, outputs: list[Any]) -> Part:
         columns = [take(values) for take in takes]
         if not all(isinstance(column, EagerList) for column in columns):
             return returned.holding(columns)
-        found = [to_python(column.items) for column in columns]
+        found = [to_python(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
         return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
@@ -411,7 +413,14 @@ def _plan_items(returned: StagedItems, outputs: list[Any]) -> Part:
 
 def _plan_row(returned: Row, outputs: list[Any]) -> Part:
     take, items = _take(outputs, returned.whole()), range(len(returned))
-    return lambda values: Run([take(values)[i] for i in items])
+
+    def pack(values: Values) -> Run:
+        whole = take(values)
+        if isinstance(whole, EagerTensor) and not recorders:
+            return Run(unstacked(whole._array))
+        return Run([whole[i] for i in items])
+
+    return pack
 
 
 def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:

@@ -308,3 +308,55 @@ def test_a_traced_function_in_another() -> None:
         return second
 
     assert [int(outer(x).value) for x in (ONE, TWO)] == [8, 16]
+
+
+@pytest.mark.parametrize("dtype", [rt.float32, rt.int64, rt.bool, rt.complex64, rt.string])
+def test_long_lists_of_results_have_the_dtype_and_value_of_each_item(dtype: rt.DType) -> None:
+    def appended(x: Any) -> Any:
+        found = []
+        for i in rt.range(rt.shape(x)[0]):
+            found.append(x[i])
+        return found
+
+    def written(x: Any) -> Any:
+        table = [x[0]] * 40
+        for i in rt.range(rt.shape(x)[0]):
+            table[i] = x[i]
+        return table
+
+    x = rt.constant(["a", "bc"] * 20) if dtype == rt.string else rt.cast(rt.range(40) % 3, dtype)
+    for fn in (appended, written):
+        for native in (False, True):
+            found = rt.function(fn, executor="native" if native else "numpy")(x)
+            assert type(found) is list and len(found) == 40
+            assert all(type(item) is type(x) and item.dtype == dtype and item.shape == () for item in found)
+            assert [item.numpy() for item in found] == list(x.numpy())
+            assert not np.asarray(found[0]).flags.writeable
+    assert rt.function(appended)(x[:0]) == []
+
+
+def test_derivatives_lead_through_the_items_of_a_list_of_results() -> None:
+    @rt.function
+    def appended(x: Any) -> Any:
+        found = []
+        for i in rt.range(40):
+            found.append(x[i] * x[i])
+        return found
+
+    @rt.function
+    def written(x: Any) -> Any:
+        table = [x[0]] * 40
+        for i in rt.range(40):
+            table[i] = x[i] * x[i]
+        return table
+
+    x = rt.range(40.0)
+    expected = [2.0 * i if i in (3, 39) else 0.0 for i in range(40)]
+    for fn in (appended, written):
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            items = fn(x)
+            y = items[3] + items[-1]
+        assert tape.gradient(y, x).numpy().tolist() == expected
+        assert rt.grad(lambda x, fn=fn: fn(x)[3] + fn(x)[-1])(x).numpy().tolist() == expected
+        assert rt.jvp(lambda x, fn=fn: fn(x)[3], (x,), (rt.ones([40]),))[1].numpy() == 6.0
