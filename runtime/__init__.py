@@ -117,7 +117,6 @@ from runtime.ops.math import (
     abs,
     acos,
     acosh,
-    add,
     asin,
     asinh,
     atan,
@@ -194,7 +193,7 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
-from runtime.ops.string_tensors import as_string
+from runtime.ops.string_tensors import add, as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from runtime.core.errors import (
     AbortedError,
+    AlreadyExistsError,
     DataLossError,
     DivisionByZeroError,
     DTypeError,
@@ -30,6 +31,7 @@ from runtime.core.errors import (
 
 __all__ = [
     "AbortedError",
+    "AlreadyExistsError",
     "DTypeError",
     "DataLossError",
     "DivisionByZeroError",

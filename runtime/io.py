@@ -1,4 +1,4 @@
-"""Files of records, and the bytes of strings (`tf.io`)."""
+"""Files as strings, files of records, and the bytes of strings (`tf.io`)."""
 from __future__ import annotations
 
 import gzip
@@ -7,6 +7,7 @@ import zlib
 from typing import Any
 
 from runtime.core.record_files import compression, record
+from runtime.data import gfile
 from runtime.ops.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -15,9 +16,10 @@ from runtime.ops.examples import (
     parse_single_example,
 )
 from runtime.ops.string_tensors import decode_raw
+from runtime.ops.whole_files import read_file, write_file
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
-           "decode_raw", "parse_example", "parse_single_example"]
+           "decode_raw", "gfile", "parse_example", "parse_single_example", "read_file", "write_file"]
 
 
 class TFRecordOptions:

@@ -20,7 +20,6 @@ from runtime.ops.math import (
     abs,
     acos,
     acosh,
-    add,
     asin,
     asinh,
     atan,
@@ -108,6 +107,7 @@ from runtime.ops.segments import (
 )
 from runtime.ops.sorting import in_top_k, top_k
 from runtime.ops.special_functions import digamma
+from runtime.ops.string_tensors import add
 
 __all__ = [
     "abs",

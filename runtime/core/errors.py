@@ -11,6 +11,7 @@ from autograph.backend import format_error
 
 __all__ = [
     "AbortedError",
+    "AlreadyExistsError",
     "DTypeError",
     "DataLossError",
     "DivisionByZeroError",
@@ -65,6 +66,10 @@ class FailedPreconditionError(OpError):
 
 class NotFoundError(OpError):
     """Something named does not exist (`tf.errors.NotFoundError`)."""
+
+
+class AlreadyExistsError(OpError):
+    """Something that is to be made exists (`tf.errors.AlreadyExistsError`)."""
 
 
 class UnimplementedError(OpError):

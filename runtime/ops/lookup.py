@@ -1,13 +1,14 @@
 """Tables that map keys to values and do not change (`tf.lookup`)."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.errors import DTypeError, InvalidArgumentError, NotFoundError, ShapeError
 from runtime.core.op import Op, Sample
 from runtime.core.positions import located
 from runtime.core.string_arrays import string_array
@@ -17,7 +18,8 @@ from runtime.core.types import DType, TensorType, as_dtype
 from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
 
-__all__ = ["Entries", "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable"]
+__all__ = ["Entries", "KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex",
+           "TextFileInitializer"]
 
 
 class Entries:
@@ -92,6 +94,77 @@ class KeyValueTensorInitializer:
                                                    f"{value!r}"))
         first = sorted(np.unique(self.keys, return_index=True)[1])
         self.keys, self.values = self.keys[first], self.values[first]
+
+
+class TextFileIndex:
+    """What of the lines of a file a table has, apart from the number of a column (`tf.lookup.TextFileIndex`)."""
+
+    WHOLE_LINE: Final = -2
+    LINE_NUMBER: Final = -1
+
+
+class TextFileInitializer(KeyValueTensorInitializer):
+    """The keys and values of a table from the lines of a file (`tf.lookup.TextFileInitializer`): each a column, between
+    delimiters, the whole line, or its number, int64 from `value_index_offset` on for values. Columns are strings or
+    int64, values also float32.
+
+    ValueError for an index below -2 or a dtype that does not go with it. NotFoundError if there is no file.
+    InvalidArgumentError, with the file and the line, for an empty line, one with too few columns or no number, and for
+    fewer lines than `vocab_size`, which is how many are read.
+    """
+
+    def __init__(
+        self, filename: Any, key_dtype: Any, key_index: int, value_dtype: Any, value_index: int,
+        vocab_size: int | None = None, delimiter: str = "\t", name: str | None = None, value_index_offset: int = 0,
+    ) -> None:
+        path = os.fspath(filename)
+        keys, values = as_dtype(key_dtype), as_dtype(value_dtype)
+        _check_index("key", key_index, keys)
+        _check_index("value", value_index, values)
+        if len(delimiter.encode()) != 1:
+            raise located(InvalidArgumentError(f"delimiter is one character of ASCII, not {delimiter!r}"))
+        try:
+            with open(path, "rb") as file:
+                lines = file.read().replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")[:vocab_size]
+        except FileNotFoundError:
+            raise located(NotFoundError(f"{path}; No such file or directory")) from None
+        for number, line in enumerate(lines, 1):
+            if not line:
+                raise located(InvalidArgumentError(f"{path}:{number}: the line is empty"))
+        if vocab_size is not None and len(lines) < vocab_size:
+            raise located(InvalidArgumentError(f"{path} has {len(lines)} lines, and vocab_size is {vocab_size}"))
+        super().__init__(_column(path, lines, delimiter, key_index, keys, 0),
+                         _column(path, lines, delimiter, value_index, values, value_index_offset), keys, values)
+
+
+def _check_index(what: str, index: int, dtype: DType) -> None:
+    if index < TextFileIndex.WHOLE_LINE:
+        raise located(ValueError(f"{what}_index is the number of a column or of TextFileIndex, not {index}"))
+    if index == TextFileIndex.LINE_NUMBER and dtype is not t.int64:
+        raise located(ValueError(f"{what}_dtype is int64 for the number of a line, not {dtype.name}"))
+    if index == TextFileIndex.WHOLE_LINE and not dtype.is_string:
+        raise located(ValueError(f"{what}_dtype is string for a whole line, not {dtype.name}"))
+    if dtype not in (t.string, t.int64, t.float32):
+        raise located(DTypeError(f"{what}_dtype is string, int64 or float32, not {dtype.name}"))
+
+
+def _column(path: str, lines: list[bytes], delimiter: str, index: int, dtype: DType, offset: int) -> Any:
+    if index == TextFileIndex.LINE_NUMBER:
+        return np.arange(offset, offset + len(lines))
+    if index == TextFileIndex.WHOLE_LINE:
+        return string_array(lines)
+    found: list[Any] = []
+    for number, line in enumerate(lines, 1):
+        fields = line.split(delimiter.encode())
+        if index >= len(fields):
+            raise located(InvalidArgumentError(f"{path}:{number}: {len(fields)} columns, and column {index} is wanted"))
+        try:
+            found.append(fields[index] if dtype.is_string else dtype.as_numpy_dtype(fields[index].decode()))
+        except (ValueError, OverflowError):
+            raise located(InvalidArgumentError(
+                f"{path}:{number}: column {index} is no {dtype.name}: {fields[index].decode(errors='replace')}")
+            ) from None
+    return string_array(found) if dtype.is_string else np.array(found)
 
 
 def _vector(values: Any, dtype: Any) -> Any:

@@ -14,16 +14,17 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, Un
 from runtime.core.op import Op, Sample
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
-from runtime.core.string_arrays import string_array
+from runtime.core.string_arrays import holds_text, string_array
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorType, broadcast_shapes
+from runtime.ops import math as math_ops
 from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.static_arguments import axis_of
 
-__all__ = ["as_string", "decode_raw", "join", "length", "lower", "reduce_join", "regex_full_match", "regex_replace",
-           "split", "strip", "substr", "to_hash_bucket_fast", "to_number", "upper"]
+__all__ = ["add", "as_string", "decode_raw", "join", "length", "lower", "reduce_join", "regex_full_match",
+           "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_number", "upper"]
 
 _WORDS: Final = ("", "a", "Hello wörld ", " 12 ")
 
@@ -381,6 +382,17 @@ def _concatenate(x: Any, y: Any) -> Tensor:
 
 
 OPERATIONS.define(concatenate_strings=_concatenate)
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Any:
+    """x + y, element-wise, which broadcast; strings are joined (`tf.add`)."""
+    if _is_text(x) or _is_text(y):
+        return named(_concatenate(x, y), name)
+    return math_ops.add(x, y, name)
+
+
+def _is_text(x: Any) -> bool:
+    return x.dtype is t.string if hasattr(type(x), "__tensor__") or isinstance(x, Tensor) else holds_text(x)
 
 
 def _reduce_join_kernel(x: Any, *, axis: int, separator: bytes) -> Any:

@@ -146,3 +146,11 @@ def test_errors_of_numbers_beside_strings_do_not_say_to_cast() -> None:
         with pytest.raises(rt.errors.OpError) as caught:
             wrong()
         assert str(caught.value).endswith("\nUse rt.as_string, or rt.strings.to_number.")
+
+
+def test_add():
+    assert rt.add("a", ["b", "c"]).numpy().tolist() == [b"ab", b"ac"]
+    assert rt.function(rt.math.add)(rt.constant(["a"]), "b").numpy().tolist() == [b"ab"]
+    assert rt.add(rt.Variable("a"), rt.Variable("b")).numpy() == b"ab"
+    with pytest.raises(TypeError, match=r"test_string_tensors.py:\d+: .* is no string"):
+        rt.add("a", 1)
