@@ -68,6 +68,9 @@ SHOWN = {
              r"learned  : loss [\d.]+, after 1 step 0\.[01]\d, after 5 steps 0\.0\d\n"],
     "neural_ode": [r"gradient (-?\d\.\d{5})\d, differences \1", r"loss [\d.]+ at first, 0\.000\d+ after 300 rounds\n",
                    r"solved at once to the end, in \d+ steps: \[-0\.\d+ +-0\.4\d*\], is \[-0\.07 -0\.44\]\n"],
+    "text_classifier": [r"30 words: and, as, awful, bad",
+                        r"loss 0\.6\d in the first epoch, 0\.00\d in the last of 20\n",
+                        r"(9\d\.\d|100\.0)% of unseen reviews are right\n", r"is good: (0\.9\d|1\.00)\n"],
     "debugging": [
         r"n is 10\nn is 5\nn is 2\nsteps: 3\n",
         r"debugging\.py:\d+: index 7 is out of bounds for axis 0 with size 3\n +\d+ \| +return table\[index\]\n +\^\n",
