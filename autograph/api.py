@@ -344,8 +344,8 @@ def module_file(obj: Any) -> str:
 
 
 def set_loop_options(
-    *, shape_invariants: Any = None, maximum_iterations: Any = None, parallel_iterations: Any = None,
-    swap_memory: Any = None, checkpoint: Any = None,
+    parallel_iterations: Any = None, swap_memory: Any = None, maximum_iterations: Any = None,
+    shape_invariants: Any = None, checkpoint: Any = None,
 ) -> None:
     """Options for the enclosing loop if it is staged; Python loops ignore them (TF2:
     tf.autograph.experimental.set_loop_options).

@@ -15,6 +15,7 @@ from runtime import (
     dtypes,
     errors,
     image,
+    initializers,
     io,
     linalg,
     lookup,
@@ -61,13 +62,18 @@ from runtime.core.types import (
 from runtime.core.types import (
     bool_ as bool,
 )
-from runtime.debugging import Assert, print
+from runtime.debugging import Assert, ensure_shape, print
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function, function
 from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.function.variable import IndexedSlices, Variable, name_scope
+from runtime.initializers import Constant as constant_initializer
+from runtime.initializers import Ones as ones_initializer
+from runtime.initializers import RandomNormal as random_normal_initializer
+from runtime.initializers import RandomUniform as random_uniform_initializer
+from runtime.initializers import Zeros as zeros_initializer
 from runtime.ops.bitcast import bitcast
 from runtime.ops.complex_numbers import complex
 from runtime.ops.concat_split import concat, pad, repeat, roll, split, tile, unstack
@@ -265,6 +271,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "constant_initializer",
     "control_dependencies",
     "convert_to_tensor",
     "cos",
@@ -280,6 +287,7 @@ __all__ = [
     "dynamic_partition",
     "dynamic_stitch",
     "einsum",
+    "ensure_shape",
     "equal",
     "errors",
     "executing_eagerly",
@@ -309,6 +317,7 @@ __all__ = [
     "identity_n",
     "image",
     "init_scope",
+    "initializers",
     "int8",
     "int16",
     "int32",
@@ -346,6 +355,7 @@ __all__ = [
     "numpy_function",
     "one_hot",
     "ones",
+    "ones_initializer",
     "ones_like",
     "pad",
     "pow",
@@ -353,6 +363,8 @@ __all__ = [
     "py_function",
     "ragged",
     "random",
+    "random_normal_initializer",
+    "random_uniform_initializer",
     "range",
     "rank",
     "recompute_grad",
@@ -428,6 +440,7 @@ __all__ = [
     "where",
     "while_loop",
     "zeros",
+    "zeros_initializer",
     "zeros_like",
 ]
 

@@ -69,3 +69,47 @@ def test_what_is_not_there_says_so():
     with pytest.raises(rt.errors.UnimplementedError, match="ragged.constant is not there"):
         rt.ragged.constant([[1], []])
     assert not isinstance(rt.constant(1), (rt.SparseTensor, rt.RaggedTensor, rt.sparse.SparseTensor))
+
+
+def test_ensure_shape() -> None:
+    @rt.function(input_signature=[rt.TensorSpec([None, None])])
+    def known(x):
+        y = rt.ensure_shape(x, [None, 3])
+        assert y.shape.as_list() == [None, 3] and x.shape.as_list() == [None, None]
+        return y * 2.0
+
+    assert known(rt.ones([2, 3])).numpy().tolist() == [[2.0] * 3] * 2
+    with pytest.raises(rt.errors.InvalidArgumentError, match=r"dimension 1 is not that of the shape \(None, 3\)"):
+        known(rt.ones([3, 2]))
+    assert rt.ensure_shape(rt.ones([2]), [None]).shape == [2] == rt.ensure_shape(rt.ones([2]), None).shape
+    for shape in [3], [2, 2], []:
+        with pytest.raises(rt.errors.ShapeError, match=r"test_tf_names.py:\d+: the shape \(2,\) is not compatible"):
+            rt.ensure_shape(rt.ones([2]), shape)
+
+
+def test_initializers() -> None:
+    assert rt.zeros_initializer()([2]).numpy().tolist() == [0.0, 0.0] and rt.ones_initializer()([], "int32") == 1
+    assert rt.constant_initializer(3)([2, 1]).numpy().tolist() == [[3.0], [3.0]]
+    for made in rt.random_normal_initializer(5.0, 0.1, seed=1), rt.random_uniform_initializer(4.0, 6.0):
+        values = made([100]).numpy()
+        assert values.shape == (100,) and abs(values.mean() - 5.0) < 0.3 and values.std() > 0
+        assert type(made).from_config(made.get_config()).get_config() == made.get_config()
+
+
+def test_arguments_as_tensorflow_has_them() -> None:
+    v = rt.Variable(1.0, False, True, None, "v", None, "float64", synchronization=None, aggregation=None)
+    assert v.name == "v:0" and not v.trainable and v.dtype is rt.float64
+    product = rt.matmul([[1, 2]], [[3], [4]], a_is_sparse=True, output_type=rt.float32)
+    assert product.numpy().tolist() == [[11.0]]
+
+    @rt.function
+    def counted(n):
+        i = 0
+        while i < n:
+            rt.autograph.experimental.set_loop_options(10, False, 5)
+            i += 1
+        return i
+
+    assert counted(rt.constant(100)) == 5
+    with pytest.raises(rt.errors.StagingError, match="checkpoint is a number of iterations, at least 1, not 'a'"):
+        rt.while_loop(lambda i: i < 3, lambda i: i + 1, [0], checkpoint_every="a")

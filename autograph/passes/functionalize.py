@@ -25,6 +25,8 @@ from autograph.passes.thunks import bound_in_lambdas, parameters_for
 __all__ = ["convert_statements"]
 
 Body = list[Any]
+_LOOP_OPTIONS = ("parallel_iterations", "swap_memory", "maximum_iterations", "shape_invariants", "checkpoint")
+"""The parameters of `set_loop_options`, in order."""
 _PRIVATE = re.compile(r"(^|\.)__(?=\w+)(?!\w*__\b)")
 
 
@@ -338,6 +340,8 @@ class _Statements:
             call = node.value if isinstance(node, gast.Expr) else None
             name = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", ""))
             if isinstance(call, gast.Call) and name == "set_loop_options":
+                options += [_at(gast.keyword(arg=option, value=value), value)
+                            for option, value in zip(_LOOP_OPTIONS, call.args, strict=False)]
                 options += call.keywords
             else:
                 kept.append(node)

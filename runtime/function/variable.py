@@ -129,8 +129,10 @@ class Variable:
     array: Array
 
     def __init__(
-        self, initial_value: Any = None, trainable: bool | None = True, validate_shape: bool = True, *,
-        name: str | None = None, dtype: Any = None, constraint: Callable[[Any], Any] | None = None, shape: Any = None,
+        self, initial_value: Any = None, trainable: bool | None = True, validate_shape: bool = True,
+        caching_device: Any = None, name: str | None = None, variable_def: Any = None, dtype: Any = None,
+        import_scope: Any = None, constraint: Callable[[Any], Any] | None = None, synchronization: Any = None,
+        aggregation: Any = None, shape: Any = None,
     ) -> None:
         try:
             self._initialize(initial_value, validate_shape, name, dtype, shape)

@@ -369,11 +369,27 @@ def _slice_size(start: Any, size: Any, limit: int | None) -> int | None:
     return limit - start if limit is not None and type(start) is int else None
 
 
-def strided_slice(input_: Any, begin: Any, end: Any, strides: Any = None, name: str | None = None) -> Tensor:
-    """`x[begin:end:strides]` along the leading axes (`tf.strided_slice`, without its masks)."""
+def strided_slice(
+    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None, name: str | None = None,
+) -> Tensor:
+    """`x[begin:end:strides]` along the leading axes (`tf.strided_slice`).
+
+    Bit i of a mask is about entry i: it has no begin, no end, is `...`, is a new axis, or is the one index `begin[i]`.
+    """
     starts, ends = numbers("the begin of strided_slice", begin), numbers("the end of strided_slice", end)
     steps = [1] * len(starts) if strides is None else numbers("the strides of strided_slice", strides)
-    return getitem(input_, tuple(map(slice, starts, ends, steps)), name)
+    index: list[Any] = []
+    for i, (start, stop, step) in enumerate(zip(starts, ends, steps, strict=True)):
+        if ellipsis_mask >> i & 1:
+            index.append(...)
+        elif new_axis_mask >> i & 1:
+            index.append(None)
+        elif shrink_axis_mask >> i & 1:
+            index.append(start)
+        else:
+            index.append(slice(None if begin_mask >> i & 1 else start, None if end_mask >> i & 1 else stop, step))
+    return getitem(input_, tuple(index), name)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:

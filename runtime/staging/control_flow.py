@@ -22,6 +22,7 @@ from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
 from runtime.staging.backend import BACKEND
+from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.iterables import Counted, view_of
@@ -125,6 +126,7 @@ def while_loop(
         raise ValueError("'loop_vars' must be provided.")
     variables = pytree.map_structure(_as_tensor, loop_vars)
     if current_graph() is None:
+        checkpoint_param({"checkpoint": checkpoint_every}, counted=False)
         return _while_eagerly(cond, body, variables, maximum_iterations)
 
     def call(fn: Function, *leaves: Any) -> Any:

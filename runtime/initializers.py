@@ -1,0 +1,76 @@
+"""Initial values of variables (`tf.initializers`): each is called with a shape and gives a tensor.
+
+Those of Keras are in `keras.initializers`.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.core.tensor import Tensor
+from runtime.core.types import as_dtype
+from runtime.ops.creation import fill, ones, zeros
+from runtime.ops.math import cast
+from runtime.ops.random import normal, uniform
+
+__all__ = ["Constant", "Initializer", "Ones", "RandomNormal", "RandomUniform", "Zeros"]
+
+
+class Initializer:
+    """Base class; `get_config` and `from_config` are for its arguments."""
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        """A tensor of the shape, by default of float32."""
+        raise NotImplementedError("an Initializer defines __call__(shape, dtype)")
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments by name."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        """An initializer with these arguments."""
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """Zeros (`tf.zeros_initializer`)."""
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        return zeros(shape, as_dtype(dtype or "float32"))
+
+
+class Ones(Initializer):
+    """Ones (`tf.ones_initializer`)."""
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        return ones(shape, as_dtype(dtype or "float32"))
+
+
+class Constant(Initializer):
+    """A number everywhere (`tf.constant_initializer`)."""
+
+    def __init__(self, value: Any = 0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        return fill(shape, cast(self.value, as_dtype(dtype or "float32")))
+
+
+class RandomUniform(Initializer):
+    """Uniform random numbers from `minval` to `maxval` (`tf.random_uniform_initializer`)."""
+
+    def __init__(self, minval: Any = -0.05, maxval: Any = 0.05, seed: int | None = None) -> None:
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        return uniform(shape, self.minval, self.maxval, as_dtype(dtype or "float32"), seed=self.seed)
+
+
+class RandomNormal(Initializer):
+    """Normal random numbers of this mean and standard deviation (`tf.random_normal_initializer`)."""
+
+    def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None) -> None:
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        return normal(shape, self.mean, self.stddev, as_dtype(dtype or "float32"), seed=self.seed)
