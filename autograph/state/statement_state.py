@@ -312,8 +312,15 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
 @per_code
 def _assigned(code: CodeType) -> frozenset[str]:
     """The free variables that a body, or one nested in it, assigns or deletes."""
+    for inner in reversed([*inside(code)][1:]):  # the innermost first: code may nest deeper than Python recurses
+        _assigned_by(inner)
+    return _assigned_by(code)
+
+
+@per_code
+def _assigned_by(code: CodeType) -> frozenset[str]:
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
-    inner = (_assigned(c) for c in code.co_consts if isinstance(c, CodeType))
+    inner = (_assigned_by(c) for c in code.co_consts if isinstance(c, CodeType))
     return frozenset(names).union(*inner).difference(code.co_cellvars)
 
 

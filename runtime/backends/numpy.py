@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import lower_limit, raise_limit, with_room
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import better_error, kernel_for
@@ -18,13 +19,18 @@ from runtime.core.persistent_list import Items
 
 __all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
 
+_DEEP: Final = 40  # nested graphs: from here on, they get their own frames beyond Python's limit
+_FRAMES: Final = 5  # per nested graph
 Slots = Any  # an int, or a slice: one or several slots for `itemgetter` and item assignment
 
 
 class Program:
-    """A compiled graph. Slots: inputs and captures first, then constants, then results of nodes."""
+    """A compiled graph. Slots: inputs and captures first, then constants, then results of nodes.
 
-    __slots__ = ("name", "results", "steps", "template")
+    depth   how many graphs are nested in each other, itself included
+    """
+
+    __slots__ = ("depth", "name", "results", "steps", "template")
 
     def __init__(self, graph: Graph) -> None:
         self.name = graph.name
@@ -59,6 +65,8 @@ class Program:
             self.steps.append((kernel_of(node), _getter(inputs), out, node))
         self.template += [None] * (size - len(graph.parameters) - len(self.template))
         self.results = _getter([slot[value] for value in graph.outputs])
+        inner = [compile_graph(sub).depth for node in graph.nodes for sub in node.subgraphs.values()]
+        self.depth: int = 1 + max(inner, default=0)
 
     def run(self, slots: list[Any]) -> Sequence[Any]:
         """The outputs. `slots`: the values of inputs and captures, followed by `template`."""
@@ -137,8 +145,9 @@ def executable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
     `graph` has no parent; its captures are eager tensors, bound here. A list value is a tuple of arrays.
     """
     assert graph.parent is None, f"graph {graph.name} is nested in {graph.parent}"
-    program = compile_graph(graph)
+    program = with_room(lambda: compile_graph(graph))
     run = program.run
+    frames = _FRAMES * program.depth
     rest = [*(tuple(outer.items) if hasattr(outer, "items") else outer._array for outer, _ in graph.captures),
             *program.template]
     silent = np.errstate
@@ -147,7 +156,14 @@ def executable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
         with silent(all="ignore"):
             return tuple([_result(x) for x in run([*inputs, *rest])])
 
-    return call
+    def call_deep(*inputs: Any) -> tuple[Any, ...]:
+        limit = raise_limit(frames)
+        try:
+            return call(*inputs)
+        finally:
+            lower_limit(limit)
+
+    return call if program.depth < _DEEP else call_deep
 
 
 def _result(x: Any) -> Any:

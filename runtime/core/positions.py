@@ -32,6 +32,11 @@ class Position:
         self.derived = derived
         """The op there whose derivative is computed; empty for the computation itself."""
 
+    @property
+    def instruction(self) -> tuple[int, int]:
+        """The instruction, which tells apart what is on one line; while its code object is alive."""
+        return id(self._code), self._lasti
+
     def derivative(self, op: str) -> Position:
         """This place, for the computation of the derivative of an op there."""
         return Position(self.filename, self.lineno, self.function, self._code, self._lasti, self.derived or op)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from autograph.backend import prune
+from autograph.backend import prune, with_room
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
@@ -84,7 +84,8 @@ class ConcreteFunction:
         self._defaults = [weakref.ref(x) for x in call.variables]
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
-        self.optimized = rewrite(with_python_numbers(graph), fast_math=fast_math and chosen(executor) == "native")
+        fast = fast_math and chosen(executor) == "native"
+        self.optimized = with_room(lambda: rewrite(with_python_numbers(graph), fast_math=fast))  # it may nest deeply
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from autograph.backend import is_body, is_internal, of_trace, outermost, settle
+from autograph.backend import is_body, is_internal, lower_limit, of_trace, outermost, raise_limit, settle
 from runtime.core.array_mode import note_undone
 from runtime.core.errors import InaccessibleTensorError, StagingError
 from runtime.core.graph import Graph, Node
@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
+_FRAMES: Final = 24  # of the tracer, between one body and the next; the limit is for the user's own
 
 
 class Unreachable(BaseException):
@@ -65,7 +66,7 @@ class Step:
 
 
 class _Open(threading.local):
-    bodies: tuple[tuple[str, int], ...] = ()
+    bodies: tuple[tuple[object, ...], ...] = ()
 
 
 _open: Final = of_trace(_Open())
@@ -93,6 +94,7 @@ def trace_body(
     """
     outer = _open.bodies
     _open_body(body)
+    room = raise_limit(_FRAMES)
     with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
             with tracking():
@@ -118,6 +120,7 @@ def trace_body(
                 raise_error(exc)
             return None
         finally:
+            lower_limit(room)
             _open.bodies = outer
 
 
@@ -149,7 +152,8 @@ def trace_function(call: Callable[[], Any]) -> Any:
 
 def _open_body(body: Branch) -> None:
     """Record that `body` is being traced. StagingError for endless recursion."""
-    place = body.filename, body.lineno
+    at = user_position()  # nested expressions have one line, but bodies of their own
+    place = (body.filename, body.lineno) if at is None else (body.filename, body.lineno, at.instruction)
     if _open.bodies.count(place) >= MAX_RECURSION:
         raise staging_error(
             f"{_function()!r} calls itself without end while it is traced: this condition is a tensor, known only when"
