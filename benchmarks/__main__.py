@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import batching, calls, conversion, gradients, imports, items, plain, scaling, stdlib, training
+from benchmarks import batching, calls, conversion, data, gradients, imports, items, plain, scaling, stdlib, training
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -25,9 +25,10 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "scaling": scaling.run,
     "stdlib": stdlib.run,
     "training": training.run,
+    "data": data.run,
 }
 COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax", "numba")
-COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS}
+COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS, "data": data.COLUMNS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -55,9 +55,10 @@ class FloatList(_List):
 
     number = 2
 
-    def _checked(self, x: Any) -> float:
-        found: float = struct.unpack("<f", struct.pack("<f", float(x)))[0]
-        return found
+    def __init__(self, value: Iterable[Any] = ()) -> None:
+        numbers = list(map(float, value))
+        kind = f"<{len(numbers)}f"
+        self.value = list(struct.unpack(kind, struct.pack(kind, *numbers)))
 
     def _data(self) -> bytes:
         return bytes_field(1, struct.pack(f"<{len(self.value)}f", *self.value)) if self.value else b""

@@ -151,7 +151,8 @@ class _Column:
 def _parser(dtype: DType) -> Callable[[bytes], Any]:
     if dtype.is_string:
         return boxed
-    make, low, high = dtype.as_numpy_dtype, dtype.min, dtype.max
+    make, number = dtype.as_numpy_dtype, int if dtype.is_integer else float
+    low, high = number(dtype.min), number(dtype.max)
 
     def parse_int(field: bytes) -> Any:
         value = int(field)
