@@ -418,7 +418,8 @@ def _getitem(container: Any, index: Any) -> Any:
         return unview(view_of(container)[index])
     if isinstance(container, np.ndarray):
         return convert_to_tensor(container)[index]
-    if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, (list, tuple, range)):
+    kinds = (list, tuple, range) if isinstance(index, slice) else (list, tuple, range, str)
+    if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, kinds):
         return container[index]
     return unview(item_at(container, index))
 

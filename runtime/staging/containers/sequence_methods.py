@@ -141,8 +141,8 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 
 
 def item_at(sequence: Any, place: Any) -> Any:
-    """`sequence[place]`, also for a slice. Python's error, which requires an int, for items of several types, or
-    mutable ones."""
+    """`sequence[place]`, also for a slice, or a character of text. Python's error, which requires an int, for items of
+    several types, or mutable ones."""
     if isinstance(place, slice):
         return _slice(sequence, place)
     place = convert_to_tensor(place)
@@ -152,9 +152,9 @@ def item_at(sequence: Any, place: Any) -> Any:
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
     if all(map(is_number, sequence)):
         indices.asked = True
-    kind = "list" if isinstance(sequence, list) else "tuple"
+    kind = "list" if isinstance(sequence, list) else "string" if isinstance(sequence, str) else "tuple"
     at = normalised_index(place, len(sequence), f"{kind} index out of range")
-    return choose(sequence, at) if sequence else 0
+    return choose([*sequence], at) if sequence else 0
 
 
 def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:

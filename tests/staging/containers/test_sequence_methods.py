@@ -264,3 +264,26 @@ def test_a_callee_that_ran_before_on_plain_values() -> None:
     for _ in range(3):
         assert plainly([1, 3])[-1] == 1
         assert staged(lambda n: place_of([1, n, 3], 2), N) == 1
+
+
+def test_a_character_of_text_at_an_index_of_the_graph() -> None:
+    text = "+-+."
+
+    def step(i: Any, x: Any) -> Any:
+        return x + 1 if text[i] == "+" else x - 1 if text[i] == "-" else x
+
+    def run(x: Any) -> Any:
+        for i in rt.range(len(text)):
+            x = step(i, x)
+        return x
+
+    assert [staged(step, rt.constant(i), rt.constant(0)) for i in (0, 1, 2, 3, -1, -4)] == [1, -1, 1, 0, 0, 1]
+    assert staged(run, rt.constant(10)) == 11
+    for executor in EXECUTORS:
+        f = rt.function(lambda i: f"<{text[i]}>", executor=executor)
+        assert f(rt.constant(1)) == "<->"
+        for i in (4, -5):
+            with pytest.raises(IndexError, match="string index out of range"):
+                f(rt.constant(i))
+        with pytest.raises(TypeError):
+            rt.function(lambda x: text[x], executor=executor)(rt.constant(1.0))
