@@ -12,13 +12,12 @@ from runtime.ops.decompositions import (
     svd,
     triangular_solve,
 )
+from runtime.ops.diagonals import diag, diag_part, set_diag
 from runtime.ops.linalg import (
     adjoint,
     band_part,
     cholesky,
     det,
-    diag,
-    diag_part,
     einsum,
     global_norm,
     inv,
@@ -27,7 +26,6 @@ from runtime.ops.linalg import (
     matrix_transpose,
     matvec,
     norm,
-    set_diag,
     solve,
     tensordot,
     trace,

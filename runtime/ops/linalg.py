@@ -286,7 +286,7 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name:
 # Diagonals and triangles.
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with the last axis on their diagonal, elsewhere 0 (`tf.linalg.diag`)."""
+    """Matrices with the last axis on their diagonal, elsewhere 0."""
     x = convert_to_tensor(diagonal)
     if not x.ndim:
         raise ShapeError("diag takes a tensor of rank 1 or more, not a scalar")
@@ -294,7 +294,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The main diagonals of matrices [..., n, m]: [..., min(n, m)] (`tf.linalg.diag_part`)."""
+    """The main diagonals of matrices [..., n, m]: [..., min(n, m)]."""
     x = convert_to_tensor(input)
     rows, columns = _matrix_size("diag_part", x)
     kept = where(_on_diagonal(rows, columns), x, _zero(x))
@@ -311,7 +311,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """Square matrices with another main diagonal (`tf.linalg.set_diag`)."""
+    """Square matrices with another main diagonal."""
     x = convert_to_tensor(input)
     values = convert_beside(diagonal, x.dtype)
     return where(_on_diagonal(*_matrix_size("set_diag", x)), expand_dims(values, -1), x, name)
