@@ -212,11 +212,11 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
             return result
         raise DTypeError(f"a tensor of dtype {value.dtype.name} was given where {want.name} is wanted",
                          remedy=remedy(value.dtype, want, otherwise=f"Cast it: rt.cast(x, rt.{want.name})."))
-    array, weak = constant_array(value, want, strings and want is None)
-    if want is None and dtype_hint is not None:
-        hinted = as_dtype(dtype_hint)
-        if weak and (dtype_of(array).kind <= hinted.kind or not array.size):
-            array, weak = adapt(array, hinted), False
+    hinted = None if dtype_hint is None else as_dtype(dtype_hint)
+    takes_text = strings or (hinted is not None and hinted.is_string)
+    array, weak = constant_array(value, want, takes_text and want is None)
+    if want is None and hinted is not None and weak and (dtype_of(array).kind <= hinted.kind or not array.size):
+        array, weak = adapt(array, hinted), False
     if isinstance(weak, DType):
         array = adapt(array, weak)
     graph = _state.graph

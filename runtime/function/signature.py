@@ -19,6 +19,7 @@ from autograph.backend import fields_of
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
 from runtime.core.read_only_arrays import is_writeable
+from runtime.core.string_arrays import remedy
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
@@ -417,7 +418,8 @@ class Signature:
             value = value if is_array(value) else tensor
         if spec.dtype is not found.dtype:
             raise DTypeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
-                             remedy=f"Cast it: rt.cast({path}, rt.{spec.dtype.name}); or change the input_signature.")
+                             remedy=remedy(spec.dtype, found.dtype, otherwise=f"Cast it: rt.cast({path}, rt."
+                                           f"{spec.dtype.name}); or change the input_signature."))
         if not spec.shape.is_compatible_with(found.shape):
             raise ShapeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
                              remedy="Pass that shape, or put None for a dimension that changes in the input_signature.")

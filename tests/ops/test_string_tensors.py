@@ -154,3 +154,19 @@ def test_add():
     assert rt.add(rt.Variable("a"), rt.Variable("b")).numpy() == b"ab"
     with pytest.raises(TypeError, match=r"test_string_tensors.py:\d+: .* is no string"):
         rt.add("a", 1)
+
+
+def test_text_where_a_signature_says_string() -> None:
+    @rt.function(input_signature=[rt.TensorSpec([], rt.string), rt.TensorSpec([None], rt.string)])
+    def program(text, more):
+        return rt.strings.upper(text), rt.strings.length(more)
+
+    for text in "a", b"a", rt.constant("a"):
+        upper, lengths = program(text, ["b", "cd"])
+        assert upper.numpy() == b"A" and lengths.numpy().tolist() == [1, 2]
+    assert program("a", [])[1].shape == [0]
+    with pytest.raises(TypeError, match="'text' of program is int32.*, but its input_signature says string") as e:
+        program(1, ["b"])
+    assert "rt.as_string" in str(e.value)
+    traced = rt.function(lambda x: rt.strings.lower(x)).get_concrete_function(rt.TensorSpec([], rt.string))
+    assert traced("Q").numpy() == b"q"
