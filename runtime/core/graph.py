@@ -48,6 +48,10 @@ class Unrolled(NamedTuple):
     last: int
     why: str
 
+    def __str__(self) -> str:
+        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first} to {self.last}"
+        return f"{self.filename}:{self.first}: the loop with {lines} is traced iteration by iteration, since {self.why}"
+
 
 class _Loops(threading.local):
     def __init__(self) -> None:

@@ -22,7 +22,7 @@ from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
-from runtime.core.graph import Graph
+from runtime.core.graph import Graph, Unrolled, loops
 from runtime.core.graph import prune as prune_graph
 from runtime.core.positions import user_position
 from runtime.core.read_only_arrays import unwritable
@@ -98,6 +98,7 @@ class Function(Called):
         self._count = 0
         self._front = ()
         self._arrays = ArrayUse()
+        self._unrolled: list[Unrolled] = []
 
     # Calls.
 
@@ -399,6 +400,7 @@ class Function(Called):
             given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), captured)
         inputs, mode.captured = given.inputs, given.captured
         creation = Creation(first, known)
+        unrolled = len(loops.unrolled)
 
         def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]]]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
@@ -419,6 +421,7 @@ class Function(Called):
                         outside.leave(variables)
                 check_results(outputs)
                 set_outputs(graph, outputs)
+                self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
                 return returned, pack, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
 
         returned, pack, aliases = restored(trace)
@@ -487,8 +490,10 @@ class Function(Called):
         return self.concrete_functions[-1]
 
     def explain(self) -> str:
-        """Whether the last call traced and why: which argument differed from earlier calls, and how."""
-        return self._history.explain(self._clock[0], len(self._watched), self._count)
+        """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long
+        loops over Python values that the last trace unrolled, and why."""
+        text = self._history.explain(self._clock[0], len(self._watched), self._count)
+        return "\n".join([text, *[f"    {loop}" for loop in self._unrolled]])
 
     def __reduce__(self) -> str:
         """Pickled and copied as a Python function is: by its module and name."""

@@ -29,6 +29,7 @@ from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, joi
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
+from runtime.staging.values.trials import refuse_new_key
 
 __all__ = ["has_key", "item_of", "method_of_dict", "put_item_of"]
 
@@ -63,7 +64,7 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. UnimplementedError, when the graph runs, if the key is not there."""
     dict_presence.check_keys(mapping)
     place = _position(list(mapping), key)
-    _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
+    _check_set(mapping, place, key)
     mapping.update([(each, _chosen(equal(place, i), value, old, each))
                     for i, (each, old) in enumerate(mapping.items())])
 
@@ -104,12 +105,19 @@ def _get(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
 @_else(dict.setdefault)
 def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
     place = _position(list(mapping), key)
-    _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
+    _check_set(mapping, place, key)
     return _at([*mapping.values()], place)
 
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": has_key, "__getitem__": item_of, "get": _get, "setdefault": _setdefault}
+
+
+def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
+    """UnimplementedError where the graph would add a key."""
+    if isinstance(place, Tensor):
+        refuse_new_key(len(mapping))
+    _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 
 def _added(mapping: dict[Any, Any]) -> str:

@@ -22,7 +22,7 @@ from runtime.core.positions import is_users
 
 __all__ = [
     "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",
-    "refuse_choice", "trials", "watch_call"]
+    "refuse_choice", "refuse_new_key", "trials", "watch_call"]
 
 
 class TrialFailed(StagingError):
@@ -45,6 +45,8 @@ class Trial(Protocol):
 class _Trials(threading.local):
     depth = 0
     """How many loops that are tried are being traced."""
+    most: float = 0
+    """The most iterations that one of these has; infinity where that is not known."""
     is_watched = False
     """Whether a loop that may be tried has begun in this trace, so that what acts on the outside world counts."""
     acts = 0
@@ -106,6 +108,13 @@ def refuse_choice(count: int) -> None:
     """Raise TrialFailed where a trial would choose among so many Python objects or tensors."""
     if trials.depth:
         raise TrialFailed(f"an index chooses one of {count} values that are no numbers")
+
+
+def refuse_new_key(keys: int) -> None:
+    """Raise TrialFailed where a trial would set an item of a dict that has fewer keys than the loop has iterations: it
+    adds keys, as far as the graph can tell."""
+    if trials.depth and keys < trials.most:
+        raise TrialFailed("it adds keys to a dict")
 
 
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]

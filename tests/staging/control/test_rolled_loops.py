@@ -533,3 +533,54 @@ def test_an_error_of_the_program_is_the_same_as_unrolled() -> None:
 
     with pytest.raises(rt.errors.InvalidArgumentError, match=re.escape(f"{__file__}:")):
         f(rt.ones([2, 3]))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_dict_that_gets_its_keys_in_a_long_loop(executor: str) -> None:
+    """Only the unrolled loop knows them."""
+    def by_number(x):
+        d = {}
+        for i in range(200):
+            d[i] = x * i
+        return d[3], len(d)
+
+    def by_text(x):
+        d = {}
+        i = 0
+        while i < 200:
+            d[f"k{i}"] = x * i
+            i += 1
+        return d["k3"]
+
+    def by_default(x):
+        d = {}
+        for i in range(200):
+            d.setdefault(i % 7, x * 0)
+            d[i % 7] = d[i % 7] + x
+        return d
+
+    def with_all_keys(x):
+        d = dict.fromkeys(range(200), 0)
+        d[1] = 1
+        for i in range(2, 200):
+            d[i] = (d[i - 1] + d[i - 2]) % 1000 + x
+        return d[199]
+
+    for program in by_number, by_text, by_default, with_all_keys:
+        function = rt.function(program, executor=executor)
+        expected, found = program(3), function(rt.constant(3))
+        assert [int(x) for x in rt.nest.flatten(found)] == rt.nest.flatten(expected), program.__name__
+
+
+def test_explain_says_which_loops_are_unrolled() -> None:
+    @rt.function
+    def program(x):
+        d = {}
+        for i in range(200):
+            d[i] = x * i  # here
+        return d[1]
+
+    program(rt.constant(2))
+    lines = program.explain().splitlines()
+    assert len(lines) == 3 and "test_rolled_loops.py" in lines[2]
+    assert lines[2].endswith("is traced iteration by iteration, since it adds keys to a dict")
