@@ -165,10 +165,10 @@ def _try_rule(
         for value, have in zip(handler.inputs, region.types, strict=True):
             if not value.type.accepts(have):
                 raise ShapeError(f"try_: a handler takes {value.type}, but the state is {have}")
-        for i, value in enumerate(handler.outputs):
-            joined = join_types(results[i], value.type)
+        for i, (have, value) in enumerate(zip(results, handler.outputs, strict=True)):
+            joined = join_types(have, value.type)
             if joined is None:
-                raise DTypeError(f"try_: the body gives {results[i]} and a handler {value.type}")
+                raise DTypeError(f"try_: the body gives {have} and a handler {value.type}")
             results[i] = joined
     return tuple(results)
 

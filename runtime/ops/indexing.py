@@ -92,14 +92,17 @@ def _sliced(x: Shape, index: Spec) -> Shape:
     return (*shape, *x[axis:])
 
 
-def _check_operands(operands: tuple[TensorType, ...]) -> None:
+def _check_index(operands: tuple[TensorType, ...], index: Spec) -> None:
+    parts = [part for entry in index for part in (entry if type(entry) is tuple else (entry,))]
+    if parts.count("?") != len(operands) or not all(p is None or p == "?" or type(p) is int for p in parts):
+        raise TypeError(f"{index} is no index with {len(operands)} operands")
     for operand in operands:
         if operand.ndim or not operand.dtype.is_integer:
             raise DTypeError(f"an index is an int scalar, not {operand}", remedy="Cast it to rt.int32.")
 
 
 def _getitem_rule(x: TensorType, *operands: TensorType, index: Spec) -> TensorType:
-    _check_operands(operands)
+    _check_index(operands, index)
     return x.with_shape(_sliced(x.shape, index))
 
 
@@ -150,7 +153,7 @@ def _setitem_kernel(x: Any, value: Any, *operands: Any, index: Spec) -> Any:
 
 
 def _setitem_rule(x: TensorType, value: TensorType, *operands: TensorType, index: Spec) -> TensorType:
-    _check_operands(operands)
+    _check_index(operands, index)
     if value.dtype is not x.dtype:
         raise DTypeError(f"an element of a {x.dtype.name} tensor cannot be set to {value}",
                          remedy=f"Cast the value: rt.cast(value, rt.{x.dtype.name}).")

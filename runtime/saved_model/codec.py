@@ -22,6 +22,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import REGISTRY
 from runtime.core.positions import Position
 from runtime.core.routine import Routine
+from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerTensor
 from runtime.core.text import Hole, Template
 from runtime.core.types import DType, ListType, TensorType, as_dtype
@@ -31,7 +32,7 @@ from runtime.ops.exceptions import Region
 from runtime.ops.lookup import Entries
 from runtime.ops.random import Source, source_of, state_of
 
-__all__ = ["Decoder", "Encoder"]
+__all__ = ["Decoder", "Encoder", "index"]
 
 _RECORDS: Final[dict[str, Any]] = {
     "tensor": TensorType, "list": ListType, "hole": Hole, "template": Template, "deferred": Deferred}
@@ -109,12 +110,9 @@ class Encoder:
         raise _Unknown(f"a {kind.__name__}")
 
     def array(self, x: Any) -> Any:
-        """A reference to an array; strings are part of the JSON."""
-        array = np.asarray(x)
-        if array.dtype == object:
-            return {"strings": [list(array.shape), [base64.b64encode(item).decode() for item in array.flat]]}
+        """A reference to an array."""
         name = f"array/{len(self.arrays)}"
-        self.arrays[name] = array
+        self.arrays[name] = np.asarray(boxed(x))
         return {"array": [name, isinstance(x, np.generic)]}
 
     def number(self, kind: str, x: Any) -> int:
@@ -228,7 +226,7 @@ class Decoder:
             "items": lambda x: [self.value(item) for item in x], "float": float.fromhex,
             "dict": lambda x: {self.value(key): self.value(item) for key, item in x},
             "bytes": lambda x: base64.b64decode(x, validate=True), "dtype": as_dtype, "array": self._array,
-            "strings": self._strings, "error": _error_class, "raised": self._raised}
+            "error": _error_class, "raised": self._raised}
 
     def value(self, x: Any) -> Any:
         if isinstance(x, list):
@@ -264,9 +262,7 @@ class Decoder:
 
     def shared(self, kind: str, number: Any) -> Any:
         """A shared object by its number."""
-        if type(number) is not int or number < 0:
-            raise ValueError(f"the number {number!r}")
-        if (kind, number) not in self._shared:
+        if (kind, index(number)) not in self._shared:
             made = self._make[kind](self._documents[kind][number], number)
             self._shared[kind, number] = made
         return self._shared[kind, number]
@@ -275,12 +271,6 @@ class Decoder:
         name, is_scalar = x
         array = self._arrays[name]
         return array[()] if is_scalar else array
-
-    def _strings(self, x: Any) -> Any:
-        shape, items = x
-        array = np.empty(len(items), object)
-        array[:] = [base64.b64decode(item, validate=True) for item in items]
-        return array.reshape(shape)
 
     def _variable(self, about: Any, number: int) -> Variable:
         type = self.type_of(about["type"])
@@ -343,7 +333,7 @@ class Decoder:
         for source, type in about["captures"]:
             outer: Any
             if outside is not None:
-                outer = outside[_index(source)]
+                outer = outside[index(source)]
             else:
                 outer = EagerTensor.own(self.value(source))
             inner = Value(graph, self.type_of(type))
@@ -353,12 +343,12 @@ class Decoder:
             values.append(inner)
         for node in about["nodes"]:
             values += self._node(node, graph, values).outputs
-        graph.outputs = [values[_index(number)] for number in about["outputs"]]
+        graph.outputs = [values[index(number)] for number in about["outputs"]]
         return graph
 
     def _node(self, about: Any, graph: Graph, values: list[Value]) -> Node:
         op = REGISTRY[about["op"]]
-        inputs = [values[_index(number)] for number in about.get("inputs", ())]
+        inputs = [values[index(number)] for number in about.get("inputs", ())]
         params = {}
         for name, param in about.get("params", {}).items():
             if isinstance(param, dict) and set(param) == {"graph"}:
@@ -367,10 +357,11 @@ class Decoder:
                 params[name] = self.value(param)
         place = about.get("place")
         return graph.add_node(op, inputs, params, self.type_of(about["types"]),
-                              None if place is None else self._places[_index(place)])
+                              None if place is None else self._places[index(place)])
 
 
-def _index(number: Any) -> int:
+def index(number: Any) -> int:
+    """A number that refers to an item of a list. ValueError for what is none."""
     if type(number) is not int or number < 0:
         raise ValueError(f"the number {number!r}")
     return number

@@ -14,7 +14,7 @@ from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType
 from runtime.function.function import function
 from runtime.ops.lists import list_stack
-from runtime.saved_model.codec import Decoder
+from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.structures import rebuilt
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.record_list import StagedStructures
@@ -39,6 +39,7 @@ class LoadedTrace:
         self.outputs = [_stacked_type(value.type) for value in graph.outputs]
         self._results = about["results"]
         self._literal = decoder.value
+        self._packed(graph.outputs)  # an error for results that the graph does not have
         args, kwargs = [rebuilt(each, _Leaf, decoder.value) for each in about["arguments"]]
         if not isinstance(args, tuple) or not isinstance(kwargs, dict):
             raise ValueError(f"the arguments of {self.name}")
@@ -61,12 +62,12 @@ class LoadedTrace:
         """The results in their structure, in the trace."""
         def staged(content: Any) -> list[Any]:
             start, count, structure = content
-            columns = results[start:start + count]
+            columns = [results[index(k)] for k in range(start, start + count)]
             if structure is None:
                 return [StagedItems(columns)]
             return [StagedStructures(columns, rebuilt(structure, lambda _: 0, self._literal))]
 
-        return rebuilt(self._results, results.__getitem__, self._literal, staged)
+        return rebuilt(self._results, lambda number: results[index(number)], self._literal, staged)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | str:
         """The tensors of arguments in the order of the graph's inputs, or why it does not take these."""

@@ -10,7 +10,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor
 from runtime.function.module import Module
 from runtime.function.variable import Variable
-from runtime.saved_model.codec import Decoder
+from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.functions import LoadedFunction, LoadedSignature, LoadedTrace
 from runtime.saved_model.storage import damaged, read
 
@@ -58,9 +58,7 @@ class _Loader:
         self._made: dict[int, Any] = {}
 
     def _trace(self, number: Any) -> LoadedTrace:
-        if type(number) is not int or number < 0:
-            raise ValueError(f"the function {number!r}")
-        return self._traces[number]
+        return self._traces[index(number)]
 
     def root(self) -> LoadedModule:
         root = self._object(0)
@@ -70,9 +68,7 @@ class _Loader:
         return root
 
     def _object(self, number: Any) -> Any:
-        if type(number) is not int or number < 0:
-            raise ValueError(f"the object {number!r}")
-        if number not in self._made:
+        if index(number) not in self._made:
             ((kind, content),) = self._described[number].items()
             if kind == "module":
                 module = self._made[number] = LoadedModule()  # which may refer to itself

@@ -15,7 +15,7 @@ from runtime.core.errors import DataLossError, NotFoundError, UnimplementedError
 from runtime.core.positions import located
 from runtime.train.storage import read_arrays, write_arrays, write_text
 
-__all__ = ["GRAPH", "read", "write"]
+__all__ = ["GRAPH", "damaged", "read", "write"]
 
 GRAPH: Final = "graph.json"
 VERSION: Final = 1
@@ -58,9 +58,7 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
         if version < 1 or not isinstance(name, str) or os.path.basename(name) != name:
             raise ValueError(f"version {version} with {name!r}")
         arrays, _ = read_arrays(os.path.join(folder, name), VERSION)
-    except NotFoundError as error:
-        raise damaged(folder, error) from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (NotFoundError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise damaged(folder, error) from None
     return document, arrays
 
