@@ -13,7 +13,7 @@ from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
 from runtime.core.positions import located, place_of_result, user_position
-from runtime.core.recording import EVERYWHERE, recorders
+from runtime.core.recording import EVERYWHERE, Recorder, recorders
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
@@ -370,7 +370,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     return result
 
 
-class _Checking:
+class _Checking(Recorder):
     """A recorder that checks eager results in all threads."""
 
     def computed(
@@ -380,15 +380,6 @@ class _Checking:
             if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_complex):
                 what = place_of_result(op.name, user_position())
                 _numerics_kernel(x.numpy(), message=f"{what} is not finite")
-
-    def read(self, variable: Any, tensor: Any) -> None:
-        """Nothing is computed."""
-
-    def taken(self, tensor: Any) -> None:
-        """Nothing is computed."""
-
-    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
-        return None
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:

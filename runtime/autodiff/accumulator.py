@@ -20,7 +20,7 @@ from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, Node
 from runtime.core.op import Op
 from runtime.core.positions import computed_for, user_position
-from runtime.core.recording import recorders
+from runtime.core.recording import Recorder, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import capture, convert_to_tensor, current_graph, open_traces, wrap
 from runtime.core.types import compatible_shapes
@@ -29,7 +29,7 @@ from runtime.function.variable import Variable
 __all__ = ["ForwardAccumulator"]
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Recorder):
     """Computes Jacobian-vector products of what is computed inside `with` (`tf.autodiff.ForwardAccumulator`).
 
     primals   a tensor or variable, or a structure of these
@@ -126,9 +126,6 @@ class ForwardAccumulator:
         tangent = self._tangent(variable)
         if tangent is not None:
             self._eager[id(tensor)] = tensor, tangent
-
-    def taken(self, tensor: Any) -> None:
-        """Nothing is computed."""
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)

@@ -15,9 +15,9 @@ from runtime.core import pytree
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node
 from runtime.core.inline_graph import inline
-from runtime.core.op import CAST, Op
+from runtime.core.op import CAST
 from runtime.core.positions import user_position
-from runtime.core.recording import record, recording
+from runtime.core.recording import Recorder, record, recording
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.ops.control import CUSTOM_GRADIENT
@@ -36,23 +36,15 @@ def _custom(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activ
             cts.add(value, ct, wrap(value))
 
 
-class _Reads:
+class _Reads(Recorder):
     """A recorder of reads of variables."""
 
     def __init__(self) -> None:
         self.variables: dict[int, Any] = {}
 
-    def computed(
-        self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
-    ) -> None:
-        """Ops are ignored."""
-
     def read(self, variable: Any, tensor: Any) -> None:
         if getattr(variable, "trainable", True) and differentiable(variable.type):
             self.variables.setdefault(id(variable), variable)
-
-    def taken(self, tensor: Any) -> None:
-        """Nothing is read."""
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         for node in function.graph.walk():

@@ -25,7 +25,7 @@ from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
 from runtime.core.op import Op
 from runtime.core.positions import Position, computed_for, located, user_position
-from runtime.core.recording import recorders, recording
+from runtime.core.recording import Recorder, recorders, recording
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph, open_traces
 from runtime.core.types import compatible_shapes
@@ -91,7 +91,7 @@ class EagerRecord:
                         cts.add(id(x), ct, x)
 
 
-class GradientTape:
+class GradientTape(Recorder):
     """Records the computations inside `with`, for `gradient` (`tf.GradientTape`).
 
     persistent                gradients can be computed more than once
@@ -166,9 +166,6 @@ class GradientTape:
             self._variables.setdefault(id(variable), variable)
             self._eager.watch(variable)
             self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts))
-
-    def taken(self, tensor: Any) -> None:
-        """Nothing is computed: TF's programs do that to print and to collect losses."""
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)

@@ -62,11 +62,16 @@ loops: Final = of_trace(_Loops())
 """The loops of the running trace that are unrolled although they have many iterations."""
 
 
-def why_unrolled(filename: str, lineno: int) -> str:
-    """`"; it is not rolled ..., since ..."` for the innermost such loop that has this line; empty without one."""
+def why_unrolled(filename: str, lineno: int) -> tuple[str, str]:
+    """`("; it is not rolled ..., since ...", remedy)` for the innermost such loop that has this line; the first is
+    empty without one."""
     found = [loop for loop in loops.unrolled if loop.filename == filename and loop.first <= lineno <= loop.last]
     innermost = max(found, key=lambda loop: (loop.first, -loop.last), default=None)
-    return "" if innermost is None else f"; it is not rolled into a loop of the graph, since {innermost.why}"
+    if innermost is None:
+        return "", "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph"
+    return (f"; it is not rolled into a loop of the graph, since {innermost.why}",
+            "Take what needs the Python value out of the loop, or make it a tensor, so that the loop itself becomes "
+            "graph")
 
 
 def _watch_size(graph: Graph) -> None:
@@ -74,12 +79,10 @@ def _watch_size(graph: Graph) -> None:
     size = len(graph.nodes)
     lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
     (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
-    why = why_unrolled(filename, lineno)
+    why, remedy = why_unrolled(filename, lineno)
     what = (f"the graph of {graph.name!r} has grown to {size:,} ops, {count:,} of them from this line: "
             f"a loop over Python values is traced iteration by iteration{why}")
-    begin = ("Take what needs the Python value out of the loop, or make it a tensor" if why
-             else "Loop over a tensor, for example rt.range(n)")
-    remedy = f"{begin}, so that the loop itself becomes graph."
+    remedy += "."
     if size == MANY_NODES:
         warnings.warn(format_error(filename, lineno, None, what, remedy), UnrollingWarning, stacklevel=2)
         return

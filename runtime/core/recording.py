@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from runtime.core.op import Op
 from runtime.core.variable_bindings import NO_VARIABLES
@@ -11,8 +11,8 @@ from runtime.core.variable_bindings import NO_VARIABLES
 __all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "record_taken", "recorders", "recording"]
 
 
-class Recorder(Protocol):
-    """What is notified of each op, of reads of variables and of calls of traced functions."""
+class Recorder:
+    """What is notified of each op, of reads of variables and of calls of traced functions; it ignores them here."""
 
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
@@ -26,7 +26,7 @@ class Recorder(Protocol):
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         """The results of a call of a traced function (`runtime.function.concrete`), if it has to be recorded; None
         otherwise, without running it. `variables`: those that the call passes for placeholders, by their ids."""
-
+        return None
 
     def taken(self, tensor: Any) -> None:
         """Called when Python or NumPy takes the value of a tensor, as a number or an array."""

@@ -192,13 +192,11 @@ class Staging:
         if event == "outside":
             return outside_iterator(subject, name)
         if event == "unrolled":
-            why = why_unrolled(filename, lineno)
-            begin = ("Take what needs the Python value out of the loop, or make it a tensor" if why
-                     else "Loop over a tensor, for example rt.range(n)")
+            why, remedy = why_unrolled(filename, lineno)
             return staging_error(
                 f"this loop over Python values has run {self.unroll_budget} iterations, each of which is traced into"
                 f" the graph, since a tensor decides whether to leave it{why}",
-                f"{begin}, so that the loop itself becomes graph; or raise the budget with"
+                f"{remedy}; or raise the budget with"
                 " rt.config.set_autograph_unroll_budget(n).")
         what, remedy = (_changed(type(subject), name) if event == "changed"
                         else taken_outside(type(subject).__name__, name))
