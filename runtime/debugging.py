@@ -13,7 +13,7 @@ from runtime.core.config import settings
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Op
 from runtime.core.positions import located, place_of_result, user_position
-from runtime.core.recording import EVERYWHERE, Recorder, recorders
+from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
@@ -389,10 +389,11 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
     The arguments have no effect.
     """
     settings.check_numerics = True
-    recorders[EVERYWHERE] = (_Checking(),)
+    forget_everywhere(_Checking)
+    record_everywhere(_Checking())
 
 
 def disable_check_numerics() -> None:
     """Stop checking (`tf.debugging.disable_check_numerics`); functions traced meanwhile keep their checks."""
     settings.check_numerics = False
-    recorders.pop(EVERYWHERE, None)
+    forget_everywhere(_Checking)

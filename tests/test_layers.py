@@ -62,6 +62,7 @@ runtime/batching
 runtime/autodiff
 runtime/train
 runtime/summary
+runtime/profiler
 runtime/saved_model
 runtime
 runtime/keras/backend

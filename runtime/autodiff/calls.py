@@ -60,10 +60,14 @@ class GraphCall:
         own = self.general
         with self._lock:
             if own._run is None:
-                graph = rewrite(self.graph, fast_math=self.fast_math)
-                own._run = make(graph, self.executor, self.fast_math).function()
+                own._run = make(self.optimized, self.executor, self.fast_math).function()
         with binding(self.passed) if self.passed else nullcontext():
             return _boxed(own._run(*map(_unboxed, leaves)), self.types)
+
+    @property
+    def optimized(self) -> Graph:
+        """The graph that runs."""
+        return rewrite(self.general.graph, fast_math=self.fast_math)
 
     def sources(self, leaves: Sequence[Any]) -> list[Any]:
         """The tensors, lists and variables that a call uses."""

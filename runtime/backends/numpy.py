@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -17,11 +17,21 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import better_error, kernel_for
 from runtime.core.persistent_list import Items
 
-__all__ = ["Program", "compile_graph", "executable", "kernel_of", "run"]
+__all__ = ["Program", "Watch", "compile_graph", "executable", "kernel_of", "run"]
 
 _DEEP: Final = 40  # nested graphs: from here on, they get their own frames beyond Python's limit
 _FRAMES: Final = 5  # per nested graph
 Slots = Any  # an int, or a slice: one or several slots for `itemgetter` and item assignment
+
+
+class Watch(Protocol):
+    """Watches a program run, in order to measure it."""
+
+    def kernel(self, node: Node, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel of a node, watched."""
+
+    def part(self, node: Node, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function of a sub-graph of a node, watched."""
 
 
 class Program:
@@ -32,7 +42,7 @@ class Program:
 
     __slots__ = ("depth", "name", "results", "steps", "template")
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, watch: Watch | None = None) -> None:
         self.name = graph.name
         slot: dict[Value, int] = {value: i for i, value in enumerate(graph.parameters)}
         self.template: list[Any] = []  # the slots after the parameters, with constants filled in
@@ -62,7 +72,8 @@ class Program:
                 out = slice(size, size + len(node.outputs))
                 slot.update((value, size + k) for k, value in enumerate(node.outputs))
                 size += len(node.outputs)
-            self.steps.append((kernel_of(node), _getter(inputs), out, node))
+            kernel = kernel_of(node, watch)
+            self.steps.append((kernel if watch is None else watch.kernel(node, kernel), _getter(inputs), out, node))
         self.template += [None] * (size - len(graph.parameters) - len(self.template))
         self.results = _getter([slot[value] for value in graph.outputs])
         inner = [compile_graph(sub).depth for node in graph.nodes for sub in node.subgraphs.values()]
@@ -98,10 +109,10 @@ def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:
     return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
 
 
-def kernel_of(node: Node) -> Callable[..., Any]:
+def kernel_of(node: Node, watch: Watch | None = None) -> Callable[..., Any]:
     subgraphs = node.subgraphs
     if subgraphs:
-        return _control_flow(node, subgraphs)
+        return _control_flow(node, subgraphs, watch)
     kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
     if not node.outputs:
         return partial(_without_result, kernel, node.params)
@@ -113,19 +124,21 @@ def _without_result(kernel: Callable[..., Any], params: dict[str, Any], *inputs:
     return ()
 
 
-def _control_flow(node: Node, subgraphs: dict[str, Graph]) -> Callable[..., Any]:
+def _control_flow(node: Node, subgraphs: dict[str, Graph], watch: Watch | None) -> Callable[..., Any]:
     """The kernel as a function of operands and captures: it gets each sub-graph as a function with its captures
     bound."""
     end = count = len(node.operands)
     parts: list[tuple[str, Program, slice]] = []
     for name, graph in subgraphs.items():
         start, end = end, end + len(graph.captures)
-        parts.append((name, compile_graph(graph), slice(start, end)))
+        parts.append((name, compile_graph(graph) if watch is None else Program(graph, watch), slice(start, end)))
     params = {name: param for name, param in node.params.items() if name not in subgraphs}
     kernel = node.op.kernel
 
     def call(*inputs: Any) -> Any:
         functions = {name: program.bind(inputs[where]) for name, program, where in parts}
+        if watch is not None:
+            functions = {name: watch.part(node, name, function) for name, function in functions.items()}
         return kernel(*inputs[:count], **functions, **params)
 
     return call
@@ -139,13 +152,13 @@ def compile_graph(graph: Graph) -> Program:
     return program
 
 
-def executable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+def executable(graph: Graph, watch: Watch | None = None) -> Callable[..., tuple[Any, ...]]:
     """A function from arrays for `graph.inputs` to a tuple of read-only arrays of exactly the output types.
 
     `graph` has no parent; its captures are eager tensors, bound here. A list value is a tuple of arrays.
     """
     assert graph.parent is None, f"graph {graph.name} is nested in {graph.parent}"
-    program = with_room(lambda: compile_graph(graph))
+    program = with_room(lambda: compile_graph(graph) if watch is None else Program(graph, watch))
     run = program.run
     frames = _FRAMES * program.depth
     rest = [*(tuple(outer.items) if hasattr(outer, "items") else outer._array for outer, _ in graph.captures),

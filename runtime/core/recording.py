@@ -8,11 +8,15 @@ from typing import Any, Final
 from runtime.core.op import Op
 from runtime.core.variable_bindings import NO_VARIABLES
 
-__all__ = ["EVERYWHERE", "Recorder", "record", "record_call", "record_read", "record_taken", "recorders", "recording"]
+__all__ = ["Recorder", "announce", "forget_everywhere", "record", "record_call", "record_everywhere", "record_read",
+           "record_taken", "recorders", "recording"]
 
 
 class Recorder:
     """What is notified of each op, of reads of variables and of calls of traced functions; it ignores them here."""
+
+    def begins(self, op: Op) -> None:
+        """Called before `op` is applied."""
 
     def computed(
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
@@ -38,6 +42,18 @@ are not in it."""
 EVERYWHERE: Final = 0
 
 
+def record_everywhere(recorder: Recorder) -> None:
+    """Notify `recorder` of what any thread does, from now on."""
+    recorders[EVERYWHERE] = (*recorders.get(EVERYWHERE, ()), recorder)
+
+
+def forget_everywhere(kind: type[Recorder]) -> None:
+    """Remove the recorders of this class that are for all threads."""
+    rest = tuple([x for x in recorders.pop(EVERYWHERE, ()) if not isinstance(x, kind)])
+    if rest:
+        recorders[EVERYWHERE] = rest
+
+
 def recording() -> tuple[Recorder, ...]:
     """The recorders of this thread."""
     own = recorders.get(threading.get_ident(), ())
@@ -50,6 +66,12 @@ def record(
     """Notify this thread's recorders of an op."""
     for recorder in recording():
         recorder.computed(op, inputs, arrays, outputs if isinstance(outputs, tuple) else (outputs,), params)
+
+
+def announce(op: Op) -> None:
+    """Notify this thread's recorders that an op begins."""
+    for recorder in recording():
+        recorder.begins(op)
 
 
 def record_read(variable: Any, tensor: Any) -> None:

@@ -19,7 +19,7 @@ from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import user_position
-from runtime.core.recording import record, recorders
+from runtime.core.recording import announce, record, recorders
 from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import written_by
@@ -391,6 +391,7 @@ _rules: Final[dict[Any, Any]] = {}  # results of rules, by op, types and params
 def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     if recorders:
         inputs = list(map(_convert, inputs))
+        announce(op)
     arrays, lists, weak = _arrays_of(op, inputs)
     if weak:
         inputs = _adapt_weak(op, arrays, weak, inputs)

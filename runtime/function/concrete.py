@@ -15,6 +15,7 @@ from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
 from runtime.core.positions import user_position
+from runtime.core.profiling import phase
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
@@ -85,7 +86,8 @@ class ConcreteFunction:
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
         fast = fast_math and chosen(executor) == "native"
-        self.optimized = with_room(lambda: rewrite(with_python_numbers(graph), fast_math=fast))  # it may nest deeply
+        with phase(f"optimise {graph.name}"):
+            self.optimized = with_room(lambda: rewrite(with_python_numbers(graph), fast_math=fast))  # may be deep
         self._executable: Executable = make(self.optimized, executor, fast_math)
         self._arrays = self._executable.function()
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it

@@ -8,14 +8,16 @@ import functools
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from autograph.backend import deferred
 from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
+from runtime.backends.timed_numpy import TimedProgram
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
+from runtime.core.profiling import Region, Session
 from runtime.core.routine import Routine
 from runtime.core.types import ListType, Type
 from runtime.numbers.widen_python_numbers import with_python_numbers
@@ -25,10 +27,12 @@ from runtime.optimize.numeric_checks import with_numeric_checks
 
 if TYPE_CHECKING:
     from runtime.backends.native.jit import executor as native
+    from runtime.backends.native.jit import timed as timed_native
 else:
     native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
+    timed_native = deferred("runtime.backends.native.jit.timed")
 
-__all__ = ["EXECUTORS", "chosen", "make"]
+__all__ = ["EXECUTORS", "Timed", "chosen", "make", "timed"]
 
 
 class Reference:
@@ -84,6 +88,25 @@ def chosen(executor: str | None) -> str:
     if executor == "native" and not _has_llvm():
         raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
     return executor
+
+
+class Timed(Protocol):
+    """A graph that is made once more, in order to measure its calls. `region`: that of a call."""
+
+    @property
+    def region(self) -> Region: ...
+
+    def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """The results for arrays; what took how long is added to the session."""
+
+
+def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
+    """A graph that `make` has made ready to run, for calls that are profiled: native code with timestamps, or kernels
+    timed one by one."""
+    if settings.check_numerics:
+        graph, fast_math = with_numeric_checks(graph), False
+    native_too = _able(graph, chosen(executor)) == "native"
+    return timed_native.Timed(graph, fast_math) if native_too else TimedProgram(graph)
 
 
 def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:

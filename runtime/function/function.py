@@ -25,6 +25,7 @@ from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import Graph, Unrolled, loops
 from runtime.core.graph import prune as prune_graph
 from runtime.core.positions import user_position
+from runtime.core.profiling import phase
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
@@ -273,7 +274,8 @@ class Function(Called):
                     pending.owners.discard(me)
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
-        concrete = self._trace_as_general_as_useful(call)
+        with phase(f"trace and compile {self.name}"):
+            concrete = self._trace_as_general_as_useful(call)
         if not concrete.raises and not concrete.identified:
             with self._lock:
                 self._insert(call, key, concrete)

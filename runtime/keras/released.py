@@ -24,6 +24,7 @@ __all__ = ["BACKEND", "BRANCHES", "adapted", "install"]
 BACKEND: Final = "runtime"
 _CONFIG: Final = "keras.src.backend.config"
 _DYNAMIC: Final = "keras.src.utils.backend_utils"
+_CALLBACK: Final = "keras.src.callbacks.tensorboard"
 BRANCHES: Final = {
     "keras.src.backend": """
 from runtime.keras.backend import *
@@ -52,7 +53,7 @@ class _Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in (*BRANCHES, _CONFIG, _DYNAMIC):
+        if fullname not in (*BRANCHES, _CONFIG, _DYNAMIC, _CALLBACK):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
@@ -86,6 +87,8 @@ def adapted(module: str, source: bytes | str) -> ast.Module:
                     f"if self._backend == {BACKEND!r}: return getattr(backend_module, name)").body
                 return tree
         raise _changed(module)
+    if module == _CALLBACK:
+        return _with_summaries(tree)
     for i, node in enumerate(tree.body):
         if isinstance(node, ast.If) and _names_backend(node.test) and _imports_backend(node):
             branch = ast.parse(f"if None == {BACKEND!r}: pass").body[0]
@@ -96,6 +99,28 @@ def adapted(module: str, source: bytes | str) -> ast.Module:
             tree.body[i] = ast.copy_location(branch, node)
             return tree
     raise _changed(module)
+
+
+def _with_summaries(tree: ast.Module) -> ast.Module:
+    """The TensorBoard callback: this backend can profile, too; summaries are those of this runtime instead of
+    TensorFlow's, without that of the model, which needs TensorFlow's messages."""
+    found = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn) and isinstance(
+                names := node.comparators[0], ast.Tuple) and ast.unparse(node.left) == "backend.backend()":
+            names.elts.append(ast.copy_location(ast.Constant(BACKEND), names))
+            found |= 1
+        elif isinstance(node, ast.FunctionDef) and node.name == "summary":
+            for part in ast.walk(node):
+                if isinstance(part, ast.If) and ast.unparse(part.body[0]) == "import tensorflow.summary as summary":
+                    part.body[:1] = ast.parse("from runtime.keras.backend import summaries as summary").body
+                    found |= 2
+        elif isinstance(node, ast.FunctionDef) and node.name == "keras_model_summary":
+            node.body[:0] = ast.parse("return False").body
+            found |= 4
+    if found != 7:
+        raise _changed(_CALLBACK)
+    return tree
 
 
 def _names_backend(test: ast.expr) -> bool:

@@ -5,6 +5,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -30,7 +31,8 @@ def test_each_chain_gets_a_branch(module: str) -> None:
 
 
 def test_a_release_without_the_chain_is_refused() -> None:
-    for module in (*released.BRANCHES, "keras.src.backend.config", "keras.src.utils.backend_utils"):
+    for module in (*released.BRANCHES, "keras.src.backend.config", "keras.src.utils.backend_utils",
+                   "keras.src.callbacks.tensorboard"):
         with pytest.raises(ImportError, match="chooses its backend in another way"):
             released.adapted(module, "import os\n")
 
@@ -105,3 +107,20 @@ def test_a_missing_keras_says_which_extra() -> None:
             print(error)
         """)
     assert printed == "keras is not installed: pip install 'autograph[keras]'\n"
+
+
+def test_the_tensorboard_callback_writes_summaries_and_profiles(tmp_path: Path) -> None:
+    printed = run(f"""
+        import runtime as tf, numpy as np, glob, gzip, json
+        keras = tf.keras
+        model = keras.Sequential([keras.layers.Dense(8, activation="relu"), keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        callback = keras.callbacks.TensorBoard({str(tmp_path)!r}, histogram_freq=1, profile_batch=(3, 5))
+        model.fit(np.ones((320, 4)), np.ones((320, 1)), epochs=1, verbose=0, callbacks=[callback])
+        (path,) = glob.glob({str(tmp_path)!r} + "/train/plugins/profile/*/*.trace.json.gz")
+        names = [event["name"] for event in json.loads(gzip.open(path).read())["traceEvents"]]
+        print(sorted(name for name in names if name.startswith("Profiled")), "matmul" in names)
+        """)
+    assert printed == "['Profiled batch 2', 'Profiled batch 3', 'Profiled batch 4'] True\n"
+    (events,) = tmp_path.glob("train/events*")
+    assert b"epoch_loss" in events.read_bytes() and b"kernel/histogram" in events.read_bytes()

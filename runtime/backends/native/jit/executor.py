@@ -42,6 +42,7 @@ from runtime.backends.native.kernels.matmul import einsum, linear_solve, product
 from runtime.core.config import threads
 from runtime.core.graph import Graph
 from runtime.core.persistent_list import Items
+from runtime.core.profiling import phase
 from runtime.core.types import ListType
 from runtime.core.variable_bindings import Placeholder, bound
 
@@ -81,17 +82,20 @@ class Native:
     """A graph as native code, and the function from arrays to arrays that runs it."""
 
     executor = "native"
+    lowering_of: Callable[..., Lowering] = Lowering
 
     def __init__(self, graph: Graph, fast_math: bool = False) -> None:
         def lowered() -> tuple[Lowering, str]:
-            w = Lowering(graph, fast_math, has_fma(), vector_bits())
+            w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
             return w, write(w)
 
-        w, self.text = with_room(lowered)  # graphs may nest deeply
+        with phase(f"lower {graph.name}"):
+            w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
         self.graph = graph
         self.body: Body | None = None
-        self.code = Code(self.text, lambda address: description(w, address))
+        with phase(f"LLVM: {graph.name}"):
+            self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
         self.sites = w.sites
         self.constants = w.constants

@@ -1,0 +1,90 @@
+"""What is measured while a session is active: calls of traced functions, and ops outside of them."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Final
+
+from autograph.backend import until_gone
+from runtime.core.errors import AlreadyExistsError
+from runtime.core.op import Op
+from runtime.core.positions import located, user_position
+from runtime.core.profiling import Session, active, now, setting_up
+from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
+from runtime.core.tensor import EagerList, EagerTensor
+from runtime.core.trace import open_traces
+from runtime.core.types import ListType
+from runtime.core.variable_bindings import binding
+from runtime.function.executors import Timed, timed
+
+__all__ = ["begin", "end"]
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.ops: list[tuple[Op, int]] = []
+
+
+class Profiling(Recorder):
+    """Times the calls and ops of all threads, and runs traced functions with timestamps."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._stack = _Stack()
+
+    def begins(self, op: Op) -> None:
+        self._stack.ops.append((op, now()))
+
+    def computed(
+        self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
+    ) -> None:
+        end = now()
+        while self._stack.ops:  # ops that raised are still there
+            begun, start = self._stack.ops.pop()
+            if begun is op:
+                size = sum(getattr(x._array, "nbytes", 0) for x in outputs if isinstance(x, EagerTensor))
+                self.session.ran(self.session.region("eager", op.name, user_position()), start, end, size)
+                return
+
+    def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
+        run = self._timed(function)
+        arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        with binding(variables) if variables else nullcontext():
+            results = run(self.session, arrays)
+        return [EagerList(value, out.type) if isinstance(out.type, ListType) else EagerTensor.own(value)
+                for value, out in zip(results, function.graph.outputs, strict=True)]
+
+    def _timed(self, function: Any) -> Timed:
+        function = getattr(function, "general", function)  # calls for other variables run the same code
+        with _lock:
+            known = _made.get(id(function))
+            if known is None:
+                with setting_up(self.session, f"compile {function.graph.name} with timestamps"):
+                    made = timed(function.optimized, function.executor, function.fast_math)
+                known = _made[id(function)] = made, until_gone(function, _made, id(function))
+            return known[0]
+
+
+_made: Final[dict[int, tuple[Timed, object]]] = {}
+"""By the id of a traced function, its code with timestamps: a second profile finds warm code."""
+_lock: Final = threading.RLock()
+
+
+def begin() -> Session:
+    """A new session, which is active. AlreadyExistsError if there is one."""
+    if active.session is not None:
+        raise located(AlreadyExistsError("another profiler is running: a process has at most one at a time"))
+    session = Session()
+    active.session = session
+    open_traces[~id(session)] = None  # so that each call goes through Python
+    record_everywhere(Profiling(session))
+    return session
+
+
+def end(session: Session) -> None:
+    """End a session: nothing is measured any more."""
+    forget_everywhere(Profiling)
+    open_traces.pop(~id(session), None)
+    active.session = None
+    session.end = now()
