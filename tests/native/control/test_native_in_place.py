@@ -196,7 +196,7 @@ def test_what_one_branch_takes_is_copied_in_that_branch(fn: Callable[..., Any]) 
         rt.TensorSpec([], rt.int64), rt.TensorSpec([6000], rt.int64)).inspect_llvm(optimized=False)
     blocks = re.split(r"\n(?=\w+:)", text)
     heads = {name for name in re.findall(r"br label %((?:for|while)\d+)", text)}
-    closing = [block for block in blocks if any(f"br label %{head}" in block for head in heads)]
+    closing = [block for block in blocks if any(f"label %{head}" in block for head in heads)]
     assert len(closing) >= 2 and not any("memcpy" in block for block in closing[1:]), "no end of an iteration copies"
 
 
@@ -233,8 +233,8 @@ def test_iterations_that_set_an_item_look_for_signals_seldom() -> None:
 
     text = rt.function(f, executor="native").get_concrete_function(
         rt.TensorSpec([], rt.int64), rt.TensorSpec([1_000_000], rt.int64)).inspect_llvm(optimized=False)
-    (cost,) = re.findall(r"= sub i64 %v\d+, (\d+)\n", text)
-    assert 0 < int(cost) < 100
+    pieces = re.findall(r"= add i64 %v\d+, (\d+)\n  %v\d+ = call i64 @llvm.smin", text)
+    assert len(pieces) == 1 and 10_000 < int(pieces[0]) <= 1 << 20
 
 
 def read_before(n, x):

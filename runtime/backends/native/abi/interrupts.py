@@ -12,8 +12,8 @@ from typing import Final
 
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
-__all__ = ["ASK", "CALL_WORD", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE", "SIGNALS",
-           "SIGNAL_SYMBOLS", "define_signals", "poll", "watched"]
+__all__ = ["ASK", "CALL_WORD", "CREDIT", "ERROR_WORDS", "INSIST", "INTERRUPTED", "LOOKED_WORD", "PIECE", "RAISE",
+           "SIGNALS", "SIGNAL_SYMBOLS", "define_signals", "poll", "watched"]
 
 SIGNALS: Final = "runtime_signals"
 ASK: Final = "runtime_ask"
@@ -26,7 +26,7 @@ _APART: Final = 1 << 24  # ns between two polls
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
 _TIMES: Final = 8  # number of calls of a site
 PIECE: Final = 1 << 16  # iterations between polls
-_CREDIT: Final = 1 << 20
+CREDIT: Final = 1 << 20  # nanoseconds between polls, as costs are counted
 INTERRUPTED: Final = 4  # status of code that was interrupted
 _METHOD: Final = intern("ask")
 _ATTRIBUTE: Final = intern("error")
@@ -169,14 +169,14 @@ def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: C
     cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an iteration over nothing takes time, too
     if b.credit is None:
         b.credit = b.alloca("i64")
-        b.entry.append(f"  store i64 {_CREDIT}, {b.credit}")
+        b.entry.append(f"  store i64 {CREDIT}, {b.credit}")
     left = b.op("i64", f"sub {b.load('i64', b.credit)}, {b.i64(cost).ref}")
     b.store(left, b.credit)
     with b.when(b.icmp("slt", left, const("i64", 0))):
-        b.store(const("i64", _CREDIT), b.credit)
+        b.store(const("i64", CREDIT), b.credit)
         if look is not None:
             look()
-        b.module.declare(SIGNALS, "i32", "ptr")
+        b.module.declare(SIGNALS, "i32", "ptr", attributes="inaccessiblemem_or_argmemonly")  # no array is touched
         with b.when(b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))):
             leave()
 

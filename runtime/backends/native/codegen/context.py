@@ -118,6 +118,7 @@ class Lowering(ListMemory):
         self.swept: list[tuple[Node, int]] = []  # time-skewed loops, with the number of steps per pass over memory
         self.speculations: list[Node] = []  # loops with division speculation
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
+        self.in_bounds: frozenset[Node] = frozenset()  # what takes items that were tested before the loop
         self.current: Node | None = None  # the node being lowered
         self.refusals: list[Refusal] = []  # errors that do not need Python, by number
         self.called_back: list[tuple[Node, str]] = []

@@ -14,6 +14,9 @@ from runtime.core.types import ListType, TensorType, Type
 
 __all__ = ["Carried", "aligned"]
 
+Closing = Sequence[Sequence[Callable[[Val, str], None]]]
+"""For each loop-carried value, what adds the operand from a latch to its phis."""
+
 
 class Carried:
     """The loop-carried values of given types.
@@ -48,7 +51,6 @@ class Carried:
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
-        self.closing: list[list[Callable[[Val, str], None]]] = []
         self.moved: set[tuple[int, int]] = set()  # parts of arrays' phis that some iteration changes
 
     def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
@@ -77,26 +79,28 @@ class Carried:
             w.store_all([(x, Leaf(type.dtype, x.dims, target.pointer))])
         return target
 
-    def open(self, before: str) -> None:
-        """Write the phis at the loop header."""
+    def open(self, first: Sequence[Value], before: str) -> Closing:
+        """Write the phis at a loop header that starts with these values, after the block `before`. They are the current
+        values then. Returns what `close` needs."""
         b = self.w.b
-        self.current, self.closing = [], []
-        for k, (type, x) in enumerate(zip(self.types, self.first, strict=True)):
+        current: list[Value] = []
+        closings: list[list[Callable[[Val, str], None]]] = []
+        for k, (type, x) in enumerate(zip(self.types, first, strict=True)):
             closing: list[Callable[[Val, str], None]] = []
-            self.closing.append(closing)
+            closings.append(closing)
             place = self.places[k]
             if self.fixed[k]:
-                self.current.append(x)
+                current.append(x)
             elif place is not None:
-                self.current.append(Boxed(place))
+                current.append(Boxed(place))
             elif isinstance(x, Scalar):
                 value, close = b.open_phi(x.val.ty, x.val, before)
                 closing.append(close)
-                self.current.append(Scalar(x.dtype, value))
+                current.append(Scalar(x.dtype, value))
             elif isinstance(x, Listed):
                 value, close = b.open_phi("i64", x.length, before)
                 closing.append(close)
-                self.current.append(Listed(x.dtype, x.dims, x.pair, value))
+                current.append(Listed(x.dtype, x.dims, x.pair, value))
             else:
                 assert isinstance(x, Leaf) and isinstance(type, TensorType)
                 pointer, close = b.open_phi("ptr", x.pointer, before)
@@ -109,7 +113,14 @@ class Carried:
                         dims.append(val)
                     else:
                         dims.append(known)
-                self.current.append(Leaf(x.dtype, dims, pointer, scratch=True))
+                current.append(Leaf(x.dtype, dims, pointer, scratch=True))
+        self.current = current
+        return closings
+
+    def restart(self) -> None:
+        """Begin with other code for the same loop."""
+        self.others.clear()
+        self.ahead.clear()
 
     def store_ahead(self, body: Graph) -> None:
         """Let the arrays of which a next array consists be computed into its buffer, if the body needs them in memory
@@ -264,16 +275,19 @@ class Carried:
         pair = b.select(b.icmp("eq", x.pointer, b.load("ptr", first)), second, first)
         return w.reserved(pair, b.room(dims, x.dtype.size))
 
-    def close(self, taken: Sequence[Sequence[Val]], end: str) -> None:
+    def close(self, taken: Sequence[Sequence[Val]], end: str, closings: Closing) -> None:
+        """Let the phis of a header take these values when the block `end` jumps to it."""
         self.see(taken)
-        for closing, vals in zip(self.closing, taken, strict=True):
+        for closing, vals in zip(closings, taken, strict=True):
             for close, val in zip(closing, vals, strict=True):
                 close(val, end)
 
     def see(self, taken: Sequence[Sequence[Val]]) -> None:
-        """Record what differs from the values at the loop header."""
-        for k, (now, later) in enumerate(zip(self.vals(), taken, strict=True)):
-            self.moved |= {(k, j) for j, (x, y) in enumerate(zip(now, later, strict=True)) if x.ref != y.ref}
+        """Record what differs from the values at the loop header, and from those before the loop."""
+        known = zip(self.vals(), self.vals(self.first), strict=True)
+        for k, ((now, first), later) in enumerate(zip(known, taken, strict=True)):
+            self.moved |= {(k, j) for j, (x, y, z) in enumerate(zip(now, first, later, strict=True))
+                           if z.ref not in (x.ref, y.ref)}
 
     def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
         """The values after the loop, from the operands of its phis at each exit, and the exiting blocks. An array that
@@ -296,10 +310,10 @@ class Carried:
                 x.bases |= first.bases  # the loop writes it if it is dead afterwards: an enclosing loop may own it
         return values
 
-    def vals(self) -> list[list[Val]]:
-        """The current values of the phis."""
+    def vals(self, values: Sequence[Value] | None = None) -> list[list[Val]]:
+        """The phis' parts of values; by default of the current ones."""
         found: list[list[Val]] = []
-        for k, x in enumerate(self.current):
+        for k, x in enumerate(self.current if values is None else values):
             if self.fixed[k] or isinstance(x, Boxed):
                 found.append([])
             elif isinstance(x, Scalar):

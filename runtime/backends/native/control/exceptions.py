@@ -17,7 +17,7 @@ from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf
 from runtime.backends.native.codegen.list_storage import REFUSAL_WORD, REFUSED
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.codegen.variables import Variable
-from runtime.backends.native.control.control_flow import captured, changed, joined, pack
+from runtime.backends.native.control.subgraph_values import captured, changed, joined, pack
 from runtime.backends.native.llvm.builder import Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue

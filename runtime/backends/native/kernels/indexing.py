@@ -48,6 +48,9 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
             found.append(Axis(at % size if size else 0, 1, None))
             continue
         position, length = b.i64(at), b.i64(size)
+        if entry == "?" and node in w.in_bounds:
+            found.append(Axis(position, 1, None))
+            continue
         wrapped = b.select(b.icmp("slt", position, const("i64", 0)), b.op("i64", f"add {position}, {length.ref}"),
                            position) if not (isinstance(at, int) and at >= 0) else position
         w.fail_if(b.icmp("uge", wrapped, length), node, values)

@@ -126,9 +126,9 @@ class Module:
         self.globals: dict[str, str] = {}
         self.by_items = False  # whether loops read or set items of arrays one by one
 
-    def declare(self, name: str, result: str, *types: str) -> None:
+    def declare(self, name: str, result: str, *types: str, attributes: str = "") -> None:
         """An external function."""
-        self.declared[name] = f"declare {result} @{name}({', '.join(types)})"
+        self.declared[name] = f"declare {result} @{name}({', '.join(types)}){attributes and ' ' + attributes}"
 
     def define(
         self, name: str, result: str, types: Sequence[str], write: Callable[..., Val | None],

@@ -1,0 +1,324 @@
+"""Loops that run one iteration after another, with phis for what they carry."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runtime.backends.native.abi.callbacks import StreamSite
+from runtime.backends.native.abi.interrupts import CREDIT
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Scalar
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.codegen.variables import ASSIGN, Variable, changes_any, variables_of
+from runtime.backends.native.control.carried_buffers import Carried
+from runtime.backends.native.control.subgraph_values import changed, cost_of, joined, pack, set_variables
+from runtime.backends.native.kernels.matmul import packed_operands
+from runtime.backends.native.kernels.shapes import integer
+from runtime.backends.native.llvm.builder import Val, const
+from runtime.backends.native.loops import gemm_batching, in_bounds
+from runtime.backends.native.loops.if_conversion import type_of
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import TensorType, Type
+
+__all__ = ["inside_loop", "write_reduce", "write_while"]
+
+
+def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Value], first: int,
+           graphs: Sequence[Graph], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
+    """The loop-carried values: the state, and the variables that the loop may assign."""
+    storages = list(w.variables) if changes_any(node) else changed(w, *graphs)
+    before = [w.variables[s] for s in storages]
+    fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
+    carried = Carried(w, [*types, *[s.type for s in storages]], [*operands, *before],
+                      [*range(first, first + len(operands)), *storages],
+                      [*fixed, *[False] * len(storages)])
+    for s in variables_of(*graphs, ops=ASSIGN):
+        w.dirty[s] = None  # some iteration makes it dirty
+    return carried, storages
+
+
+@contextmanager
+def inside_loop(w: Lowering) -> Iterator[None]:
+    """Inside a loop: values that Python does not have yet may be those from before the first iteration, or newer."""
+    dirty = dict(w.dirty)
+    w.loops += 1
+    w.long = True
+    with w.scope():
+        yield
+    w.loops -= 1
+    w.dirty = dirty
+
+
+def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
+           envs: dict[str, dict[GraphValue, Value]], first: int) -> list[Value]:
+    b = w.b
+    limit = None if most is None else integer(w, most)
+    test, body = node.params["test"], node.params["body"]
+    types = [v.type for v in body.inputs]
+    carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
+    packed_operands.pack_invariants(w, body, envs["body"])
+    cost = cost_of(w, test, body)
+    head, inside, after = b.label("while"), b.label("do"), b.label("end")
+    before = b.block
+    b.start(head)
+    turn, close_turn = b.open_phi("i64", const("i64", 0), before)
+    closing = carried.open(carried.first, before)
+    n = len(types)
+    exits: list[Exit] = []
+    with inside_loop(w):
+        set_variables(w, storages, carried.current[n:])
+        if limit is not None:
+            more = b.label("more")
+            exits.append((carried.vals(), b.block))
+            b.branch(b.icmp("slt", turn, limit), more, after)
+            b.start(more)
+        (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, carried.current[:n], strict=True))})
+        exits.append((_current_values(w, carried, storages) if changed(w, test) else carried.vals(), b.block))
+        b.branch(w.element(go), inside, after)
+        b.start(inside)
+        with w.scope():
+            carried.store_ahead(body)
+            results = w.run(body, {**envs["body"], **dict(zip(body.inputs, carried.current[:n], strict=True))})
+            if not b.done:
+                taken = carried.advance([*results, *[w.variables[s] for s in storages]])
+                w.poll(cost)
+                carried.close(taken, b.block, closing)
+                close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
+                b.jump(head)
+    return _after_loop(w, carried, storages, exits, after)
+
+
+Exit = tuple[list[list[Val]], str]  # the operands of a loop's phis, and the exiting block
+
+
+def write_reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
+            first: Val | None = None) -> list[Value]:
+    """`first`: the index at which it starts; None: 0."""
+    return (Counted if node.params.get("stream") is None else Streamed)(w, node, values, envs).write(first)
+
+
+class Reduce:
+    """The code of a `reduce` as a loop: the phis of what it carries, the source of its items, and its body."""
+
+    def __init__(self, w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
+                 ) -> None:
+        self.w, self.node, self.envs = w, node, envs
+        self.body, self.test = node.params["body"], node.params.get("test")
+        sources = node.params.get("sources", 1)
+        count = len(node.operands) - sources
+        self.items = len(self.body.inputs) - count
+        types = [v.type for v in self.body.inputs[self.items:]]
+        self.count = len(types)
+        self.open_source(values[:sources])
+        graphs = [self.body] if self.test is None else [self.test, self.body]
+        self.carried, self.storages = _start(w, node, types, values[sources:sources + count], sources, graphs,
+                                             self.body, self.items)
+        packed_operands.pack_invariants(w, self.body, envs["body"])
+        self.batches = self.batched_products()
+        self.exits: list[Exit] = []
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        """Before the loop, which takes its items of these values."""
+        raise NotImplementedError
+
+    def batched_products(self) -> gemm_batching.BatchedProducts | None:
+        """The products that are computed ahead, many steps at once."""
+        return None
+
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        """Whether there is another item, and what gives it, in the block that follows."""
+        raise NotImplementedError
+
+    def write(self, first: Val | None) -> list[Value]:
+        """Write the loop: the state after it."""
+        w, b, carried = self.w, self.w.b, self.carried
+        head, inside, after = b.label("for"), b.label("do"), b.label("end")
+        before = b.block
+        b.start(head)
+        index, close_index = b.open_phi("i64", first or const("i64", 0), before)
+        closing = carried.open(carried.first, before)
+        with inside_loop(w):
+            set_variables(w, self.storages, carried.current[self.count:])
+            more, take = self.next_item(index)
+            b.branch(more, inside, after)
+            b.start(inside)
+            items = take()
+            with w.scope():
+                taken = self.iteration(index, items, after)
+                if taken is not None:
+                    w.poll(cost_of(w, self.test, self.body))
+                    carried.close(taken, b.block, closing)
+                    close_index(b.op("i64", f"add nuw nsw {index}, 1"), b.block)
+                    b.jump(head)
+        return _after_loop(w, carried, self.storages, self.exits, after)
+
+    def iteration(self, index: Val, items: Sequence[Value], after: str) -> list[list[Val]] | None:
+        """The body, and the test if there is one: what the phis take. None if the body always raises."""
+        w, b, carried, n = self.w, self.w.b, self.carried, self.count
+        env = {**self.envs["body"], **dict(zip(self.body.inputs, [*items, *carried.current[:n]], strict=True))}
+        if self.batches is not None:
+            env.update(self.batches.enter(index))
+        carried.store_ahead(self.body)
+        results = w.run(self.body, env)
+        if b.done:
+            return None
+        taken = carried.advance([*results, *[w.variables[s] for s in self.storages]])
+        if self.test is not None:
+            state = carried.rebuilt(taken)[:n]
+            (go,) = w.run(self.test, {**self.envs["test"], **dict(zip(self.test.inputs, state, strict=True))})
+            self.exits.append((taken, b.block))
+            following = b.label("next")
+            b.branch(w.element(go), following, after)
+            b.start(following)
+        return taken
+
+
+class Counted(Reduce):
+    """A loop whose items are the numbers below a length."""
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        self.length = integer(self.w, values[0])
+
+    def batched_products(self) -> gemm_batching.BatchedProducts | None:
+        return gemm_batching.planned(self.w, self.node, self.length, self.envs["body"])
+
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        self.exits.append((self.carried.vals(), self.w.b.block))
+        return self.w.b.icmp("slt", index, self.length), lambda: self.items_at(index)
+
+    def items_at(self, index: Val) -> list[Value]:
+        dtype = type_of(self.body.inputs[0]).dtype
+        ty = llvm_type(dtype)
+        return [Scalar(dtype, index if ty == "i64" else self.w.b.convert("trunc", index, ty))]
+
+    def write(self, first: Val | None) -> list[Value]:
+        cost = cost_of(self.w, self.test, self.body)
+        if not isinstance(cost, int) or in_bounds.has_loop(self.body):
+            return super().write(first)
+        first = first or const("i64", 0)
+        size = CREDIT // max(cost, 1)
+        if self.length.ref.isdigit() and int(self.length.ref) <= size:
+            size = 0
+        plan = None if self.storages or self.batches or self.test is not None else in_bounds.planned(
+            self.w, self.body, self.length, self.carried.first, self.envs["body"])
+        if plan is None:
+            return self.write_pieces(first, cost, size)
+        return self.write_versions(plan, first, cost, 0 if plan.recurrent else size)
+
+    def write_versions(self, plan: in_bounds.Plan, first: Val, cost: int, size: int) -> list[Value]:
+        """Write the loop twice: without tests whether items are within bounds, where that is sure, and with these."""
+        w = self.w
+        types = [v.type for v in self.node.outputs]
+        places: list[int | None] = [None] * len(types)
+        owners: list[list[Value]] = []
+
+        def version(write: Callable[[], list[Value]], nodes: frozenset[Node]) -> Callable[[], list[Val]]:
+            def branch() -> list[Val]:
+                self.exits.clear()
+                self.carried.restart()
+                around, w.in_bounds = w.in_bounds, w.in_bounds | nodes
+                with w.scope():
+                    owners.append(write())
+                    vals = pack(w, types, places, owners[-1])
+                w.in_bounds = around
+                return vals
+
+            return branch
+
+        merged = w.b.either(plan.holds, version(lambda: self.write_pieces(first, cost, size), plan.nodes),
+                            version(lambda: super(Counted, self).write(first), frozenset()))
+        return joined(w, types, places, merged, owners)
+
+    def write_pieces(self, first: Val, cost: int, size: int) -> list[Value]:
+        """Write the loop as one over pieces of at most `size` iterations (0: all), each a loop that does not
+        poll; it polls in between."""
+        w, b, carried = self.w, self.w.b, self.carried
+        pieces, head, left, rest, after = map(b.label, ("pieces", "for", "left", "rest", "end"))
+        before = b.block
+        self.exits.append((carried.vals(carried.first), before))
+        b.branch(b.icmp("slt", first, self.length), pieces, after)
+        b.start(pieces)
+        start, stop, outer = first, self.length, None
+        if size:
+            start, close_start = b.open_phi("i64", first, before)
+            outer = carried.open(carried.first, before)
+            stop = b.intrinsic("smin", b.add(start, const("i64", size)), self.length)
+        b.start(head)
+        index, close_index = b.open_phi("i64", start, pieces)
+        inner = carried.open(carried.current if size else carried.first, pieces)
+        with inside_loop(w):
+            set_variables(w, self.storages, carried.current[self.count:])
+            with w.scope():
+                taken = self.iteration(index, self.items_at(index), left)
+            if taken is not None:
+                following = b.op("i64", f"add nuw nsw {index}, 1")
+                carried.close(taken, b.block, inner)
+                close_index(following, b.block)
+                b.branch(b.icmp("slt", following, stop), head, rest)
+                for block in [rest] if self.test is None else [left, rest]:
+                    b.start(block)
+                    w.poll(b.imul(b.isub(index if block is left else following, start), cost))
+                    if block is left:
+                        self.exits[-1] = taken, b.block
+                        b.jump(after)
+                self.exits.append((taken, b.block))
+                if outer is None:
+                    b.jump(after)
+                else:
+                    carried.close(taken, b.block, outer)
+                    close_start(following, b.block)
+                    b.branch(b.icmp("slt", following, self.length), pieces, after)
+        return _after_loop(w, carried, self.storages, self.exits, after)
+
+
+class Streamed(Reduce):
+    """A loop whose items Python gives one by one."""
+
+    def open_source(self, values: Sequence[Value]) -> None:
+        w = self.w
+        w.flush()
+        self.place = w.new_object()
+        words, specs = w.described(values)
+        w.call_python(StreamSite(self.node.params["stream"], self.place, specs, ()), words)
+        w.reload()
+
+    def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
+        types = [v.type for v in self.body.inputs[:self.items]]
+        found, items = _next_item(self.w, self.node.params["stream"], self.place, types)
+        self.exits.append((_current_values(self.w, self.carried, self.storages), self.w.b.block))
+        return found, lambda: items
+
+
+def _current_values(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
+    """The current values of a loop's phis, and of the variables."""
+    state = carried.current[:len(carried.current) - len(storages)]
+    return carried.advance([*state, *[w.variables[s] for s in storages]])
+
+
+def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Sequence[Exit], after: str
+          ) -> list[Value]:
+    """The values of a loop after it."""
+    b = w.b
+    b.lines.append(f"{after}:")
+    b.block, b.done = after, False
+    final = carried.left(exits)
+    n = len(final) - len(storages)
+    set_variables(w, storages, final[n:])
+    return final[:n]
+
+
+def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type]) -> tuple[Val, list[Value]]:
+    """Whether a stream, whose code may use variables, has a next element, and that element."""
+    known = [type for type in types if isinstance(type, TensorType)]
+    w.flush()
+    words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))
+    w.reload()
+    rest = iter(words[1:])
+    values: list[Value] = []
+    for type in known:
+        pointer = w.b.op("ptr", f"inttoptr {next(rest)} to ptr")
+        sizes = [next(rest) for _ in type.shape]
+        values.append(w.incoming(type, pointer, sizes))
+    return w.b.icmp("ne", words[0], const("i64", 0)), values

@@ -1,0 +1,280 @@
+"""Items that a loop surely takes within the bounds of arrays: one test before the loop, instead of one for each item.
+
+Planned are counted loops that contain no other loop and work on scalars and on items of arrays. An index that is
+
+    base + stride * i        i: the number of the iteration; base, stride: sums of what the loop does not change
+
+stays in an axis of a known size if its first and last values do. The arithmetic is that of integers which wrap: as all
+of these values are positions in the axis, so are the wrapped ones.
+"""
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from runtime.backends.native.codegen.context import Lowering, Value
+from runtime.backends.native.codegen.index_expressions import Array
+from runtime.backends.native.kernels.shapes import integer
+from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.loops.if_conversion import LOOPS, type_of
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.types import DType, TensorType, int32, int64
+
+__all__ = ["Plan", "has_loop", "planned", "taken_ahead"]
+
+_ITEMS: Final = ("getitem", "setitem")
+_FEW: Final = 8
+"""Iterations for which the test costs more than it saves."""
+_UNDIVIDED: Final = 1 << 23
+"""Iterations of a loop that lets no signal interrupt it."""
+_SHORT: Final = 12
+"""Nodes of a branch."""
+
+Sum = frozenset[tuple[GraphValue | None, int]]
+"""Invariants with their factors; None stands for 1."""
+_ONE: Final[Sum] = frozenset({(None, 1)})
+_ZERO: Final[Sum] = frozenset()
+
+
+class Affine(NamedTuple):
+    base: Sum
+    stride: Sum
+
+
+class Plan(NamedTuple):
+    """`holds`: whether the items that `nodes` take are within bounds in all iterations. `recurrent`: an iteration reads
+    items that earlier ones set, which LLVM keeps in registers if the loop is not divided; it has few iterations then.
+    """
+
+    holds: Val
+    nodes: frozenset[Node]
+    recurrent: bool
+
+
+def has_loop(graph: Graph) -> bool:
+    return any(node.op.name in LOOPS for node in graph.walk())
+
+
+def planned(w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: Mapping[GraphValue, Value]
+            ) -> Plan | None:
+    """The plan for a loop over `range(length)`, which starts from `state`; `env` has the captured values. None if it
+    is of another kind."""
+    if not all(map(_is_simple, body.walk())) or (length.ref.isdigit() and int(length.ref) <= _FEW):
+        return None
+    return _Planner(w, body, length, state, env).plan()
+
+
+def _is_simple(node: Node) -> bool:
+    """Whether a node works on scalars and items: it may be written twice."""
+    if node.op.name in _ITEMS:
+        return all(entry == "?" or type(entry) is int for entry in node.params["index"]) and (
+            len(node.params["index"]) == _rank(node.inputs[0]))
+    return node.op.name == "cond" or (not node.subgraphs and not any(map(_rank, [*node.inputs, *node.outputs])))
+
+
+def _rank(value: GraphValue) -> int:
+    return len(value.type.shape) if isinstance(value.type, TensorType) else 1
+
+
+@contextmanager
+def taken_ahead(w: Lowering, branch: Graph, env: Mapping[GraphValue, Value]) -> Iterator[None]:
+    """Items that a short branch reads are taken before it, if they are within bounds: LLVM may make a selection of what
+    is left of it. Inside, the branch is written."""
+    known, ahead = dict(env), []
+    if len(branch.nodes) <= _SHORT and any(node in w.in_bounds for node in branch.nodes):
+        now = w.current, w.dead, w.operands, w.env, w.last, w.node_index
+        for node in branch.nodes:
+            item = node.op.name == "getitem" and node in w.in_bounds
+            if (item or (node.op.name in _AFFINE and not node.errors)) and known.keys() >= set(node.inputs):
+                results = w.node(node, [known[x] for x in node.inputs], frozenset(), known, {}, 0)
+                known.update(zip(node.outputs, results, strict=True))
+                w.lowered_early[node] = results
+                ahead.append(node)
+        w.current, w.dead, w.operands, w.env, w.last, w.node_index = now
+    yield
+    for node in ahead:
+        w.lowered_early.pop(node, None)
+
+
+class _Planner:
+    def __init__(self, w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: Mapping[GraphValue, Value]
+                 ) -> None:
+        self.w, self.body, self.length = w, body, length
+        self.outer = dict(_captures(body))
+        self.known = {**env, **dict(zip(body.inputs[1:], state, strict=True))}
+        self.fixed = {*env, *[x for x, after in zip(body.inputs[1:], body.outputs, strict=True) if x is after]}
+
+    def plan(self) -> Plan | None:
+        found: dict[Node, list[tuple[Affine, Index, DType]]] = {}
+        for node in self.body.walk():
+            if node.op.name in _ITEMS and "?" in node.params["index"]:
+                tests = self.tests_of(node)
+                if tests is not None:
+                    found[node] = tests
+        if not found:
+            return None
+        recurrent = self.recurs(found)
+        holds = [self.test(*test) for test in dict.fromkeys([test for tests in found.values() for test in tests])]
+        if recurrent:
+            holds.append(self.w.b.icmp("slt", self.length, const("i64", _UNDIVIDED)))
+        return Plan(functools.reduce(self.w.b.and_, holds), frozenset(found), recurrent)
+
+    def recurs(self, found: Mapping[Node, Sequence[tuple[Affine, Index, DType]]]) -> bool:
+        """Whether an item that an iteration sets is read a constant number of iterations later."""
+        places: dict[object, dict[str, set[tuple[int, ...]]]] = {}
+        for node, tests in found.items():
+            axes = [affine for affine, _, _ in tests]
+            kind = (self.root(node.inputs[0]), node.params["index"],
+                    *[(x.stride, frozenset(term for term in x.base if term[0] is not None)) for x in axes])
+            offsets = tuple([dict(x.base).get(None, 0) for x in axes])
+            places.setdefault(kind, {}).setdefault(node.op.name, set()).add(offsets)
+        return any(of.get("getitem", set()) - of["setitem"] for of in places.values() if "setitem" in of)
+
+    def tests_of(self, node: Node) -> list[tuple[Affine, Index, DType]] | None:
+        """The indices that a node computes, with the sizes of their axes and their dtypes; None if one is not known
+        before the loop."""
+        operands = iter(node.operands[1 + (node.op.name == "setitem"):])
+        tests = []
+        for axis, entry in enumerate(node.params["index"]):
+            if entry == "?":
+                index = next(operands)
+                affine, size = self.affine(index), self.size(node.inputs[0], axis)
+                if affine is None or size is None:
+                    return None
+                tests.append((affine, size, type_of(index).dtype))
+        return tests
+
+    def root(self, value: GraphValue) -> GraphValue:
+        """The value of the loop's body that a value of a branch is, or, for an array, from which setting items makes
+        it."""
+        value = self.outer.get(value, value)
+        node = value.node
+        if value in self.outer:
+            return self.root(value)
+        if node is not None and node.op.name == "setitem":
+            return self.root(node.inputs[0])
+        if node is not None and node.op.name == "cond" and _rank(value):
+            at = node.outputs.index(value)
+            ends = {self.root(graph.outputs[at]) for graph in node.subgraphs.values()}
+            return ends.pop() if len(ends) == 1 else value
+        return value
+
+    def size(self, array: GraphValue, axis: int) -> Index | None:
+        """The size of an axis before the loop, if that is its size in all iterations."""
+        known = type_of(array).shape[axis]
+        root = self.root(array)
+        if known is not None or root not in self.known:
+            return known
+        if root not in self.fixed and self.root(self.body.outputs[self.body.inputs.index(root) - 1]) is not root:
+            return None
+        x = self.known[root]
+        assert isinstance(x, Array)
+        return x.dims[axis]
+
+    def affine(self, value: GraphValue) -> Affine | None:
+        value = self.root(value)
+        if _rank(value) or type_of(value).dtype not in (int32, int64):
+            return None
+        if value is self.body.inputs[0]:
+            return Affine(_ZERO, _ONE)
+        if value in self.fixed:
+            return Affine(frozenset({(value, 1)}), _ZERO)
+        constant, node = value.constant, value.node
+        if constant is not None:
+            return _constant(int(constant))
+        if node is None or node.op.name not in _AFFINE:
+            return None
+        operands = [self.affine(x) for x in node.operands]
+        dtypes = {type_of(x).dtype for x in (value, *node.operands)}
+        if None in operands or (len(dtypes) > 1 and not self.widens(node)):
+            return None
+        return _AFFINE[node.op.name](*operands)
+
+    def widens(self, node: Node) -> bool:
+        """Whether a node makes an int64 of a number that did not wrap."""
+        x = self.root(node.inputs[0])
+        return type_of(node.outputs[0]).dtype is int64 and (x is self.body.inputs[0] or x in self.fixed)
+
+    def test(self, affine: Affine, size: Index, dtype: DType) -> Val:
+        """Whether an index is within an axis, in the first and in the last iteration."""
+        b = self.w.b
+        base, limit = self.number(affine.base, dtype), b.i64(size)
+        if dtype is int32:
+            limit = b.intrinsic("smin", limit, const("i64", 1 << 31))
+        inside = b.icmp("ult", base, limit)
+        if not affine.stride:
+            return inside
+        stride = self.number(affine.stride, dtype)
+        ahead = b.icmp("sgt", stride, const("i64", 0))
+        room = b.select(ahead, b.sub(b.sub(limit, const("i64", 1)), base), base)
+        step = b.intrinsic("umax", b.select(ahead, stride, b.sub(const("i64", 0), stride)), const("i64", 1))
+        last = b.sub(self.length, const("i64", 1))
+        return b.and_(inside, b.icmp("ule", last, room if affine.stride == _ONE else b.udiv(room, step)))
+
+    def number(self, total: Sum, dtype: DType) -> Val:
+        """A sum as an i64, wrapped as one of the dtype."""
+        b = self.w.b
+        found = const("i64", 0)
+        for value, factor in sorted(total, key=lambda term: term[0] is not None):
+            term = const("i64", 1) if value is None else integer(self.w, self.known[value])
+            found = b.add(found, b.mul(term, const("i64", factor)))
+        return b.extend(b.convert("trunc", found, "i32"), False) if dtype is int32 else found
+
+
+def _captures(graph: Graph) -> Iterator[tuple[GraphValue, GraphValue]]:
+    """The captured values of branches, and what they are in the graph around."""
+    for node in graph.nodes:
+        around = iter(node.inputs[len(node.operands):])
+        for branch in node.subgraphs.values():
+            for _, inner in branch.captures:
+                yield inner, next(around)
+            yield from _captures(branch)
+
+
+def _constant(x: int) -> Affine:
+    return Affine(_times(_ONE, x), _ZERO)
+
+
+def _sum(x: Sum, y: Sum) -> Sum:
+    total: Counter[GraphValue | None] = Counter()
+    for value, factor in (*x, *y):
+        total[value] += factor
+    return frozenset({(value, factor) for value, factor in total.items() if factor})
+
+
+def _times(x: Sum, many: int) -> Sum:
+    return frozenset({(value, factor * many) for value, factor in x if many})
+
+
+def _as_constant(x: Sum) -> int | None:
+    """The number that a sum is, if it has no invariants."""
+    return None if any(value is not None for value, _ in x) else sum(factor for _, factor in x)
+
+
+def _added(x: Affine, y: Affine) -> Affine:
+    return Affine(_sum(x.base, y.base), _sum(x.stride, y.stride))
+
+
+def _negative(x: Affine) -> Affine:
+    return Affine(_times(x.base, -1), _times(x.stride, -1))
+
+
+def _multiplied(x: Affine, y: Affine) -> Affine | None:
+    for factor, other in (x, y), (y, x):
+        many, each = _as_constant(factor.base), _as_constant(other.stride)
+        if factor.stride:
+            continue
+        if many is not None:
+            return Affine(_times(other.base, many), _times(other.stride, many))
+        if each is not None and not other.base:  # a multiple of the iteration's number
+            return Affine(_ZERO, _times(factor.base, each))
+    return None
+
+
+_AFFINE: Final[dict[str, Callable[..., Affine | None]]] = {
+    "add": _added, "subtract": lambda x, y: _added(x, _negative(y)), "negative": _negative, "cast": lambda x: x,
+    "multiply": _multiplied}
