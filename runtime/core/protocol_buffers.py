@@ -4,7 +4,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-__all__ = ["bytes_field", "double_field", "fields", "int_field", "varint", "varints"]
+__all__ = ["bytes_field", "double_field", "fields", "int_field", "places", "varint", "varints"]
 
 
 def varint(number: int) -> bytes:
@@ -51,6 +51,18 @@ def varints(data: bytes) -> Iterator[int]:
     while at < len(data):
         number, at = _read(data, at)
         yield number - (1 << 64) if number >> 63 else number
+
+
+def places(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """The number, the beginning and the end of each field of a part of a message that holds nothing but bytes.
+    ValueError if it holds something else, or is damaged."""
+    while start < stop:
+        key, start = _read(data, start)
+        size, start = _read(data, start)
+        if key & 7 != 2 or start + size > stop:
+            raise ValueError("a part of a message is damaged, or holds a number")
+        yield key >> 3, start, start + size
+        start += size
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -1,6 +1,8 @@
 """Parsing the messages of TFRecord files (`tf.io.parse_single_example`)."""
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -8,6 +10,7 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from runtime.core.example_layouts import FLOATS, INTS, STRINGS, Layout, layout_of
 from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
 from runtime.core.op import Op, Sample
 from runtime.core.positions import located
@@ -69,14 +72,63 @@ def _array(example: Example, wanted: _Wanted) -> Any:
                                    f"{len(values)} but output shape: {t.shape_text(shape)}") from None
 
 
+class _Parser:
+    """Parses examples for certain features. The layouts of those that it has seen, by their lengths, tell where the
+    values of the next ones are."""
+
+    def __init__(self, features: tuple[_Wanted, ...]) -> None:
+        self.features = features
+        self._layouts: dict[int, Layout] = {}
+
+    def __call__(self, data: bytes) -> list[Any]:
+        layout = self._layouts.get(len(data))
+        if layout is None or not layout.fits(data):
+            layout = layout_of(data)
+            if layout is not None:
+                if len(self._layouts) >= _LAYOUTS:
+                    self._layouts.clear()
+                self._layouts[len(data)] = layout
+        found = None if layout is None else self._by_layout(layout, data)
+        return self._by_message(data) if found is None else found
+
+    def _by_layout(self, layout: Layout, data: bytes) -> list[Any] | None:
+        """The arrays of the features; None if some are not there, or of another kind or number."""
+        arrays = []
+        for name, shape, dtype, _ in self.features:
+            values = layout.features.get(name)
+            if values is None or _NUMBERS[values.kind] is not dtype:
+                return None
+            if dtype.is_string:
+                array = np.empty(len(values.places), object)
+                array[:] = values.strings(data)
+            else:
+                array = values.numbers(data)
+            if array.shape != shape:
+                size = -1 if None in shape else math.prod(shape)  # type: ignore[arg-type]
+                if size != array.size:
+                    return None
+                array = array.reshape(shape)
+            arrays.append(array)
+        return arrays
+
+    def _by_message(self, data: bytes) -> list[Any]:
+        try:
+            example = Example.FromString(data)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgumentError(f"Could not parse example input: {error}") from None
+        return [_array(example, wanted) for wanted in self.features]
+
+
+_NUMBERS: Final = {STRINGS: t.string, FLOATS: t.float32, INTS: t.int64}
+_LAYOUTS: Final = 256
+_parser = functools.lru_cache(maxsize=64)(_Parser)
+
+
 def _parse_kernel(serialized: Any, *, features: tuple[_Wanted, ...]) -> tuple[Any, ...]:
-    try:
-        examples = [Example.FromString(data) for data in serialized.reshape(-1).tolist()]
-    except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"Could not parse example input: {error}") from None
-    columns = [[_array(example, wanted) for example in examples] for wanted in features]
+    parse = _parser(features)
     if not serialized.ndim:
-        return tuple([column[0] for column in columns])
+        return tuple(parse(serialized[()]))
+    columns = [list(column) for column in zip(*map(parse, serialized.tolist()), strict=True)] or [[] for _ in features]
     return tuple([
         np.stack(column) if column else np.empty((0, *shape), dtype.np)
         for column, (_, shape, dtype, _) in zip(columns, features, strict=True)])
