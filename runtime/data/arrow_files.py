@@ -11,11 +11,11 @@ import numpy as np
 from autograph.backend import deferred
 from runtime.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from runtime.core.positions import located
-from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorSpec, as_dtype, string
 from runtime.data.dataset import Dataset
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
+from runtime.data.elements import rebatched, rows_of
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
 
 pyarrow = deferred("pyarrow")
 parquet = deferred("pyarrow.parquet")
@@ -25,8 +25,6 @@ __all__ = ["ArrowDataset", "ParquetDataset"]
 
 _ROWS: Final = 1024
 """Rows that are read at once, at least."""
-_Block = list[Any]
-"""For each column its rows: an array, or for rows of several lengths a list of arrays."""
 _NUMBERS: Final = frozenset((
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double", "bool"))
 _STRINGS: Final = frozenset(("string", "large_string", "binary", "large_binary", "string_view", "binary_view"))
@@ -109,7 +107,7 @@ def _dataset(
     ordered = sorted(names)  # as structures order the keys of dicts
     kinds = [schema.field(name).type for name in ordered]
 
-    def blocks(arrays: Sequence[Any]) -> Iterator[_Block]:
+    def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
         for path in [name.decode() for name in np.asarray(arrays[0]).reshape(-1).tolist()]:
             first = 0
             with _opened(path):
@@ -120,17 +118,14 @@ def _dataset(
 
     def elements(arrays: Sequence[Any]) -> Iterator[Element]:
         if batch_size is not None:
-            yield from _rebatched(blocks(arrays), batch_size, drop_remainder)
+            yield from rebatched(blocks(arrays), batch_size, drop_remainder)
             return
         for block in blocks(arrays):
-            yield from zip(*map(_each, block), strict=True)
+            yield from rows_of(block)
 
-    return Dataset([sources], specs, elements, UNKNOWN_CARDINALITY)
-
-
-def _each(rows: Any) -> Any:
-    """The rows one by one: strings in arrays of rank 0."""
-    return map(boxed, rows) if isinstance(rows, np.ndarray) and rows.dtype.kind == "O" else rows
+    ragged = batch_size is None and any(None in spec.shape for spec in specs.values())
+    return Dataset([sources], specs, elements, UNKNOWN_CARDINALITY,
+                   blocks=None if batch_size is not None or ragged else blocks)
 
 
 @contextlib.contextmanager
@@ -241,27 +236,3 @@ class _Column:
             raise InvalidArgumentError(
                 f"{self.path}: a value of column {self.name!r} is missing, at or after row {self.first + row}",
                 remedy=f"Give what it stands for: null_values={{{self.name!r}: ...}}.")
-
-
-def _rebatched(blocks: Iterator[_Block], size: int, whole: bool) -> Iterator[Element]:
-    """Batches of exactly `size` rows, except the last."""
-    rest: list[_Block] = []
-    count = 0
-    for block in blocks:
-        if not len(block[0]):
-            continue
-        rest.append(block)
-        count += len(block[0])
-        if count < size:
-            continue
-        joined = _joined(rest)
-        for start in range(0, count - size + 1, size):
-            yield tuple([rows[start:start + size] for rows in joined])
-        done = count - count % size
-        rest, count = [[rows[done:] for rows in joined]] if count % size else [], count % size
-    if rest and not whole:
-        yield tuple(_joined(rest))
-
-
-def _joined(blocks: Sequence[_Block]) -> _Block:
-    return blocks[0] if len(blocks) == 1 else [np.concatenate(columns) for columns in zip(*blocks, strict=True)]

@@ -13,7 +13,7 @@ from runtime.core.positions import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import EagerList
 from runtime.core.types import ListType, TensorSpec, int64
-from runtime.data.elements import ElementFunction, as_count, stacked
+from runtime.data.elements import ElementFunction, as_count, rebatched, stacked
 from runtime.data.padding import Padding
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, DatasetSpec, Element, P, Pipeline, tensor_types
 from runtime.function.static_values import get_static_value
@@ -43,8 +43,12 @@ class Batching(Pipeline):
         (`tf.data.Dataset.batch`). ShapeError, when it is reached, for elements that cannot be stacked."""
         tensor_types(self.element_spec, "batch")
         size, count = _at_least_one(batch_size, "a batch")
+        blocks = self._blocks
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            if blocks is not None:
+                yield from rebatched(blocks(arrays[:-1]), int(arrays[-1]), drop_remainder)
+                return
             for rows in _groups(self._elements(arrays[:-1]), int(arrays[-1]), drop_remainder):
                 yield tuple(map(stacked, zip(*rows, strict=True)))
 

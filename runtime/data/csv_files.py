@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorSpec, as_dtype
 from runtime.data.dataset import Dataset
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
+from runtime.data.elements import rows_of
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
 from runtime.data.text_files import opened
 
 __all__ = ["CsvDataset", "make_csv_dataset"]
@@ -27,6 +28,7 @@ __all__ = ["CsvDataset", "make_csv_dataset"]
 _DTYPES: Final = (t.int32, t.int64, t.float32, t.float64, t.string)
 """In the order in which inference tries them: each holds what the one before it holds, if rounded."""
 _QUOTE: Final = b'"'
+F = TypeVar("F")
 
 
 class _BadRecord(Exception):
@@ -48,17 +50,27 @@ class _Format:
             raise located(InvalidArgumentError(f"field_delim is one character of ASCII, not {field_delim!r}"))
         return cls(delimiter, bool(use_quote_delim), na_value.encode())
 
-    def records(self, file: Any) -> Iterator[tuple[int, list[bytes] | _BadRecord]]:
-        """The number of the first line, from 1 on, and the fields of each record."""
-        lines = enumerate(_lines(file), 1)
-        for number, line in lines:
+    def records(self, lines: Iterator[bytes]) -> Iterator[list[bytes] | _BadRecord]:
+        """The fields of each record."""
+        for line in lines:
             if not self.quotes or _QUOTE not in line:
-                yield number, line.rstrip(b"\r\n").split(self.delimiter)
+                yield line.rstrip(b"\r\n").split(self.delimiter)
                 continue
             try:
-                yield number, self._quoted_fields(line, (text for _, text in lines))
+                yield self._quoted_fields(line, lines)
             except _BadRecord as problem:
-                yield number, problem
+                yield problem
+
+    def columns(self, lines: list[bytes]) -> list[list[bytes]] | None:
+        """The fields of lines by columns. None if the lines are not one record each, of as many fields."""
+        text = b"".join(lines)
+        rows = text.splitlines()
+        counts = {row.count(self.delimiter) for row in rows}
+        if (self.quotes and _QUOTE in text) or len(rows) != len(lines) or len(counts) != 1:
+            return None
+        width = counts.pop() + 1
+        fields = self.delimiter.join(rows).split(self.delimiter)
+        return [fields[k::width] for k in range(width)]
 
     def _quoted_fields(self, line: bytes, more: Iterator[bytes]) -> list[bytes]:
         fields, start, delimiter = [], 0, self.delimiter
@@ -97,19 +109,50 @@ def _closed(line: bytes, start: int, more: Iterator[bytes]) -> tuple[bytes, int]
             return b"".join(parts), base + end
 
 
-def _lines(file: Any) -> Iterator[bytes]:
-    """The lines of a file with their ends: \\n, \\r\\n or \\r."""
+class _Lines:
+    """The lines of a file, one by one or a block at a time. `number` is that of the last one, from 1 on."""
+
+    def __init__(self, file: Any) -> None:
+        self._blocks = _line_blocks(file)
+        self._block: list[bytes] = []
+        self._taken = 0
+        self.number = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._taken == len(self._block):
+            self._block, self._taken = next(self._blocks), 0
+        self._taken += 1
+        self.number += 1
+        return self._block[self._taken - 1]
+
+    def ahead(self) -> list[bytes]:
+        """Those that are read and not taken yet; at the end of the file none."""
+        if self._taken == len(self._block):
+            self._block, self._taken = next(self._blocks, []), 0
+        return self._block[self._taken:] if self._taken else self._block
+
+    def take(self, count: int) -> None:
+        self._taken += count
+        self.number += count
+
+
+def _line_blocks(file: Any) -> Iterator[list[bytes]]:
+    """Lines with their ends: \\n, \\r\\n or \\r."""
     rest: list[bytes] = []
     while block := file.read(1 << 16):
         lines = block.splitlines(keepends=True)
         if rest and not (rest[-1].endswith(b"\r") and not block.startswith(b"\n")):
             lines[0] = b"".join([*rest, lines[0]])
         elif rest:
-            yield b"".join(rest)
+            yield [b"".join(rest)]
         rest = [] if lines[-1].endswith(b"\n") else [lines.pop()]
-        yield from lines
+        if lines:
+            yield lines
     if rest:
-        yield b"".join(rest)
+        yield [b"".join(rest)]
 
 
 class _Column:
@@ -141,6 +184,30 @@ class _Column:
         except (ValueError, OverflowError):
             raise _BadRecord(f"field {self.number} is not a valid {self.dtype.name}: "
                              f"{field.decode(errors='replace')}") from None
+
+    def values(self, fields: list[bytes], missing: bytes) -> Any:
+        """An array of the values of many fields; None if some are missing or are no numbers."""
+        if b"" in fields or (missing and missing in fields):
+            return None
+        if self.dtype.is_string:
+            return self.array(fields)
+        try:
+            numbers = np.array(list(map(int if self.dtype.is_integer else float, fields)),
+                               np.int64 if self.dtype.is_integer else np.float64)
+        except (ValueError, OverflowError):
+            return None
+        large = (numbers < self.dtype.min) | (numbers > self.dtype.max)
+        if large.any():
+            if self.dtype.is_integer:
+                return None
+            numbers[large] *= math.inf
+        return None if b"_" in b"".join(fields) else numbers.astype(self.dtype.np)
+
+    def array(self, values: Sequence[Any]) -> Any:
+        """An array of values."""
+        found = np.empty(len(values), self.dtype.np)
+        found[:] = values
+        return found
 
     def _default(self) -> Any:
         if self.default is None:
@@ -181,7 +248,7 @@ class _Selection:
             raise located(InvalidArgumentError(
                 f"select_cols has {len(self._selected)} columns, but record_defaults has {count}"))
 
-    def __call__(self, fields: list[bytes]) -> list[bytes]:
+    def __call__(self, fields: list[F]) -> list[F]:
         if self._selected is not None:
             found = [fields[i] for i in self._selected if i < len(fields)]
         elif self._excluded is not None:
@@ -228,26 +295,74 @@ def _dataset(
     compression_type: str | None, header: bool, ignore_errors: bool = False,
 ) -> Dataset:
     """`order` has the number of the column for each leaf of `spec`."""
-    kind, missing = compression(compression_type), format.missing
+    kind, read = compression(compression_type), _Reader(columns, order, format, select, ignore_errors)
 
-    def records(path: str, file: Any) -> Iterator[Element]:
-        for number, record in itertools.islice(format.records(file), int(header), None):
+    def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
+        for name in np.asarray(arrays[0]).reshape(-1).tolist():
+            with opened(name.decode(), kind) as file:
+                yield from read.blocks(name.decode(), _Lines(file), header)
+
+    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+        return itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
+
+    return Dataset([convert_to_tensor(filenames, t.string)], spec, elements, UNKNOWN_CARDINALITY, blocks=blocks)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    """Makes arrays of lines: of simple ones by columns, of others record by record."""
+
+    columns: list[_Column]
+    order: Sequence[int]
+    format: _Format
+    select: _Selection
+    ignore_errors: bool
+
+    def blocks(self, path: str, lines: _Lines, header: bool) -> Iterator[Block]:
+        """The records of a file."""
+        if header:
+            next(self.format.records(lines), None)
+        while ahead := lines.ahead():
+            block = self._in_columns(ahead)
+            if block is None:
+                yield from self._one_by_one(path, lines)
+            else:
+                lines.take(len(ahead))
+                yield block
+
+    def _in_columns(self, lines: list[bytes]) -> Block | None:
+        """The values of lines that are simple records without errors."""
+        fields = self.format.columns(lines)
+        if fields is None:
+            return None
+        try:
+            chosen = self.select(fields)
+        except _BadRecord:
+            return None
+        arrays = [c.values(each, self.format.missing) for c, each in zip(self.columns, chosen, strict=True)]
+        return None if any(x is None for x in arrays) else [arrays[i] for i in self.order]
+
+    def _one_by_one(self, path: str, lines: _Lines) -> Iterator[Block]:
+        """The values of the records that begin in the lines that are read; then an error, if there is one."""
+        rows: list[list[Any]] = []
+        problem: InvalidArgumentError | None = None
+        last = lines.number + len(lines.ahead())
+        while lines.number < last and problem is None:
+            number = lines.number + 1
+            record = next(self.format.records(lines))
             try:
                 if isinstance(record, _BadRecord):
                     raise record
-                values = [c.value(field, missing) for c, field in zip(columns, select(record), strict=True)]
-            except _BadRecord as problem:
-                if ignore_errors:
-                    continue
-                raise InvalidArgumentError(f"{path}:{number}: {problem}") from None
-            yield tuple([values[i] for i in order])
-
-    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
-        for name in np.asarray(arrays[0]).reshape(-1).tolist():
-            with opened(name.decode(), kind) as file:
-                yield from records(name.decode(), file)
-
-    return Dataset([convert_to_tensor(filenames, t.string)], spec, elements, UNKNOWN_CARDINALITY)
+                rows.append([c.value(field, self.format.missing)
+                             for c, field in zip(self.columns, self.select(record), strict=True)])
+            except _BadRecord as bad:
+                if not self.ignore_errors:
+                    problem = InvalidArgumentError(f"{path}:{number}: {bad}")
+        if rows:
+            found = [c.array(values) for c, values in zip(self.columns, zip(*rows, strict=True), strict=True)]
+            yield [found[i] for i in self.order]
+        if problem is not None:
+            raise problem
 
 
 def make_csv_dataset(
@@ -310,10 +425,13 @@ def _matching(file_pattern: Any) -> list[str]:
 
 def _fields(path: str, format: _Format, kind: str) -> Iterator[list[bytes]]:
     with opened(path, kind) as file:
-        for number, record in format.records(file):
+        lines = _Lines(file)
+        number = 1
+        for record in format.records(lines):
             if isinstance(record, _BadRecord):
                 raise InvalidArgumentError(f"{path}:{number}: {record}")
             yield record
+            number = lines.number + 1
 
 
 def _names(

@@ -14,6 +14,7 @@ from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph, Value, prune
 from runtime.core.op import CAST
 from runtime.core.positions import located
+from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
@@ -25,7 +26,7 @@ from runtime.core.types import (
     join_shapes,
     type_of_array,
 )
-from runtime.data.pipeline import Element, Pipeline, flat, packed, spec_of, types_of
+from runtime.data.pipeline import Block, Element, Pipeline, flat, packed, spec_of, types_of
 from runtime.function.executors import make
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
@@ -33,8 +34,8 @@ from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 
 __all__ = [
-    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "shapes_like",
-    "shuffled", "splitter", "stacked",
+    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "rebatched",
+    "rows_of", "shapes_like", "shuffled", "splitter", "stacked",
 ]
 
 class ElementFunction:
@@ -132,6 +133,36 @@ def stacked(rows: Sequence[Any]) -> Any:
         shapes = sorted({np.shape(row) for row in rows})
         raise ShapeError(f"elements of different shapes do not make a batch: {' and '.join(map(str, shapes))}",
                          remedy="Bring them to one shape in a map before, or use batch(1).") from None
+
+
+def rows_of(block: Sequence[Any]) -> Iterator[Element]:
+    """The elements of a block, one by one: strings in arrays of rank 0."""
+    return zip(*[map(boxed, rows) if isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1 else rows
+                 for rows in block], strict=True)
+
+
+def rebatched(blocks: Iterator[Block], size: int, whole: bool) -> Iterator[Element]:
+    """Batches of exactly `size` rows, except the last; without that if `whole`."""
+    rest: list[Block] = []
+    count = 0
+    for block in blocks:
+        if not len(block[0]):
+            continue
+        rest.append(block)
+        count += len(block[0])
+        if count < size:
+            continue
+        joined = _joined(rest)
+        for start in range(0, count - size + 1, size):
+            yield tuple([rows[start:start + size] for rows in joined])
+        done = count - count % size
+        rest, count = [[rows[done:] for rows in joined]] if count % size else [], count % size
+    if rest and not whole:
+        yield tuple(_joined(rest))
+
+
+def _joined(blocks: Sequence[Block]) -> Block:
+    return blocks[0] if len(blocks) == 1 else [np.concatenate(columns) for columns in zip(*blocks, strict=True)]
 
 
 def shuffled(elements: Iterator[Element], size: int, rng: np.random.Generator) -> Iterator[Element]:

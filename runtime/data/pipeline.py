@@ -12,8 +12,8 @@ from runtime.core.types import TensorSpec, Type
 from runtime.staging.values.iterables import Staged
 
 __all__ = [
-    "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "DatasetSpec", "Draws", "Element", "Elements", "Pipeline",
-    "array_of", "flat", "packed", "spec_of", "tensor_types", "types_of",
+    "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Block", "Blocks", "DatasetSpec", "Draws", "Element", "Elements",
+    "Pipeline", "array_of", "flat", "packed", "spec_of", "tensor_types", "types_of",
 ]
 
 INFINITE_CARDINALITY: Final = -1
@@ -23,6 +23,10 @@ Element = tuple[Any, ...]
 """The arrays of one element, in the order of `types_of(element_spec)`; a list's value is a sequence of arrays."""
 Elements = Callable[[Sequence[Any]], Iterator[Element]]
 """From arrays for the sources to an iterator over the elements."""
+Block = list[Any]
+"""Elements that come together: for each of their arrays the rows, as an array with one more, first axis."""
+Blocks = Callable[[Sequence[Any]], Iterator[Block]]
+"""From arrays for the sources to an iterator over the elements in blocks of any sizes."""
 P = TypeVar("P", bound="Pipeline")
 
 
@@ -53,9 +57,10 @@ class Pipeline(Staged):
 
     def __init__(
         self, sources: Sequence[Any], element_spec: Any, elements: Elements, cardinality: int,
-        draws: Sequence[Draws] = (),
+        draws: Sequence[Draws] = (), blocks: Blocks | None = None,
     ) -> None:
         self.draws = tuple(draws)
+        self._blocks = blocks  # a faster way to the elements, for what takes several
         self.sources = tuple(sources)
         self.element_spec = element_spec
         self._elements = elements

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, flatten, map_structure, pack_sequence_as
-from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, as_dtype, int64
 from runtime.data.elements import (
@@ -19,6 +18,7 @@ from runtime.data.elements import (
     checked_spec,
     fit,
     join_specs,
+    rows_of,
     shapes_like,
     splitter,
 )
@@ -59,10 +59,6 @@ def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: 
         TensorSpec([None] * x.ndim, dtype) for x, dtype in zip(leaves, dtypes, strict=True)])
 
 
-def _rows(array: Any) -> Iterable[Any]:
-    return map(boxed, array) if array.dtype == object and array.ndim == 1 else array
-
-
 class Sources(Pipeline):
     """How datasets are made."""
 
@@ -92,7 +88,7 @@ class Sources(Pipeline):
                 f"the slices of these tensors do not pair up: their lengths are {', '.join(map(str, sorted(known)))}"))
         spec = map_structure(lambda x: TensorSpec(x.shape[1:], x.dtype), tensors)
         length = known.pop() if known else UNKNOWN_CARDINALITY
-        return cls(leaves, spec, lambda arrays: zip(*map(_rows, arrays), strict=True), length)
+        return cls(leaves, spec, rows_of, length)
 
     @classmethod
     def range(cls: type[P], *args: Any, output_type: Any = int64, name: str | None = None) -> P:

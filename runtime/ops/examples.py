@@ -94,11 +94,15 @@ class _Parser:
     def _by_layout(self, layout: Layout, data: bytes) -> list[Any] | None:
         """The arrays of the features; None if some are not there, or of another kind or number."""
         arrays = []
-        for name, shape, dtype, _ in self.features:
+        array: Any
+        for name, shape, dtype, default in self.features:
             values = layout.features.get(name)
-            if values is None or _NUMBERS[values.kind] is not dtype:
+            if values is None and default is not None:
+                array = np.empty(len(default), dtype.np)
+                array[:] = default
+            elif values is None or _NUMBERS[values.kind] is not dtype:
                 return None
-            if dtype.is_string:
+            elif dtype.is_string:
                 array = np.empty(len(values.places), object)
                 array[:] = values.strings(data)
             else:

@@ -1,9 +1,11 @@
-"""Checksums of records."""
+"""Checksums of records, and records of damaged files."""
+import io
 import random
 
 import pytest
 
-from runtime.core.record_files import _BLOCK, _FEW, masked_crc
+from runtime.core.errors import DataLossError
+from runtime.core.record_files import _BLOCK, _FEW, masked_crc, record, records
 
 
 def unmasked(masked):
@@ -37,3 +39,36 @@ def test_sizes(size):
 def test_blocks(rest):
     data = random.Random(rest).randbytes(_BLOCK + rest)
     assert unmasked(masked_crc(data)) == by_bits(data[_BLOCK:], unmasked(masked_crc(data[:_BLOCK])))
+
+
+def test_damage_is_found_where_it_is():
+    """The records before a changed bit are read, and the error has the number of that record."""
+    rng = random.Random(1)
+    sizes = [0, 1, 3, 4, 5, 9, 430, 430, 430, 430, 1001, 40000, 300000, *[rng.randrange(3000) for _ in range(100)]]
+    datas = [rng.randbytes(size) for size in sizes]
+    whole = b"".join(map(record, datas))
+    assert list(records(io.BytesIO(whole))) == datas
+    for _ in range(60):
+        damaged, at = bytearray(whole), rng.randrange(len(whole))
+        damaged[at] ^= 1 << rng.randrange(8)
+        number, end = 0, 16 + sizes[0]
+        while end <= at:
+            number += 1
+            end += 16 + sizes[number]
+        seen = []
+        with pytest.raises(DataLossError, match=f"corrupted record {number}"):
+            for data in records(io.BytesIO(bytes(damaged))):
+                seen.append(data)
+        assert seen == datas[:number]
+
+
+def test_a_file_that_ends_in_the_middle():
+    datas = [b"a" * 500] * 1000
+    whole = b"".join(map(record, datas))
+    for cut in (1, 11, 12, 400, len(whole) // 2 + 3, len(whole) - 1):
+        number = cut // 516
+        seen = []
+        with pytest.raises(DataLossError, match=f"truncated record {number}"):
+            for data in records(io.BytesIO(whole[:cut])):
+                seen.append(data)
+        assert len(seen) == number

@@ -2,6 +2,7 @@
 import gzip
 import zlib
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -175,3 +176,52 @@ def test_headers_that_differ(tmp_path):
     written(tmp_path, "a,b\n", "b.csv")
     with pytest.raises(ValueError, match=r"b.csv has the columns \['a', 'b'\], but .*a.csv"):
         make_csv_dataset(str(tmp_path / "*.csv"), 2)
+
+
+def test_lines_that_are_read_by_columns_and_one_by_one_are_the_same(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [[str(int(rng.integers(-99, 99))), repr(float(rng.normal() * 10.0 ** int(rng.integers(-50, 50)))),
+             rng.choice(["nan", "1e39", "-inf", "3.4028235677973366e38", "7"]), rng.choice(["a_b", "x y", "é"])]
+            for _ in range(3000)]
+    paths = [str(tmp_path / name) for name in ("plain", "quoted", "mixed")]
+    plain = ",".join
+    quoted = lambda row: ",".join(f'"{field}"' for field in row)
+    for path, form in zip(paths, (plain, quoted, lambda row: (plain, quoted)[int(rng.integers(200)) == 0](row))):
+        with open(path, "w", newline="\r\n") as file:
+            file.writelines(form(row) + "\n" for row in rows)
+    found = []
+    for path in paths:
+        dataset = rt.data.experimental.CsvDataset(path, [rt.int64, rt.float32, rt.float32, rt.string])
+        ones = [np.array(column) for column in zip(*dataset.as_numpy_iterator())]
+        batches = [np.concatenate(column) for column in zip(*dataset.batch(7).as_numpy_iterator())]
+        found += [ones, batches]
+    for other in found[1:]:
+        for a, b in zip(found[0], other):
+            np.testing.assert_array_equal(a, b)
+    assert len(found[0][0]) == 3000
+
+
+@pytest.mark.parametrize("bad, why", [
+    ("x,1", "field 0 is not a valid int32: x"), ("1_0,1", "field 0 is not a valid int32: 1_0"),
+    ("1,1_0", "field 1 is not a valid float32: 1_0"), ("3000000000,1", "field 0 is not a valid int32: 3000000000"),
+    ("99999999999999999999,1", "field 0 is not a valid int32"), (",1", "field 0 is required but missing"),
+    ("1", "expected 2 fields, but there are 1"), ("1,2,3", "expected 2 fields, but there are 3"),
+    ('1,"2"3', "field 1 goes on after its closing quote"), ("", "expected 2 fields, but there are 1")])
+def test_what_comes_before_a_bad_record_is_read(bad, why, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n" * 20000 + bad + "\n" + "1,2\n" * 10)
+    dataset = rt.data.experimental.CsvDataset(str(path), [rt.int32, rt.float32])
+    for elements, count in ((dataset, 20000), (dataset.batch(100), 200), (dataset.batch(64), 312)):
+        seen = 0
+        with pytest.raises(rt.errors.InvalidArgumentError, match=f"a.csv:20001: {why}"):
+            for _ in elements:
+                seen += 1
+        assert seen == count
+
+
+def test_defaults_and_values_that_stand_for_missing_ones(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n-1,3\n4,\n")
+    dataset = rt.data.experimental.CsvDataset(str(path), [[7], [8.0]], na_value="-1")
+    for found in (list(dataset.as_numpy_iterator()), list(zip(*next(dataset.batch(9).as_numpy_iterator())))):
+        assert found == [(1, 2.0), (7, 3.0), (4, 8.0)]

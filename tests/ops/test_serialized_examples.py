@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.core import types
+from runtime.ops import examples
 
 io, train = rt.io, rt.train
 EXAMPLE = train.Example(features=train.Features(feature={
@@ -65,3 +67,46 @@ def test_errors(feature, error, text):
         io.parse_single_example(DATA, {"y": io.FixedLenFeature([], rt.int64)})
     with pytest.raises(TypeError, match=r"encode text"):
         train.BytesList(["text"])
+
+
+def test_layouts_say_what_the_messages_say():
+    """Messages of one layout, damaged in random ways: with and without what earlier ones told about them."""
+    rng = np.random.default_rng(5)
+
+    def message():
+        return train.Example(train.Features({
+            "x": train.Feature(float_list=train.FloatList(rng.normal(size=4))),
+            "n": train.Feature(int64_list=train.Int64List([int(rng.integers(-3, 300))])),
+            "two": train.Feature(int64_list=train.Int64List([1, int(rng.integers(100))])),
+            "s": train.Feature(bytes_list=train.BytesList([b"ab", b"c"])),
+            "other": train.Feature(int64_list=train.Int64List([5]))})).SerializeToString()
+
+    features = (("d", (), types.int64, (9,)), ("n", (), types.int64, None), ("s", (2,), types.string, None),
+                ("two", (2,), types.int64, None), ("x", (2, 2), types.float32, None))
+    parse = examples._Parser(features)
+    hits = 0
+    for number in range(3000):
+        data = bytearray(message())
+        for _ in range(number % 3):
+            data[int(rng.integers(len(data)))] = int(rng.integers(256))
+        data = bytes(data)
+        results = []
+        for run in (parse, examples._Parser(features)._by_message):
+            try:
+                results.append([(x.dtype, x.shape, x.tobytes() if x.dtype != object else x.tolist())
+                                for x in run(data)])
+            except rt.errors.InvalidArgumentError as error:
+                results.append(str(error))
+        assert results[0] == results[1], data
+        layout = parse._layouts.get(len(data))
+        hits += layout is not None and layout.fits(data)
+    assert hits > 1000 and len(parse._layouts) > 1
+
+
+def test_layouts_that_are_kept_are_bounded():
+    parse = examples._Parser((("s", (), types.string, None),))
+    for size in range(1000):
+        data = train.Example(train.Features({
+            "s": train.Feature(bytes_list=train.BytesList([b"a" * size]))})).SerializeToString()
+        assert parse(data)[0].tolist() == b"a" * size
+    assert 0 < len(parse._layouts) <= 256
