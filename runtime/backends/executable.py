@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
-__all__ = ["Called", "Executable", "Findable"]
+__all__ = ["NONE_DONATED", "Called", "Executable", "Findable"]
+
+NONE_DONATED: Final[Mapping[int, int]] = {}
+"""No outputs that are put into inputs."""
 
 
 class Called:
@@ -35,6 +38,9 @@ class Executable(Protocol):
     """A graph, ready to run."""
 
     executor: str
+    is_closed: bool
+    """Whether a call runs no Python code, and its results share no memory with its inputs: these may be arrays that the
+    caller writes afterwards."""
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types."""

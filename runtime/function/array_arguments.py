@@ -195,7 +195,8 @@ def put_back(array: Any, contents: Any) -> None:
     if isinstance(array, StagedArray):
         put_result(contents, array)
     elif isinstance(contents, EagerTensor):
-        np.copyto(array, contents._array)
+        if contents._array.ctypes.data != array.ctypes.data:  # else native code has put them there
+            np.copyto(array, contents._array)
     else:
         raise want_objects(staging_error(
             "a traced function is called here that changes a NumPy array which was there before the trace",

@@ -57,7 +57,7 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_executable",
+        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_donated", "_executable",
         "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
         "identified", "input_specs", "name", "optimized", "raises", "run", "structured_input_signature",
         "structured_outputs", "types", "used")
@@ -88,7 +88,8 @@ class ConcreteFunction:
         fast = fast_math and chosen(executor) == "native"
         with phase(f"optimise {graph.name}"):
             self.optimized = with_room(lambda: rewrite(with_python_numbers(graph), fast_math=fast))  # may be deep
-        self._executable: Executable = make(self.optimized, executor, fast_math)
+        self._donated = {output: place for place, output in pack.arrays if _is_like(graph, output, place)}
+        self._executable: Executable = make(self.optimized, executor, fast_math, self._donated)
         self._arrays = self._executable.function()
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
         self._writes_tensors = writes_tensors  # which then must not be arrays
@@ -161,6 +162,8 @@ class ConcreteFunction:
             raise located(StagingError(
                 f"this trace of {self.name} was made for calls that have no arrays, or other ones, in these arguments,"
                 " and it changes what they are", remedy="Call the function itself."))
+        if call is not None and call.borrowed and (graph is not None or recorders or not self._executable.is_closed):
+            call.keep()
         if self._captured:
             outside = [object_for(array) for array in self._captured] if graph is not None else self._captured
             leaves = [*leaves, *(x if isinstance(x, GraphTensor) else EagerTensor(x) for x in outside)]
@@ -174,9 +177,17 @@ class ConcreteFunction:
             return self._pack(results, call)
         if recorders and (recorded := record_call(self, leaves, passed)) is not None:
             return self._pack(recorded, call)
-        arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        arrays = self._memory(leaves, call)
         with binding(passed) if passed else nullcontext():
             return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
+
+    def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
+        """The arrays of a call, of which those that it overwrites are the caller's, or copies."""
+        arrays: list[Any] = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        for place in self._donated.values():
+            if call is None or leaves[place] is not call.borrowed.get(place):
+                arrays[place] = arrays[place].copy()
+        return arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the trace. Python arguments may be omitted; given ones must equal those that were traced. As in TF 2,
@@ -329,6 +340,13 @@ class ConcreteFunction:
 
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_printed_signature()}>"
+
+
+def _is_like(graph: Graph, output: int, place: int) -> bool:
+    """Whether an output surely has the size of an input, of at least one dimension."""
+    type = graph.outputs[output].type
+    return isinstance(type, TensorType) and type == graph.inputs[place].type and bool(type.shape) and (
+        None not in type.shape)
 
 
 def _input_specs(inputs: Sequence[Value]) -> list[TensorSpec | ListType]:

@@ -8,11 +8,11 @@ import functools
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from autograph.backend import deferred
-from runtime.backends.executable import Executable
+from runtime.backends.executable import NONE_DONATED, Executable
 from runtime.backends.numpy import executable
 from runtime.backends.timed_numpy import TimedProgram
 from runtime.core.config import check_executor, settings
@@ -39,8 +39,9 @@ class Reference:
     """A graph for the reference executor: kernels are called in order."""
 
     executor = "numpy"
+    is_closed = False  # kernels give views of their operands
 
-    def __init__(self, graph: Graph, fast_math: bool) -> None:
+    def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> None:
         self.graph = graph
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
@@ -59,11 +60,12 @@ class Reference:
         return f"{self.graph.name} runs on NumPy: {len(list(self.graph.walk()))} kernels are called in order."
 
 
-def _native(graph: Graph, fast_math: bool) -> Executable:
-    return native.Native(graph, fast_math)
+def _native(graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> Executable:
+    return native.Native(graph, fast_math, donated)
 
 
-EXECUTORS: Final[dict[str, Callable[[Graph, bool], Executable]]] = {"native": _native, "numpy": Reference}
+EXECUTORS: Final[dict[str, Callable[[Graph, bool, Mapping[int, int]], Executable]]] = {
+    "native": _native, "numpy": Reference}
 """By the name that `rt.function(executor=...)` takes: what makes a graph ready to run."""
 
 
@@ -109,14 +111,19 @@ def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
     return timed_native.Timed(graph, fast_math) if native_too else TimedProgram(graph)
 
 
-def make(graph: Graph, executor: str | None, fast_math: bool = False) -> Executable:
-    """The graph, ready to run, with the routines that it calls. `fast_math`: floats may be reordered, and NaN and
-    infinity are assumed not to occur."""
+def make(
+    graph: Graph, executor: str | None, fast_math: bool = False, donated: Mapping[int, int] = NONE_DONATED
+) -> Executable:
+    """The graph, ready to run, with the routines that it calls.
+
+    fast_math  floats may be reordered, and NaN and infinity are assumed not to occur
+    donated    outputs, with the input of the same type in whose memory each may be put at the end of a call
+    """
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
     name = chosen(executor)
     _make_routines(graph, name, fast_math, set())
-    return _executable(graph, name, fast_math)
+    return _executable(graph, name, fast_math, donated)
 
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
@@ -132,8 +139,10 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
             routine.runs[executor] = _executable(inner, executor, fast_math).function()
 
 
-def _executable(graph: Graph, executor: str, fast_math: bool) -> Executable:
-    return EXECUTORS[_able(graph, executor)](graph, fast_math)
+def _executable(
+    graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = NONE_DONATED
+) -> Executable:
+    return EXECUTORS[_able(graph, executor)](graph, fast_math, donated)
 
 
 def _able(graph: Graph, executor: str) -> str:

@@ -376,6 +376,7 @@ class Function(Called):
         return self._trace(call, call.types)
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
+        call.keep()  # the trace may keep values
         concrete, made_variables = self._arrays.traced(lambda: self._trace_once(call, types, first=self._count == 0))
         if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
             concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))

@@ -71,12 +71,12 @@ class Pack:
 
     uses_call   whether arguments of the call are in the result, or are changed
     arrays      the arrays that are changed: the number of each among the leaves and then the arrays from outside, and
-                its contents
+                the output with its contents
     """
 
     def __init__(
         self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool,
-        arrays: Sequence[tuple[int, Part]] = (),
+        arrays: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.part, self.changes, self.uses_call, self.arrays = part, changes, uses_call, arrays
 
@@ -84,8 +84,8 @@ class Pack:
         if call is None:
             return self.part(Values(results, None, ()))
         values = Values(results, call.containers, call.passed)
-        for place, contents in self.arrays:
-            put_back(call.passed[place], contents(values))
+        for place, output in self.arrays:
+            put_back(call.passed[place], results[output])
         if self.changes:
             for place, parts in [(place, [(key(values), part(values)) for key, part in parts])
                                  for place, parts in self.changes]:
@@ -108,7 +108,8 @@ def plan(
     for place, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, planned))
-    written = [(place, _take(outputs, contents)) for place, contents in arrays]
+    written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
+    outputs += [contents for _, contents in arrays]
     return Pack(part, changes, planner.uses_call or bool(written), written)
 
 

@@ -100,10 +100,11 @@ class Call:
     variables     the variables for which placeholders are traced, each once; the key has their types
     arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
                   it can be written, and the numbers of earlier ones whose memory it shares
+    borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
     """
 
-    __slots__ = ("_identified", "args", "arrays", "containers", "kwargs", "leaves", "objects", "passed", "shapes",
-                 "structure", "types", "variables")
+    __slots__ = ("_identified", "args", "arrays", "borrowed", "containers", "kwargs", "leaves", "objects", "passed",
+                 "shapes", "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -115,6 +116,7 @@ class Call:
         self.variables: list[Variable] = []
         self.leaves: list[Any] = []
         self.passed: list[Any] = []
+        self.borrowed: dict[int, EagerTensor] = {}
         self.types: list[Type] = []
         self.objects: list[Any] = []
         self.containers: list[Any] = []
@@ -129,6 +131,13 @@ class Call:
         containers = self.containers
         Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
         self.containers = containers
+
+    def keep(self) -> None:
+        """Have copies of the caller's arrays as leaves, which stay as they are when the caller changes these."""
+        for number, view in self.borrowed.items():
+            if self.leaves[number] is view:
+                self.leaves[number] = EagerTensor(view._array.copy())
+        self.borrowed.clear()
 
     def number_of(self, x: Any) -> int | None:
         """The number of `x` among the `variables`."""
@@ -151,8 +160,11 @@ class Call:
         if isinstance(x, Tensor):
             return self._leaf(x, x.type)
         if is_array(x):
-            tensor = convert_to_tensor(x)
-            return self._leaf(tensor, tensor.type, x)
+            if not _is_plain(x):
+                tensor = convert_to_tensor(x)
+                return self._leaf(tensor, tensor.type, x)
+            view = self.borrowed[len(self.leaves)] = EagerTensor(x)
+            return self._leaf(view, view.type, x)
         if isinstance(x, TensorSpec):
             return self._leaf(x, x.type)
         if hasattr(kind, "__leaves__"):
@@ -273,6 +285,16 @@ def _arrays(passed: Sequence[Any]) -> ArrayPattern:
         pattern.append((i, same, not isinstance(x, np.ndarray) or is_writeable(x), shared))
         found.append((i, x))
     return tuple(pattern)
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether native code can use the memory of an array as it is."""
+    return (type(x) is np.ndarray and x.ndim > 0 and x.dtype.char in _PLAIN and x.dtype.isnative
+            and x.flags.c_contiguous and x.flags.aligned)
+
+
+_PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
+"""The codes of the dtypes that native code has."""
 
 
 def _share(a: Any, b: Any) -> bool:

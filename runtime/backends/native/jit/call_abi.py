@@ -9,7 +9,7 @@ arrays before Python runs again, so that no signal handler comes in between.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from sys import intern
 from typing import Any, Final
 
@@ -47,14 +47,14 @@ SYMBOLS: Final = {_ARRAY: id(_NAME), "PyArray_Type_": id(np.ndarray)}
 """Addresses of Python objects that this code uses."""
 
 
-def write(w: Lowering) -> str:
-    """The text of the module for the graph of `w`."""
-    _body(w)
+def write(w: Lowering, donated: Collection[int] = ()) -> str:
+    """The text of the module for the graph of `w`. `donated`: the outputs that are put into inputs."""
+    _body(w, donated)
     w.module.parts.append(w.b.function("i32 @body(ptr noalias %frame, ptr noalias %args) nounwind"))
     return w.module.text()
 
 
-def _body(w: Lowering) -> None:
+def _body(w: Lowering, donated: Collection[int]) -> None:
     """The code of `body`, from arguments to outputs."""
     b, graph = w.b, w.graph
     b.entry += ["  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
@@ -83,37 +83,39 @@ def _body(w: Lowering) -> None:
         env[value] = w.as_type(env[value], value.type)
     for outer, inner in graph.captures:
         env[inner] = w.as_type(w.captured(outer, inner.type), inner.type)
-    _find_finals(w, graph, position)
+    _find_finals(w, graph, position, donated)
     results = w.run(graph, env)
     if b.done:  # an exception was surely raised: outputs are written in an unreachable block
         b.start(b.label("never"))
-    _deliver(w, graph, results, argument)
+    _deliver(w, graph, results, argument, donated)
     b.line("ret i32 0")
 
 
-def _find_finals(w: Lowering, graph: Graph, position: int) -> None:
+def _find_finals(w: Lowering, graph: Graph, position: int, donated: Collection[int]) -> None:
     """Record the destinations of outputs of known shapes, which are arguments from a position on: they need not be
     copied."""
     own = frozenset(graph.nodes)
-    for value in graph.outputs:
+    for k, value in enumerate(graph.outputs):
         node, type = value.node, value.type
         if isinstance(type, ListType) or None in type.shape:
             continue  # Python makes it
         if node is not None and node.op.name.startswith("list_"):
             return  # perhaps Python makes it
-        if node in own and type.shape and value not in w.finals:
+        if node in own and type.shape and value not in w.finals and k not in donated:
             pointer = w.b.load("ptr", w.b.offset(w.args, position, "i64"))
             w.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], pointer, scratch=True)
         position += 1
 
 
-def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Callable[[], Val]) -> None:
+def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Callable[[], Val],
+             donated: Collection[int]) -> None:
     """Store outputs and variables where Python expects them."""
     flushed = [s for s in w.storages if s in w.dirty]
     wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
     wanted += [(s.type, w.variables[s]) for s in flushed]
     w.written = flushed
     stores: list[tuple[Array, Leaf]] = []
+    last: list[tuple[Leaf, Val]] = []  # into inputs, which the others may read
     for k, (type, x) in enumerate(wanted):
         if k < len(results) and graph.outputs[k] in w.placed:
             w.outputs.append(("object", w.placed.pop(graph.outputs[k])))
@@ -144,11 +146,25 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             x = x.leaf
         if k < len(results) and x is w.finals.pop(graph.outputs[k], None):
             continue  # it is there already
-        if isinstance(x, Leaf) and x.flat:
+        if k < len(results) and k in donated:
+            last.append((_apart(w, x), pointer))
+        elif isinstance(x, Leaf) and x.flat:
             w.copy(x, pointer)
         else:
             stores.append((x, Leaf(type.dtype, x.dims, pointer)))
     w.store_all(stores)
+    for source, pointer in last:
+        w.copy(source, pointer)
+
+
+def _apart(w: Lowering, x: Array) -> Leaf:
+    """An array in memory that belongs to the call alone."""
+    found = w.leaf(x)
+    if found.scratch and found.flat:
+        return found
+    made = w.memory(found.dtype, found.dims)
+    w.copy(found, made.pointer)
+    return made
 
 
 def description(w: Lowering, address: int) -> Any:

@@ -5,7 +5,7 @@ import ctypes
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
@@ -13,8 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import until_gone, with_room
+from runtime.backends.executable import NONE_DONATED
 from runtime.backends.native.abi.allocator import RELEASE
-from runtime.backends.native.abi.callbacks import Call, new_array
+from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
 from runtime.backends.native.codegen.context import Lowering
 from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD
@@ -84,20 +85,22 @@ class Native:
     executor = "native"
     lowering_of: Callable[..., Lowering] = Lowering
 
-    def __init__(self, graph: Graph, fast_math: bool = False) -> None:
+    def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = NONE_DONATED) -> None:
         def lowered() -> tuple[Lowering, str]:
             w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
-            return w, write(w)
+            return w, write(w, donated)
 
         with phase(f"lower {graph.name}"):
             w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
+        self.donated = donated
         self.graph = graph
         self.body: Body | None = None
         with phase(f"LLVM: {graph.name}"):
             self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
         self.sites = w.sites
+        self.is_closed = all(isinstance(site, KernelSite) and site.failing for site in w.sites)
         self.constants = w.constants
         self.addresses = np.array([array.ctypes.data for array in self.constants], np.int64)
         self.lists = [k for k, v in enumerate(graph.inputs) if isinstance(v.type, ListType)]
@@ -129,7 +132,7 @@ class Native:
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """The function that runs the code for arrays, in the cheapest sufficient way."""
         w = self.lowering
-        results = _Results(w)
+        results = _Results(w, self.donated)
         # each thread that updates a variable sees the updates of the others
         assigned = [v.storage for v in variables_of(w.graph, ops=ASSIGN)]
         sources = [source.lock for source in sorted(w.sources, key=id)]
@@ -139,7 +142,8 @@ class Native:
             return self._general(results)
         shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
         simple = self._simple(results, shared)
-        return simple if shared is None or len(results.makers) != 1 else self._single(results, shared, simple)
+        return simple if shared is None or len(results.makers) != 1 or self.donated else self._single(
+            results, shared, simple)
 
     def _general(self, results: _Results) -> Callable[..., tuple[Any, ...]]:
         """For graphs with variables, Python objects, or callbacks."""
@@ -149,7 +153,7 @@ class Native:
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
-            call = None
+            call, made = None, results.arrays(inputs)
             if needs_call:
                 call = Call(w.objects, sites)
                 frame.words[CALL_WORD] = id(call)
@@ -157,7 +161,6 @@ class Native:
                     call.objects[place] = inputs[k]
                 if lists:
                     inputs = tuple([x for k, x in enumerate(inputs) if k not in lists])
-            made = results.arrays()
             variables = [storage.array for storage in storages]
             assigned = [*map(bound, written)] if passes else written
             objects = None if call is None else call.objects
@@ -179,7 +182,7 @@ class Native:
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
             frame = shared or self.frame()
-            made = results.arrays()
+            made = results.arrays(inputs)
             try:
                 status = native(frame.words, *inputs, *made)
                 if status == NOT_PLAIN:
@@ -225,19 +228,24 @@ class Native:
 class _Results:
     """The results of a call: arrays that it allocates, and Python objects."""
 
-    def __init__(self, w: Lowering) -> None:
+    def __init__(self, w: Lowering, donated: Mapping[int, int]) -> None:
         self.makers = [(type.shape, type.dtype.np) for kind, type in w.outputs if kind == "array"]
         self.places: list[int | None] = [None if kind == "array" else place
                                          for kind, place in w.outputs[:len(w.graph.outputs)]]
+        numbers = [k for k, (kind, _) in enumerate(w.outputs[:len(w.graph.outputs)]) if kind == "array"]
+        self.donated = [donated.get(k) for k in numbers] if donated else []
         self.are_arrays = all(place is None for place in self.places)
         large = {(shape, dtype): node for (shape, dtype), node in zip(self.makers, w.made_by, strict=True)
                  if dtype.itemsize * math.prod(shape) > _LARGE}
         self.empty: Any = partial(_large_array, large) if large else np.empty
 
-    def arrays(self) -> list[Any]:
-        """New arrays, to be filled."""
+    def arrays(self, inputs: Sequence[Any]) -> list[Any]:
+        """Arrays to be filled: new ones, or inputs that are donated."""
         empty = self.empty
-        return [empty(shape, dtype) for shape, dtype in self.makers]
+        if not self.donated:
+            return [empty(shape, dtype) for shape, dtype in self.makers]
+        return [empty(shape, dtype) if number is None else inputs[number]
+                for (shape, dtype), number in zip(self.makers, self.donated, strict=True)]
 
     def finish(self, call: Call | None, made: list[Any]) -> tuple[Any, ...]:
         arrays = iter(made)
