@@ -1,7 +1,6 @@
 """The reference executor for calls that are profiled: each kernel is timed."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,14 +14,13 @@ _KINDS = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "bra
 
 
 class TimedProgram:
-    """A graph whose kernels are timed, for calls in a session."""
+    """A graph whose kernels are timed, for one call at a time."""
 
     def __init__(self, graph: Graph) -> None:
         self.region = Region("call", graph.name, note="on NumPy, op by op")
         self._regions: dict[Node, Region] = {}
         self._find(graph, self.region)
         self._run = executable(graph, self)
-        self._lock = threading.RLock()
         self._session: Session | None = None
 
     def _find(self, graph: Graph, parent: Region) -> None:
@@ -33,16 +31,14 @@ class TimedProgram:
                 self._find(inner, region)
 
     def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        with self._lock:
-            before, self._session = self._session, session
-            start = now()
-            results: tuple[Any, ...] = ()
-            try:
-                results = self._run(*inputs)
-                return results
-            finally:
-                session.ran(self.region, start, now(), sum(getattr(x, "nbytes", 0) for x in results))
-                self._session = before
+        self._session, start = session, now()
+        results: tuple[Any, ...] = ()
+        try:
+            results = self._run(*inputs)
+            return results
+        finally:
+            session.ran(self.region, start, now(), sum(getattr(x, "nbytes", 0) for x in results))
+            self._session = None
 
     def kernel(self, node: Node, kernel: Callable[..., Any]) -> Callable[..., Any]:
         region, single = self._regions[node], node.single
@@ -57,6 +53,8 @@ class TimedProgram:
                 results = kernel(*inputs)
                 return results
             finally:
+                if region.kind == "loop":
+                    session.add(region, 0, None, 0)  # it may have no iteration
                 made = (results,) if single else results or ()
                 session.ran(region, start, now(), sum(getattr(x, "nbytes", 0) for x in made))
 

@@ -74,12 +74,13 @@ _internal_files: Final[dict[str, bool]] = {}
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame is outside of the two packages, and of packages that are not converted, such as NumPy."""
+    """Whether a frame is outside of the two packages, of packages that are not converted, such as NumPy, and of
+    functools, whose lines say nothing (properties of Keras are cached by it)."""
     filename = frame.f_code.co_filename
     internal = _internal_files.get(filename)
     if internal is None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
-        internal = is_internal(filename) or filename.startswith("<frozen ") or package in PACKAGES
+        internal = is_internal(filename) or filename.startswith("<frozen ") or package in (*PACKAGES, "functools")
         _internal_files[filename] = internal
     return not internal
 

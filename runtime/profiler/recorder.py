@@ -48,27 +48,32 @@ class Profiling(Recorder):
                 return
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
-        run = self._timed(function)
         arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
-        with binding(variables) if variables else nullcontext():
-            results = run(self.session, arrays)
+        function = getattr(function, "general", function)  # calls for other variables run the same code
+        run = self._taken(function)
+        try:
+            with binding(variables) if variables else nullcontext():
+                results = run(self.session, arrays)
+        finally:
+            _idle[id(function)][0].append(run)
         return [EagerList(value, out.type) if isinstance(out.type, ListType) else EagerTensor.own(value)
                 for value, out in zip(results, function.graph.outputs, strict=True)]
 
-    def _timed(self, function: Any) -> Timed:
-        function = getattr(function, "general", function)  # calls for other variables run the same code
+    def _taken(self, function: Any) -> Timed:
+        """Code with timestamps that no other call uses at the moment."""
         with _lock:
-            known = _made.get(id(function))
+            known = _idle.get(id(function))
             if known is None:
-                with setting_up(self.session, f"compile {function.graph.name} with timestamps"):
-                    made = timed(function.optimized, function.executor, function.fast_math)
-                known = _made[id(function)] = made, until_gone(function, _made, id(function))
-            return known[0]
+                known = _idle[id(function)] = [], until_gone(function, _idle, id(function))
+            if known[0]:
+                return known[0].pop()
+        with setting_up(self.session, f"compile {function.graph.name} with timestamps"):
+            return timed(function.optimized, function.executor, function.fast_math)
 
 
-_made: Final[dict[int, tuple[Timed, object]]] = {}
+_idle: Final[dict[int, tuple[list[Timed], object]]] = {}
 """By the id of a traced function, its code with timestamps: a second profile finds warm code."""
-_lock: Final = threading.RLock()
+_lock: Final = threading.Lock()
 
 
 def begin() -> Session:

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -282,3 +284,28 @@ def test_events_beyond_the_table_are_counted() -> None:
     loop = row_of(report, "loop")
     assert loop.iterations == 20000
     assert report.dropped and "in the table, but not in the trace" in str(report)
+
+
+def test_calls_at_once_and_inside_each_other(executor: str) -> None:
+    """Each of two threads waits in the function for the other one, and it calls itself by way of Python."""
+    meeting = threading.Barrier(2, timeout=20)
+
+    def again(x):
+        if x > 1:
+            return f(x - 1) + 0.0
+        meeting.wait()
+        return x
+
+    @rt.function(executor=executor)
+    def f(x):
+        return rt.py_function(again, [x], rt.float32) + 1.0
+
+    def run():
+        with ThreadPoolExecutor(2) as pool:
+            return [float(x) for x in pool.map(f, [rt.constant(3.0), rt.constant(3.0)])]
+
+    report = rt.profiler.profile(run)
+    assert report.result == [4.0, 4.0]
+    assert sum(row.runs for row in report.rows if row.kind == "call") == 6
+    events = check_trace(report.trace())
+    assert len({event["tid"] for event in events if event["cat"] == "call"}) == 2

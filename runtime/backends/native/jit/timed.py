@@ -1,7 +1,6 @@
 """Native code that is profiled: a graph compiled once more, with timestamps."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ _START: Final = HEADER + WORDS * REGIONS
 
 
 class Timed(Native):
-    """A graph as native code with timestamps, for calls in a session."""
+    """A graph as native code with timestamps, for one call at a time."""
 
     lowering_of = TimedLowering
     lowering: TimedLowering
@@ -26,7 +25,6 @@ class Timed(Native):
     def __init__(self, graph: Graph, fast_math: bool = False) -> None:
         super().__init__(graph, fast_math)
         self._run = self.function()
-        self._lock = threading.RLock()  # calls share the table
 
     @property
     def region(self) -> Region:
@@ -35,16 +33,15 @@ class Timed(Native):
 
     def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """The results for arrays; what took how long is added to the session, also if the call raises."""
-        with self._lock:
-            start = now()
-            session.memory.append((start, int(held_memory[0])))
-            try:
-                results = self._run(*inputs)
-            finally:
-                end = now()
-                session.memory.append((end, int(held_memory[0])))
-                self._collect(session)
-                session.ran(self.region, start, end)
+        start = now()
+        session.memory.append((start, int(held_memory[0])))
+        try:
+            results = self._run(*inputs)
+        finally:
+            end = now()
+            session.memory.append((end, int(held_memory[0])))
+            self._collect(session)
+            session.ran(self.region, start, end)
         session.add(self.region, 0, 0, None, sum(getattr(x, "nbytes", 0) for x in results))
         return results
 
@@ -57,7 +54,8 @@ class Timed(Native):
         for number in words[:, RUNS].nonzero()[0].tolist():
             row = words[number].tolist()
             counted = number in self.lowering.counted
-            session.add(regions[number], row[RUNS], row[TIME] or None, row[ITERATIONS] if counted else None, row[BYTES])
+            session.add(regions[number], row[RUNS], row[TIME] or None, row[ITERATIONS] if counted else None,
+                        max(row[BYTES], self.lowering.bytes.get(number, 0)))
             session.clock_reads += 2 * row[RUNS] * bool(row[TIME])
         session.dropped += max(int(words[:, RUNS][words[:, TIME] > 0].sum()) - int(table[0]), 0)
         table[0] = 0

@@ -56,6 +56,8 @@ class TimedLowering(Lowering):
         self.call = Region("call", graph.name)
         self.timed: list[Region] = []
         self.counted: set[int] = set()  # the numbers of the loops whose iterations are counted
+        self.bytes: dict[int, int] = {}
+        """By the number of a region, the largest array of a known size that it allocates."""
         self._place: Val | None = None
         self._open: list[Region] = [self.call]
         self._numbers: dict[Region, int] = {}
@@ -254,9 +256,12 @@ class TimedLowering(Lowering):
     def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
         number = self._numbers.get(self._open[-1])
         if self._is_timed and number is not None:
-            place = self._word(number, BYTES)
-            size = self.b.i64(self.b.imul(self.b.product(dims), dtype.size))
-            self.b.store(self.b.intrinsic("smax", size, self.b.load("i64", place)), place)
+            size = self.b.imul(self.b.product(dims), dtype.size)
+            if isinstance(size, int):
+                self.bytes[number] = max(size, self.bytes.get(number, 0))
+            else:
+                place = self._word(number, BYTES)
+                self.b.store(self.b.intrinsic("smax", size, self.b.load("i64", place)), place)
         return super().memory(dtype, dims)
 
     def _asked(self, function: str, site: Site, space: Val) -> Val:
