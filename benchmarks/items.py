@@ -120,6 +120,41 @@ def triangular(n, a):
     return a
 
 
+def knapsack(n, capacity, weights, values, best):
+    for i in range(n):
+        weight = weights[i]
+        for c in range(capacity, weight - 1, -1):
+            best[c] = max(best[c], best[c - weight] + values[i])
+    return best[capacity]
+
+
+def common_subsequence(n, m, a, b, lengths):
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            if a[i - 1] == b[j - 1]:
+                lengths[i, j] = lengths[i - 1, j - 1] + 1
+            else:
+                lengths[i, j] = max(lengths[i - 1, j], lengths[i, j - 1])
+    return lengths[n, m]
+
+
+def bodies(n, steps, x, v, mass):
+    for _ in range(steps):
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+                    square = dx * dx + dy * dy + dz * dz + 0.01
+                    pull = 0.001 * mass[j] / (square * square ** 0.5)
+                    v[i, 0] += pull * dx
+                    v[i, 1] += pull * dy
+                    v[i, 2] += pull * dz
+        for i in range(n):
+            for k in range(3):
+                x[i, k] += 0.001 * v[i, k]
+    return x
+
+
 Make = Callable[[np.random.Generator], tuple[list[int], list[Any]]]
 PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
     ("sieve of 1,000,000 numbers", sieve, lambda r: ([1_000_000], [np.zeros(1_000_000, np.int64)])),
@@ -128,4 +163,9 @@ PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
         [800, 800], [r.integers(0, 4, 800), r.integers(0, 4, 800), np.arange(801)])),
     ("shortest ways between 120 places", shortest_ways, lambda r: ([120], [r.random((120, 120))])),
     ("LU decomposition of 150x150", triangular, lambda r: ([150], [r.random((150, 150)) + 150 * np.eye(150)])),
+    ("knapsack of 100 things, capacity 1000", knapsack, lambda r: (
+        [100, 1000], [r.integers(1, 50, 100), r.integers(1, 100, 100), np.zeros(1001, np.int64)])),
+    ("common subsequence of 500 and 600", common_subsequence, lambda r: (
+        [500, 600], [r.integers(0, 4, 500), r.integers(0, 4, 600), np.zeros((501, 601), np.int64)])),
+    ("40 bodies, 50 steps", bodies, lambda r: ([40, 50], [r.random((40, 3)), np.zeros((40, 3)), r.random(40)])),
 ]

@@ -8,12 +8,14 @@ import ctypes
 import functools
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 
 llvm = pytest.importorskip("llvmlite.binding", reason="the native executor needs llvmlite")
 
+import runtime as rt  # noqa: E402
 from runtime.backends.native.jit.compile import vector_bits  # noqa: E402
 from runtime.backends.native.libm.registry import BRANCHING, FUNCTIONS, call  # noqa: E402
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const  # noqa: E402
@@ -263,6 +265,22 @@ def test_constant_operand(kind: str) -> None:
     x = operands(kind)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(loop("mod", x), np.mod(x, DTYPES[kind](2.5)))
+
+
+@pytest.mark.parametrize("exponent", [-1.0, 0.5, 2.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_one_instruction(dtype: Any, exponent: float) -> None:
+    """As C's `pow`, also of what NumPy's `power` treats as a root: -0.0 and -inf."""
+    x = np.array([0.0, -0.0, 1.0, -1.0, 4.0, 2.0, 0.1, np.inf, -np.inf, np.nan, np.finfo(dtype).max], dtype)
+    c = ctypes.CDLL(None).pow
+    c.restype, c.argtypes = ctypes.c_double, [ctypes.c_double] * 2
+    want = np.array([c(float(value), exponent) for value in x])
+    with np.errstate(all="ignore"):
+        want = want.astype(dtype)
+    f = rt.function(lambda x: x ** exponent, executor="native")
+    for got in (f(rt.constant(x)).numpy(), np.array([f(rt.constant(value)).numpy() for value in x])):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got[~np.isnan(want)]), np.signbit(want[~np.isnan(want)]))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -6,6 +6,7 @@ value, but never traps.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -157,7 +158,7 @@ def _mod(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
 
 def _pow(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
     if is_float(x.ty):
-        return registry.call(b, "pow", x, y)
+        return _simple_power(b, x, y) or registry.call(b, "pow", x, y)
     known = _literal(y)
     if known is not None and 0 <= known <= 64:
         result: Val | None = None
@@ -169,6 +170,19 @@ def _pow(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
                 x = b.mul(x, x)
         return const(x.ty, 1) if result is None else result
     return _integer_power(b, dtype, x, y)
+
+
+def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
+    """A power that one instruction rounds correctly: the inverse, the square and the square root, which is 0 of -0.0
+    and infinite of -inf here."""
+    if y.ref == const(y.ty, -1.0).ref:
+        return b.fdiv(const(x.ty, 1.0), x)
+    if y.ref == const(y.ty, 2.0).ref:
+        return b.fmul(x, x)
+    if y.ref == const(y.ty, 0.5).ref:
+        root = b.intrinsic("sqrt", b.fadd(x, const(x.ty, 0.0)))
+        return b.select(b.fcmp("oeq", x, const(x.ty, -math.inf)), const(x.ty, math.inf), root)
+    return None
 
 
 def _integer_power(b: Builder, dtype: DType, x: Val, y: Val) -> Val:

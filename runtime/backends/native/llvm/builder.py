@@ -421,9 +421,9 @@ class Builder:
 
     def splat(self, x: Val, count: int) -> Val:
         """A vector with `x` in each lane."""
-        if count == 1:
-            return x
-        ty = f"<{count} x {x.ty}>"
+        ty = x.ty if count == 1 else f"<{count} x {x.ty}>"
+        if count == 1 or x.ref[0] not in "%@":
+            return Val(ty, x.ref if count == 1 else f"splat ({x})")
         one = self.op(ty, f"insertelement {ty} poison, {x}, i64 0")
         return self.op(ty, f"shufflevector {one}, {ty} poison, <{count} x i32> zeroinitializer")
 
