@@ -57,6 +57,12 @@ def records(tf: Any, path: str) -> Any:
     return tf.data.TFRecordDataset(path).map(lambda data: tf.io.parse_single_example(data, features)).batch(BATCH)
 
 
+def records_in_batches(tf: Any, path: str) -> Any:
+    """The same examples, parsed a batch at a time."""
+    features = {"x": tf.io.FixedLenFeature([100], tf.float32), "label": tf.io.FixedLenFeature([], tf.int64)}
+    return tf.data.TFRecordDataset(path).batch(BATCH).map(lambda data: tf.io.parse_example(data, features))
+
+
 def lines(tf: Any, path: str) -> Any:
     """Lines of text in lower case, in batches."""
     return tf.data.TextLineDataset(path).map(tf.strings.lower).batch(BATCH)
@@ -93,6 +99,7 @@ def run(budget: Budget) -> Iterator[Row]:
                 lambda tf: memory(tf, rows),
                 lambda torch: torch.utils.data.DataLoader(rows, batch_size=BATCH, shuffle=True)),
             "TFRecord: parse, batch": (lambda tf: records(tf, of_records), None),
+            "TFRecord: batch, parse": (lambda tf: records_in_batches(tf, of_records), None),
             "lines of text: lower, batch": (lambda tf: lines(tf, of_lines), None),
             "CSV: batch": (lambda tf: table(tf, of_table), None)}
         for name, (make, make_torch) in subjects.items():

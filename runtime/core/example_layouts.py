@@ -28,11 +28,24 @@ class Values(NamedTuple):
     def strings(self, data: bytes) -> list[bytes]:
         return [data[start:stop] for start, stop in self.places]
 
+    def in_rows(self, rows: Any) -> Any:
+        """Those of several messages, which are the rows of uint8[n, size]: an array [n, number of values]. None for
+        ints of several bytes."""
+        if self.kind == STRINGS:
+            found = np.empty((len(rows), len(self.places)), object)
+            for k, (start, stop) in enumerate(self.places):
+                found[:, k] = [row.tobytes() for row in rows[:, start:stop]]
+            return found
+        ((start, stop),) = self.places
+        if self.kind == FLOATS:
+            return rows[:, start:stop].copy().view(_FLOAT)
+        return rows[:, start:stop].astype(np.int64) if stop - start == 1 else None
+
     def numbers(self, data: bytes) -> Any:
         """The floats or ints of a message that the layout fits."""
         ((start, stop),) = self.places
         if self.kind == FLOATS:
-            return np.frombuffer(data, _FLOAT, (stop - start) >> 2, start)
+            return np.frombuffer(data, _FLOAT, (stop - start) >> 2, start).copy()  # aligned
         return np.array([data[start]] if stop - start == 1 else list(varints(data[start:stop])), np.int64)
 
 
@@ -52,6 +65,12 @@ class Layout(NamedTuple):
             if data[stop - 1] > 0x7F or (stop - start > 1 and not _are_varints(data[start:stop])):
                 return False
         return True
+
+
+    def fits_rows(self, rows: Any) -> bool:
+        """Whether it is that of several messages of the same length, the rows of uint8[n, size]."""
+        return all((rows[:, start:stop] == np.frombuffer(part, np.uint8)).all() for start, stop, part in self.fixed
+                   ) and all(stop - start == 1 and (rows[:, start] < 0x80).all() for start, stop in self.ints)
 
 
 def _are_varints(data: bytes) -> bool:

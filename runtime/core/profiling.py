@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from runtime.core.positions import Position
 
-__all__ = ["Region", "Session", "Span", "Totals", "active", "now", "phase", "setting_up"]
+__all__ = ["Region", "Session", "Span", "Totals", "active", "now", "ops_text", "phase", "setting_up"]
 
 _MOST: Final = 200_000
 """Spans of a session: later ones only count in the totals."""
@@ -22,6 +23,12 @@ _CLOCK: Final = getattr(time, "CLOCK_MONOTONIC", None)
 def now() -> int:
     """Nanoseconds of the clock that native code reads, too."""
     return time.monotonic_ns() if _CLOCK is None else time.clock_gettime_ns(_CLOCK)
+
+
+def ops_text(names: Sequence[str], most: int = 6) -> str:
+    """Names with their numbers: `2 multiply, tanh`."""
+    texts = [name if n == 1 else f"{n} {name}" for name, n in Counter(names).items()]
+    return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "..."])
 
 
 class Region:

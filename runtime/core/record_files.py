@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +28,7 @@ _WIDE: Final = 1 << 15
 """Up to how many bytes records are checked together."""
 _SEVERAL: Final = 4
 """From how many records on that takes less time."""
-_UINT, _ULONG = struct.Struct("<I"), struct.Struct("<Q")
+_ULONG: Final = struct.Struct("<Q")
 _FEW: Final = 1000
 """Up to how many bytes a loop in Python takes less time than NumPy's calls."""
 
@@ -91,29 +91,31 @@ def _crc_of_few(data: bytes, crc: int) -> int:
 
 def _crc_of_many(data: bytes, crc: int) -> int:
     """That of data from 4 bytes on, with the checksum so far."""
-    return int(_crcs(memoryview(data), [(0, len(data))], crc)[0])
+    return int(_crcs(np.frombuffer(data, np.uint8), np.zeros(1, np.int64), np.array([len(data)]), crc)[0])
 
 
-def _crcs(data: memoryview, places: Sequence[tuple[int, int]], crc: int) -> Any:
-    """The checksums of parts of data, of at least 4 bytes each, by their beginnings and ends: uint32[n].
+def _crcs(data: Any, starts: Any, sizes: Any, crc: int) -> Any:
+    """The checksums of parts of data, of 4 bytes and more each, with that of what was before them: uint32[n].
 
-    Those of 8 bytes each are joined in pairs. Zeros before the data do not change it, so all get the same length, and
-    the checksum so far is added to the first 4 bytes.
+    Those of 8 bytes each are joined in pairs. Zeros before a part do not change it, so all get the same length, and the
+    checksum so far is added to the first 4 bytes.
     """
-    size = max(end - start for start, end in places)
-    padded = np.zeros((len(places), size + -size % 8), np.uint8)
-    width = padded.shape[1]
-    raw = np.frombuffer(data, np.uint8)
-    for row, (start, end) in zip(padded, places, strict=True):
-        row[width - end + start:] = raw[start:end]
-    firsts = np.array([width - end + start for start, end in places])[:, None] + np.arange(4)
-    padded[np.arange(len(places))[:, None], firsts] ^= np.frombuffer(struct.pack("<I", crc), np.uint8)
-    words = padded.view("<u2").reshape(len(places), -1, 4)
+    count, size = len(starts), int(sizes.max())
+    width = size + -size % 8
+    padded = np.zeros((count, width), np.uint8)
+    if (sizes == size).all():
+        padded[:, width - size:] = np.lib.stride_tricks.sliding_window_view(data, size)[starts]
+    else:
+        for row, start, length in zip(padded, starts.tolist(), sizes.tolist(), strict=True):
+            row[width - length:] = data[start:start + length]
+    firsts = (width - sizes)[:, None] + np.arange(4)
+    padded[np.arange(count)[:, None], firsts] ^= np.frombuffer(struct.pack("<I", crc), np.uint8)
+    words = padded.view("<u2").reshape(count, -1, 4)
     sums = functools.reduce(np.bitwise_xor, [table.take(words[:, :, i]) for i, table in enumerate(_of_words())])
     size = 8
     while sums.shape[1] > 1:
         if sums.shape[1] % 2:
-            sums = np.concatenate([np.zeros((len(sums), 1), np.uint32), sums], 1)
+            sums = np.concatenate([np.zeros((count, 1), np.uint32), sums], 1)
         low, high = _after(size)
         left = sums[:, ::2]
         sums = low.take(left & 0xFFFF) ^ high.take(left >> 16) ^ sums[:, 1::2]
@@ -121,22 +123,24 @@ def _crcs(data: memoryview, places: Sequence[tuple[int, int]], crc: int) -> Any:
     return sums[:, 0]
 
 
-def _masked_crcs(data: memoryview, places: Sequence[tuple[int, int]]) -> list[int]:
-    """`masked_crc` of parts of data: of many of similar lengths together, of each of the others by itself."""
-    found = [0] * len(places)
-    classes: dict[int, list[int]] = {}
-    for number, (start, end) in enumerate(places):
-        size = end - start
-        classes.setdefault(size.bit_length() if 4 <= size <= _WIDE else 0, []).append(number)
-    for bits, numbers in classes.items():
-        if not bits or len(numbers) < _SEVERAL:
-            for number in numbers:
-                found[number] = masked_crc(data[slice(*places[number])].tobytes())
+def _masked_crcs(data: bytes, starts: Any, sizes: Any) -> Any:
+    """`masked_crc` of parts of data, uint32[n]: of several of similar sizes together, of each of the others by
+    itself."""
+    found = np.empty(len(starts), np.uint32)
+    raw = np.frombuffer(data, np.uint8)
+    classes = np.frexp(sizes)[1] * ((sizes >= 4) & (sizes <= _WIDE))  # by the bits that the sizes have
+    for bits in np.unique(classes).tolist():
+        (numbers,) = np.nonzero(classes == bits)
+        if len(numbers) < _SEVERAL or not bits:
+            for number, start, size in zip(*[x.tolist() for x in (numbers, starts[numbers], sizes[numbers])],
+                                           strict=True):
+                found[number] = masked_crc(data[start:start + size])
             continue
-        for first in range(0, len(numbers), max(_BLOCK >> bits, 1)):
-            some = numbers[first:first + max(_BLOCK >> bits, 1)]
-            for number, crc in zip(some, _crcs(data, [places[k] for k in some], 0xFFFFFFFF).tolist(), strict=True):
-                found[number] = _masked(crc ^ 0xFFFFFFFF)
+        many = max(_BLOCK >> bits, 1)
+        for first in range(0, len(numbers), many):
+            some = numbers[first:first + many]
+            crcs = ~_crcs(raw, starts[some], sizes[some], 0xFFFFFFFF)
+            found[some] = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
     return found
 
 
@@ -153,10 +157,7 @@ def masked_crc(data: bytes) -> int:
     for start in range(0, len(data), _BLOCK):
         block = data[start:start + _BLOCK]
         crc = (_crc_of_few if len(block) <= _FEW else _crc_of_many)(block, crc)
-    return _masked(crc ^ 0xFFFFFFFF)
-
-
-def _masked(crc: int) -> int:
+    crc ^= 0xFFFFFFFF
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -166,42 +167,60 @@ def record(data: bytes) -> bytes:
     return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
 
 
-def records(file: Any) -> Iterator[bytes]:
-    """The data of the records in a file. DataLossError if it ends in the middle of one, or a checksum is wrong."""
+def records(file: Any) -> Iterator[list[bytes]]:
+    """The data of the records in a file, those of a block at a time. DataLossError if it ends in the middle of one, or
+    a checksum is wrong, after those before it."""
     number, data = 0, b""
     while True:
         more = file.read(_READ)
         data = data + more if data else more
-        starts = list(_starts(data))
-        view = memoryview(data)
-        headers = _masked_crcs(view, [(start, start + 8) for start, _ in starts])
-        wholes = [(start + 12, start + 12 + size) for start, size in starts if start + 16 + size <= len(data)]
-        bodies = _masked_crcs(view, wholes)
-        for k, (start, size) in enumerate(starts):
-            if headers[k] != _UINT.unpack_from(data, start + 8)[0]:
-                raise DataLossError(f"corrupted record {number}: the checksum of its length is wrong")
-            if k == len(wholes):  # goes on after the block: the length is right, so it can be read
-                data += file.read(max(start + 16 + size - len(data), 0))
-                if len(data) < start + 16 + size:
-                    raise DataLossError(f"truncated record {number}")
-                break
-            if bodies[k] != _UINT.unpack_from(data, start + 12 + size)[0]:
-                raise DataLossError(f"corrupted record {number}: its checksum is wrong")
-            yield data[start + 12:start + 12 + size]
-            number += 1
-        done = wholes[-1][1] + 4 if wholes else 0
-        view.release()
-        data = data[done:]
-        if not more and not starts:
+        starts, sizes = _places(data)
+        problem = _first_problem(data, starts, sizes)
+        count = len(starts) if problem is None else problem[0]
+        if count and starts[count - 1] + 16 + sizes[count - 1] > len(data):
+            count -= 1  # the last goes on after the block
+        if count:
+            yield [data[start + 12:start + 12 + size]
+                   for start, size in zip(starts[:count].tolist(), sizes[:count].tolist(), strict=True)]
+        number += count
+        if problem is not None:
+            raise DataLossError(f"corrupted record {number}: {problem[1]}")
+        data = data[int(starts[count - 1] + 16 + sizes[count - 1]) if count else 0:]
+        if count < len(starts):
+            size = int(sizes[count])
+            data += file.read(max(16 + size - len(data), 0))
+            if len(data) < 16 + size:
+                raise DataLossError(f"truncated record {number}")
+        elif not more:
             if data:
                 raise DataLossError(f"truncated record {number}")
             return
 
 
-def _starts(data: bytes) -> Iterator[tuple[int, int]]:
+def _places(data: bytes) -> tuple[Any, Any]:
     """Where records begin in a block, and the lengths that they say they have; the last may go on after it."""
-    start = 0
+    starts, sizes, start = [], [], 0
     while start + 12 <= len(data):
         size = _ULONG.unpack_from(data, start)[0]
-        yield start, size
+        starts.append(start)
+        sizes.append(min(size, 1 << 62))
         start += 16 + size
+    return np.array(starts, np.int64), np.array(sizes, np.int64)
+
+
+def _first_problem(data: bytes, starts: Any, sizes: Any) -> tuple[int, str] | None:
+    """The first record with a wrong checksum, and what is wrong."""
+    wrong = np.nonzero(_masked_crcs(data, starts, np.full(len(starts), 8)) != _numbers_at(data, starts + 8))[0]
+    count = int(wrong[0]) if len(wrong) else len(starts)
+    if count and starts[count - 1] + 16 + sizes[count - 1] > len(data):
+        count -= 1
+    ends = starts[:count] + 12 + sizes[:count]
+    bodies = np.nonzero(_masked_crcs(data, starts[:count] + 12, sizes[:count]) != _numbers_at(data, ends))[0]
+    if len(bodies):
+        return int(bodies[0]), "its checksum is wrong"
+    return (int(wrong[0]), "the checksum of its length is wrong") if len(wrong) else None
+
+
+def _numbers_at(data: bytes, places: Any) -> Any:
+    """The numbers of 4 bytes at these places."""
+    return np.frombuffer(data, np.uint8)[places[:, None] + np.arange(4)].view("<u4")[:, 0]

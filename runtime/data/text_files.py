@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -11,11 +12,11 @@ import numpy as np
 
 from runtime.core.errors import DataLossError, NotFoundError
 from runtime.core.record_files import compression, records
-from runtime.core.string_arrays import boxed
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, string
 from runtime.data.dataset import Dataset
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element
+from runtime.data.elements import rows_of
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
 
 __all__ = ["TFRecordDataset", "TextLineDataset", "opened"]
 
@@ -33,14 +34,13 @@ class _Inflating:
         return found
 
 
-def _lines(file: Any) -> Iterator[bytes]:
+def _lines(file: Any) -> Iterator[list[bytes]]:
     rest = b""
     while block := file.read(1 << 16):
-        *whole, rest = (rest + block).split(b"\n")
-        for line in whole:
-            yield line.replace(b"\r", b"")
+        *whole, rest = (rest + block.replace(b"\r", b"")).split(b"\n")
+        yield whole
     if rest:
-        yield rest.replace(b"\r", b"")
+        yield [rest]
 
 
 @contextlib.contextmanager
@@ -55,17 +55,23 @@ def opened(path: str, kind: str) -> Iterator[Any]:
         raise DataLossError(f"{path} is damaged: {error}") from None
 
 
-def _of_files(filenames: Any, compression_type: str | None, parts: Callable[[Any], Iterator[bytes]]) -> Dataset:
+def _of_files(filenames: Any, compression_type: str | None, parts: Callable[[Any], Iterator[list[bytes]]]
+              ) -> Dataset:
     kind = compression(compression_type)
     names = convert_to_tensor(filenames, string)
 
-    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+    def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
         for name in np.asarray(arrays[0]).reshape(-1).tolist():
             with opened(name.decode(), kind) as file:
-                for part in parts(file):
-                    yield (boxed(part),)
+                for some in parts(file):
+                    block = np.empty(len(some), object)
+                    block[:] = some
+                    yield [block]
 
-    return Dataset([names], TensorSpec((), string), elements, UNKNOWN_CARDINALITY)
+    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+        return itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
+
+    return Dataset([names], TensorSpec((), string), elements, UNKNOWN_CARDINALITY, blocks=blocks)
 
 
 def TextLineDataset(  # TF's name of a class

@@ -115,6 +115,27 @@ class _Parser:
             arrays.append(array)
         return arrays
 
+    def many(self, messages: list[bytes]) -> list[Any] | None:
+        """The arrays of the features of several examples of one layout, with one more, first axis; None if they are
+        not."""
+        size = len(messages[0])
+        layout = self._layouts.get(size)
+        if layout is None or any(len(data) != size for data in messages):
+            return None
+        rows = np.frombuffer(b"".join(messages), np.uint8).reshape(-1, size)
+        if not layout.fits_rows(rows):
+            return None
+        arrays = []
+        for name, shape, dtype, _ in self.features:
+            values = layout.features.get(name)
+            if values is None or _NUMBERS[values.kind] is not dtype or None in shape:
+                return None
+            array = values.in_rows(rows)
+            if array is None or array.shape[1] != math.prod(shape):  # type: ignore[arg-type]
+                return None
+            arrays.append(array.reshape(-1, *shape))
+        return arrays
+
     def _by_message(self, data: bytes) -> list[Any]:
         try:
             example = Example.FromString(data)
@@ -132,7 +153,10 @@ def _parse_kernel(serialized: Any, *, features: tuple[_Wanted, ...]) -> tuple[An
     parse = _parser(features)
     if not serialized.ndim:
         return tuple(parse(serialized[()]))
-    columns = [list(column) for column in zip(*map(parse, serialized.tolist()), strict=True)] or [[] for _ in features]
+    messages = serialized.tolist()
+    if len(messages) > 1 and (found := parse.many(messages)) is not None:
+        return tuple(found)
+    columns = [list(column) for column in zip(*map(parse, messages), strict=True)] or [[] for _ in features]
     return tuple([
         np.stack(column) if column else np.empty((0, *shape), dtype.np)
         for column, (_, shape, dtype, _) in zip(columns, features, strict=True)])

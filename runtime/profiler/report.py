@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from runtime.core.profiling import Region, Session, Totals, now
+from runtime.core.profiling import Region, Session, Totals, now, ops_text
 from runtime.profiler import chrome
 
 __all__ = ["Report", "Row"]
@@ -138,18 +138,10 @@ def _what(region: Region) -> str:
     if region.kind == "call":
         return f"call of {region.name}"
     if region.kind == "loop" and region.ops and region.ops != (region.name,):
-        return f"{region.name} of {_few(region.ops)}"
+        return f"{region.name} of {ops_text(region.ops)}"
     if region.kind == "python":
         return f"Python: {region.name}"
     return region.name
-
-
-def _few(ops: Sequence[str]) -> str:
-    counts = dict.fromkeys(ops, 0)
-    for op in ops:
-        counts[op] += 1
-    texts = [op if n == 1 else f"{n} {op}" for op, n in counts.items()]
-    return ", ".join(texts if len(texts) <= 6 else [*texts[:5], "..."])
 
 
 def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> list[Row]:

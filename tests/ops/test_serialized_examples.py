@@ -4,6 +4,7 @@ import pytest
 
 import runtime as rt
 from runtime.core import types
+from runtime.core.string_arrays import string_array
 from runtime.ops import examples
 
 io, train = rt.io, rt.train
@@ -84,6 +85,7 @@ def test_layouts_say_what_the_messages_say():
     features = (("d", (), types.int64, (9,)), ("n", (), types.int64, None), ("s", (2,), types.string, None),
                 ("two", (2,), types.int64, None), ("x", (2, 2), types.float32, None))
     parse = examples._Parser(features)
+    base, without = message(), features[1:]
     hits = 0
     for number in range(3000):
         data = bytearray(message())
@@ -98,6 +100,10 @@ def test_layouts_say_what_the_messages_say():
             except rt.errors.InvalidArgumentError as error:
                 results.append(str(error))
         assert results[0] == results[1], data
+        if isinstance(results[1], list):
+            several = examples._parse_kernel(string_array([base, data, base]), features=without)
+            for x, y in zip(several, examples._Parser(without)._by_message(data), strict=True):
+                np.testing.assert_array_equal(x[1], y)
         layout = parse._layouts.get(len(data))
         hits += layout is not None and layout.fits(data)
     assert hits > 1000 and len(parse._layouts) > 1

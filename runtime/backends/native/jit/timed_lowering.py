@@ -8,7 +8,6 @@ time. Code that runs on other threads, in lanes or block by block is part of the
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -24,10 +23,10 @@ from runtime.backends.native.kernels.shapes import integer
 from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
-from runtime.core.profiling import Region
+from runtime.core.profiling import Region, ops_text
 from runtime.core.types import DType, TensorType
 
-__all__ = ["TimedLowering", "ops_text"]
+__all__ = ["TimedLowering"]
 
 _WORTH: Final = 4096
 """Elements times operations, from which on a region inside a loop is timed."""
@@ -37,13 +36,6 @@ _PART_OF: Final = {"dim", "gather", "getitem", "list_get", "list_stack", "setite
 """Ops that look at a part of their operands."""
 _LOOPS: Final = ("while_loop", "reduce")
 _KINDS: Final = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
-
-
-def ops_text(names: Sequence[str], most: int = 6) -> str:
-    """Names with their numbers: `2 mul, tanh`."""
-    counted = Counter(names)
-    texts = [name if n == 1 else f"{n} {name}" for name, n in counted.items()]
-    return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "..."])
 
 
 class TimedLowering(Lowering):
