@@ -309,3 +309,33 @@ def test_calls_at_once_and_inside_each_other(executor: str) -> None:
     assert sum(row.runs for row in report.rows if row.kind == "call") == 6
     events = check_trace(report.trace())
     assert len({event["tid"] for event in events if event["cat"] == "call"}) == 2
+
+
+def test_inner_loops_with_callbacks_are_timed() -> None:
+    @rt.function
+    def f(n):
+        total = 0.0
+        for i in rt.range(n):
+            j = 0
+            while j < i:
+                total += rt.py_function(lambda x: x + 1.0, [total], rt.float32)
+                j += 1
+        return total
+
+    report = rt.profiler.profile(f, rt.constant(4))
+    inner, python = row_of(report, "loop", "while_loop of py_function, 2 add"), row_of(report, "python")
+    assert (inner.runs, inner.iterations, python.runs) == (4, 6, 6)
+    assert python.seconds <= inner.seconds <= row_of(report, "loop", "reduce").seconds
+
+
+def test_arrays_that_change(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(a, x):
+        a[1:] = a[:-1] + x
+        a *= 2.0
+        return a.sum()
+
+    plain, profiled = np.arange(4.0), np.arange(4.0)
+    expected = f(plain, rt.constant(3.0, rt.float64))
+    report = rt.profiler.profile(f, profiled, rt.constant(3.0, rt.float64))
+    assert profiled.tolist() == plain.tolist() == [0, 6, 8, 10] and float(report.result) == float(expected) == 24

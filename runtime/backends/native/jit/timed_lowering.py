@@ -34,6 +34,8 @@ _SHORT: Final = 8
 """Lines of code that are not timed."""
 _PART_OF: Final = {"dim", "gather", "getitem", "list_get", "list_stack", "setitem", "slice"}
 """Ops that look at a part of their operands."""
+_CALLBACKS: Final = {"call", "iterator_next", "numpy_function", "print", "py_function"}
+"""Ops that take microseconds, whatever the sizes of their operands are."""
 _LOOPS: Final = ("while_loop", "reduce")
 _KINDS: Final = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
 
@@ -138,7 +140,7 @@ class TimedLowering(Lowering):
         return bool(known) and (not self.loops or max(known) * times >= _WORTH)
 
     def _node_is_worth(self, node: Node) -> bool:
-        if any(inner.op.foreign and not inner.op.effect for graph in node.subgraphs.values() for inner in graph.walk()):
+        if any(inner.op.name in _CALLBACKS for graph in node.subgraphs.values() for inner in graph.walk()):
             return True
         if node.subgraphs:
             return not self.loops or any(self._node_is_worth(inner) for graph in node.subgraphs.values()
