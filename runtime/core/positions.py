@@ -10,7 +10,8 @@ from typing import Final, TypeVar
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "staging_error", "user_position"]
+__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "scope", "staging_error",
+           "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -18,11 +19,11 @@ E = TypeVar("E", bound=Exception)
 class Position:
     """A place in the user's source."""
 
-    __slots__ = ("_code", "_lasti", "derived", "filename", "function", "lineno")
+    __slots__ = ("_code", "_lasti", "derived", "filename", "function", "lineno", "scope")
 
     def __init__(
         self, filename: str, lineno: int, function: str = "", code: CodeType | None = None, lasti: int = 0,
-        derived: str = "",
+        derived: str = "", scope: str = "",
     ) -> None:
         self.filename = filename
         self.lineno = lineno
@@ -31,6 +32,8 @@ class Position:
         self._lasti = lasti
         self.derived = derived
         """The op there whose derivative is computed; empty for the computation itself."""
+        self.scope = scope
+        """The name scopes that are open there, such as that of a layer."""
 
     @property
     def instruction(self) -> tuple[int, int]:
@@ -39,7 +42,8 @@ class Position:
 
     def derivative(self, op: str) -> Position:
         """This place, for the computation of the derivative of an op there."""
-        return Position(self.filename, self.lineno, self.function, self._code, self._lasti, self.derived or op)
+        return Position(self.filename, self.lineno, self.function, self._code, self._lasti, self.derived or op,
+                        self.scope)
 
     @property
     def span(self) -> tuple[int, int, int] | None:
@@ -85,6 +89,14 @@ def is_users(frame: FrameType) -> bool:
     return not internal
 
 
+class _Scope(threading.local):
+    path = ""
+
+
+scope: Final = _Scope()
+"""The open name scopes of this thread, as positions have them."""
+
+
 class _Origin(threading.local):
     position: Position | None = None
 
@@ -123,7 +135,7 @@ def user_position() -> Position | None:
         return None
     code, place = frame.f_code, frame.f_lasti // 2
     line = _lines(code)[place] if place >= 0 else None
-    return Position(code.co_filename, line or frame.f_lineno, code.co_name, code, frame.f_lasti)
+    return Position(code.co_filename, line or frame.f_lineno, code.co_name, code, frame.f_lasti, scope=scope.path)
 
 
 @per_code

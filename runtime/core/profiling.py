@@ -39,17 +39,19 @@ class Region:
             (what is there only for the profile)
     ops     the names of the ops that it computes itself
     places  where these are in the user's source
+    scopes  the name scopes there, such as those of layers
     parent  the region that it is part of
     note    how native code runs it, if that is special
     """
 
-    __slots__ = ("kind", "name", "note", "ops", "parent", "places")
+    __slots__ = ("kind", "name", "note", "ops", "parent", "places", "scopes")
 
     def __init__(self, kind: str, name: str, parent: Region | None = None, ops: Sequence[str] = (),
                  places: Sequence[Position | None] = (), note: str = "") -> None:
         self.kind, self.name, self.parent, self.note = kind, name, parent, note
         self.ops = tuple(ops)
         self.places = tuple(sorted({(p.filename, p.lineno) for p in places if p is not None}))
+        self.scopes = tuple(sorted({p.scope for p in places if p is not None and p.scope}))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
@@ -104,7 +106,7 @@ class Session:
 
     def region(self, kind: str, name: str, position: Position | None = None) -> Region:
         """The region of this kind and name on this line, which has no parent."""
-        key = kind, name, None if position is None else (position.filename, position.lineno)
+        key = kind, name, None if position is None else (position.filename, position.lineno, position.scope)
         with self._lock:
             known = self._known.get(key)
             if known is None:

@@ -15,7 +15,7 @@ from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError,
 from runtime.core.formatting import formatted
 from runtime.core.graph import Value
 from runtime.core.op import CAST
-from runtime.core.positions import user_position
+from runtime.core.positions import scope, user_position
 from runtime.core.recording import record, record_read, recorders
 from runtime.core.tensor import Array, EagerTensor, GraphTensor, Reference, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
@@ -81,12 +81,14 @@ class name_scope:
     def __enter__(self) -> str:
         self._outer.append(creation.scope)
         creation.scope = f"{creation.scope}{self.name}/" if self.name else ""
+        scope.path = creation.scope.rstrip("/")
         return creation.scope
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         creation.scope = self._outer.pop()
+        scope.path = creation.scope.rstrip("/")
 
 
 class IndexedSlices(NamedTuple):

@@ -43,6 +43,8 @@ def _args(region: Region, totals: Totals | None) -> dict[str, Any]:
         args["ops"] = ", ".join(region.ops)
     if region.places:
         args["source"] = ", ".join(f"{filename}:{line}" for filename, line in region.places)
+    if region.scopes:
+        args["scope"] = ", ".join(region.scopes)
     if region.note:
         args["how"] = region.note
     if totals is not None:

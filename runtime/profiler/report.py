@@ -22,6 +22,7 @@ class Row(NamedTuple):
 
     what        the ops, or what else runs
     where       its lines in the user's source: `file:line`, sorted
+    scopes      the name scopes there, such as the paths of Keras' layers
     seconds     the time of all runs; None if it is part of what is above it
     own         the same without that of the rows inside it
     runs        how often it ran
@@ -32,6 +33,7 @@ class Row(NamedTuple):
 
     what: str
     where: tuple[str, ...]
+    scopes: tuple[str, ...]
     seconds: float | None
     own: float | None
     runs: int
@@ -85,7 +87,7 @@ class Report:
             raise ValueError(f"a table is by 'region', 'op' or 'line', not {by!r}")
         rows = self.rows
         if by != "region":
-            rows = _grouped(rows, lambda row: (by == "line" and ", ".join(row.where)) or row.what)
+            rows = _grouped(rows, lambda row: (by == "line" and _place(row)) or row.what)
         lines = [tuple(_cells(row, self.seconds)) for row in rows[:_MOST]]
         if len(rows) > _MOST:
             lines.append(("", "", "", "", "", f"... and {len(rows) - _MOST} more rows"))
@@ -123,8 +125,9 @@ def _rows(parent: Region | None, depth: int, inside: dict[Region | None, list[Re
         parts = sum(_known(part, inside, totals) for part in inside.get(region, ()))
         seconds = None if own.time is None else own.time / 1e9
         where = tuple([f"{os.path.basename(filename)}:{line}" for filename, line in region.places])
-        yield Row(_what(region), where, seconds, None if own.time is None else max(own.time - parts, 0) / 1e9, own.runs,
-                  own.iterations, own.bytes, region.kind, region.note, depth)
+        alone = None if own.time is None else max(own.time - parts, 0) / 1e9
+        yield Row(_what(region), where, region.scopes, seconds, alone, own.runs, own.iterations, own.bytes,
+                  region.kind, region.note, depth)
         yield from _rows(region, depth + 1, inside, totals)
 
 
@@ -152,7 +155,7 @@ def _grouped(rows: Sequence[Row], key: Callable[[Row], str]) -> list[Row]:
     for name, group in groups.items():
         own = sum(row.own or 0 for row in group)
         counts = [row.iterations for row in group if row.iterations is not None]
-        found.append(Row(name, (), own, own, sum(row.runs for row in group), sum(counts) if counts else None,
+        found.append(Row(name, (), (), own, own, sum(row.runs for row in group), sum(counts) if counts else None,
                          max(row.bytes for row in group), "", "", 0))
     return sorted(found, key=lambda row: -(row.own or 0))
 
@@ -163,8 +166,13 @@ def _cells(row: Row, seconds: float) -> Iterator[str]:
     yield f"{row.runs:,}"
     yield "" if row.iterations is None else f"{row.iterations:,}"
     yield _bytes(row.bytes)
-    where = f"{', '.join(row.where)}: " if row.where else ""
-    yield f"{'  ' * row.depth}{where}{row.what}" + (f" ({row.note})" if row.note else "")
+    where, note = f"{_place(row)}: " if row.where else "", f" ({row.note})" if row.note else ""
+    yield f"{'  ' * row.depth}{where}{row.what}{note}"
+
+
+def _place(row: Row) -> str:
+    scopes = f" [{', '.join(row.scopes)}]" if row.scopes else ""
+    return ", ".join(row.where) + scopes
 
 
 def _time(seconds: float) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -339,3 +340,21 @@ def test_arrays_that_change(executor: str) -> None:
     expected = f(plain, rt.constant(3.0, rt.float64))
     report = rt.profiler.profile(f, profiled, rt.constant(3.0, rt.float64))
     assert profiled.tolist() == plain.tolist() == [0, 6, 8, 10] and float(report.result) == float(expected) == 24
+
+
+def test_name_scopes(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(x):
+        with rt.name_scope("outer"), rt.name_scope("inner"):
+            x = x @ W
+        return x @ W
+
+    report = rt.profiler.profile(f, rt.ones([64, 64]))
+    products = [row for row in report.rows if row.what == "matmul"]
+    assert sorted(row.scopes for row in products) == [(), ("outer/inner",)]
+    assert re.search(r"test_profiler.py:\d+ \[outer/inner\]: matmul", str(report))
+    assert "[outer/inner]" in report.table("line")
+
+    with pytest.raises(ZeroDivisionError), rt.name_scope("left"):
+        1 // 0
+    assert rt.profiler.profile(lambda: rt.constant(1.0) + 1.0).rows[0].scopes == ()

@@ -10,7 +10,8 @@ from keras.src import tree
 from keras.src.backend.common import KerasVariable, standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras.src.backend.common.keras_tensor import KerasTensor
-from keras.src.backend.common.name_scope import name_scope
+from keras.src.backend.common.name_scope import current_path
+from keras.src.backend.common.name_scope import name_scope as _name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras.src.backend.config import floatx
@@ -18,6 +19,7 @@ from keras.src.backend.config import floatx
 import runtime as rt
 from autograph import register
 from runtime.core.graph import Graph
+from runtime.core.positions import scope
 from runtime.core.trace import add_input, current_graph, tracing
 from runtime.core.types import TensorType
 from runtime.keras.backend.control_flow import (
@@ -71,6 +73,20 @@ SUPPORTS_SPARSE_TENSORS: Final = False
 SUPPORTS_RAGGED_TENSORS: Final = False
 SUPPORTS_COMPLEX_DTYPES: Final = True
 IS_THREAD_SAFE: Final = True
+
+
+class name_scope(_name_scope):  # type: ignore[misc]
+    """Keras' scope of a layer's name, which the nodes of graphs have, too."""
+
+    def __enter__(self) -> Any:
+        found = super().__enter__()
+        self._outer, scope.path = scope.path, current_path()
+        return found
+
+    def __exit__(self, *args: Any, **kwargs: Any) -> None:
+        scope.path = self._outer
+        super().__exit__(*args, **kwargs)
+
 
 _UNKNOWN: Final = (83, 89)
 """Two sizes that stand for an unknown dimension: a result's dimension that is the same with both is known. Primes that

@@ -40,6 +40,11 @@ _LOOPS: Final = ("while_loop", "reduce")
 _KINDS: Final = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
 
 
+def _is_long(lines: Sequence[str], short: int) -> bool:
+    """Whether code has more lines than that, or calls a function."""
+    return len(lines) > short or (short == _SHORT and any(" call " in line and "@llvm." not in line for line in lines))
+
+
 class TimedLowering(Lowering):
     """As `Lowering`; the code writes into `table` how long its regions (`timed`) took, by number."""
 
@@ -94,7 +99,7 @@ class TimedLowering(Lowering):
             yield number
         finally:
             self._open.pop()
-        if self.b is b and not b.done and len(b.lines) - mark > short:
+        if self.b is b and not b.done and _is_long(b.lines[mark:], short):
             start = self._insert(mark, f"call i64 @{NOW}()")
             self.module.declare(NOW, "i64")
             self.module.declare(LOG, "void", "ptr", "i64", "i64")
