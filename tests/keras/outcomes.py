@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPLIT = ("layers", "ops", "backend")
 """Folders of keras/src that are so large that their parts are rows of their own."""
+_ADDRESS: Final = re.compile(r"(?<=at)\s?0x[0-9a-f]+")
+"""In the names of tests whose arguments are functions: it differs from run to run."""
 Outcomes = dict[str, str]
 """By name of a test: "passed", "skipped", or the first line of its error."""
 
@@ -61,7 +65,7 @@ def run(tests: Sequence[Path | str], backend: str, jobs: int = 2, timeout: int =
 def _parsed(report: str) -> Outcomes:
     found: Outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        name = f"{case.get('classname', '')}::{case.get('name')}"
+        name = _ADDRESS.sub("", f"{case.get('classname', '')}::{case.get('name')}")
         outcome = "passed"
         for child in case:
             if child.tag in ("failure", "error"):
