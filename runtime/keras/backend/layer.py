@@ -7,7 +7,7 @@ import autograph as ag
 from autograph.backend import accept
 from runtime.core.trace import current_graph
 
-__all__ = ["RuntimeLayer"]
+__all__ = ["RuntimeLayer", "convert_methods"]
 
 _STAGED: Final = ("call", "train_step", "test_step", "predict_step", "compute_loss", "compute_metrics")
 
@@ -23,6 +23,14 @@ def _parts(value: Any, depth: int) -> list[Any]:
     return parts
 
 
+def convert_methods(cls: type, names: tuple[str, ...]) -> None:
+    """Convert those methods that `cls` itself defines, unless it is a class of Keras."""
+    if cls.__module__.partition(".")[0] != "keras":
+        for name in names:
+            if callable(method := vars(cls).get(name)):
+                setattr(cls, name, ag.convert(method))
+
+
 class RuntimeLayer:
     """The base of layers: `call`, and the steps of a model, of classes outside Keras are converted.
 
@@ -32,10 +40,7 @@ class RuntimeLayer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__module__.partition(".")[0] != "keras":
-            for name in _STAGED:
-                if callable(method := vars(cls).get(name)):
-                    setattr(cls, name, ag.convert(method))
+        convert_methods(cls, _STAGED)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Keras calls this when the layer is built, which may have happened just now, in a staged branch."""

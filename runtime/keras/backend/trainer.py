@@ -20,8 +20,11 @@ import runtime as rt
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
 from runtime.keras.backend.steps import Grouping, Steps
+from runtime.keras.backend.users import convert_what_keras_calls
 
 __all__ = ["RuntimeTrainer"]
+
+convert_what_keras_calls()  # here, since Keras imports a backend's trainer after its losses, metrics and layers
 
 
 class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
