@@ -11,6 +11,7 @@ import numpy as np
 from autograph import register
 from autograph.backend import of_trace
 from runtime.core import trace
+from runtime.core.array_methods import ArrayMethods
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.formatting import formatted
 from runtime.core.graph import Value
@@ -113,12 +114,13 @@ def _unary(name: str) -> Callable[[Variable], Tensor]:
     return operator
 
 
-class Variable:
+class Variable(ArrayMethods):
     """A tensor that can be assigned to (`tf.Variable`).
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that returns it. It
     determines the dtype (unless `dtype` is given) and the shape, unless `shape` says more generally which shapes may be
-    assigned (`validate_shape=False`: any sizes). Operators work on the current value; `v += x` makes `v` a tensor.
+    assigned (`validate_shape=False`: any sizes). Operators and the methods of NumPy's arrays work on the current value;
+    `v += x` makes `v` a tensor.
 
     Inside an `rt.function` reads and writes run in program order, and variables can be created only in its first trace
     (ValueError later).
@@ -279,6 +281,17 @@ class Variable:
         error.remedy = "Assign them: v[i].assign(value), or v.scatter_nd_update."  # type: ignore[attr-defined]
         locate(error, user_position())
         raise error
+
+    def copy(self) -> Tensor:
+        """The current value."""
+        value: Tensor = self.__tensor__()
+        return value.copy()
+
+    def item(self, *index: int) -> Any:
+        return self.__tensor__().item(*index)
+
+    def tolist(self) -> Any:
+        return self.__tensor__().tolist()
 
     def __getitem__(self, index: Any) -> Any:
         """A tensor with methods `assign`, `assign_add` and `assign_sub` that write to this part."""

@@ -16,11 +16,12 @@ import numpy as np
 
 from autograph.backend import has_staged_items
 from runtime.core import pytree
+from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import user_position
-from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.numpy import arrays, functions, linalg
 from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, has_objects, put_result
@@ -158,6 +159,7 @@ def _on_tensors(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    inputs = tuple(map(_read, inputs))
     out = (kwargs.get("out") or (None,))[0]
     others = {key: value for key, value in kwargs.items() if key != "out"}
     if isinstance(out, StagedArray):
@@ -169,6 +171,12 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
         raise want_objects(error)
     result = _ufunc_on_tensors(ufunc, method, inputs, kwargs)
     return as_object(result) if has_objects(inputs) else result
+
+
+def _read(value: Any) -> Any:
+    """The value of a variable; else `value`."""
+    is_variable = isinstance(value, ArrayMethods) and not isinstance(value, Tensor)
+    return value.__tensor__() if is_variable else value
 
 
 def _described(out: Any) -> str:
@@ -208,7 +216,8 @@ def _takes(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 def _by_numpy(call: Function, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], how: str) -> Any:
     """The result of NumPy for the values of the tensors. UnimplementedError for tensors of a graph."""
-    found = pytree.flatten([args, dict(kwargs)])
+    args, kwargs = pytree.map_structure(_read, [args, dict(kwargs)])
+    found = pytree.flatten([args, kwargs])
     if any(isinstance(value, GraphTensor) for value in found):
         error = UnimplementedError(
             f"{name}{how} has no counterpart in graphs, and one of its arguments is a tensor of the graph",
@@ -217,7 +226,7 @@ def _by_numpy(call: Function, name: str, args: tuple[Any, ...], kwargs: Mapping[
         locate(error, user_position())
         raise error
     plain, named = pytree.map_structure(
-        lambda value: np.asarray(value) if isinstance(value, EagerTensor) else value, [args, dict(kwargs)])
+        lambda value: np.asarray(value) if isinstance(value, EagerTensor) else value, [args, kwargs])
     return call(*plain, **named)
 
 

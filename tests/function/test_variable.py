@@ -330,3 +330,40 @@ def test_strings():
         v.assign(3)
     with pytest.raises(TypeError, match="cannot assign 'x' to variable"):
         rt.Variable(3).assign("x")
+
+
+def test_methods_of_arrays() -> None:
+    """A variable has the methods of NumPy's arrays, of its current value, eagerly and in graphs."""
+    x = np.arange(6.0).reshape(2, 3)
+    v = rt.Variable(x)
+    for name, args in (("sum", (0,)), ("mean", ()), ("reshape", (3, 2)), ("astype", ("float32",)), ("clip", (1, 3)),
+                       ("dot", (np.ones(3),)), ("argmax", (1,)), ("cumsum", (0,)), ("transpose", ()), ("copy", ())):
+        def call(v, name=name, args=args):
+            return getattr(v, name)(*args)
+
+        want = getattr(x, name)(*args)
+        for got in (call(v), rt.function(call)(v), rt.function(lambda call=call: call(v))()):
+            np.testing.assert_allclose(got, want)
+    assert v.T.shape == (3, 2) and v.size == 6 and v.tolist() == x.tolist() and v[0].sum().numpy() == 3.0
+    assert rt.Variable(2.0).item() == 2.0
+    before = v.copy()
+    v.assign_add(v)
+    np.testing.assert_array_equal(before, x)
+
+
+def test_numpys_functions_read_it() -> None:
+    x = np.arange(6.0).reshape(2, 3)
+    v, narrow = rt.Variable(x), rt.Variable(x.astype(np.float32))
+    for got, want in ((np.sqrt(v), np.sqrt(x)), (np.sum(v, axis=0), x.sum(0)), (x + v, x + x), (v - x, x - x),
+                      (np.concatenate([v, x]), np.concatenate([x, x])), (np.float64(2) * v, 2 * x)):
+        assert isinstance(got, rt.Tensor)
+        np.testing.assert_allclose(got, want)
+    assert (x + narrow).dtype is rt.float32 and (narrow * x).dtype is rt.float32
+    array = np.zeros((2, 3))
+    array += v
+    np.testing.assert_array_equal(array, x)
+    f = rt.function(lambda: np.sqrt(v).sum() + (x * v).mean())
+    np.testing.assert_allclose(f(), np.sqrt(x).sum() + (x * x).mean())
+    with rt.GradientTape() as tape:
+        y = (np.sqrt(v + 1.0) * v.sum()).mean()
+    assert tape.gradient(y, v).shape == (2, 3)
