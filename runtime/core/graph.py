@@ -84,7 +84,8 @@ def _watch_size(graph: Graph) -> None:
             f"a loop over Python values is traced iteration by iteration{why}")
     remedy += "."
     if size == MANY_NODES:
-        warnings.warn(format_error(filename, lineno, None, what, remedy), UnrollingWarning, stacklevel=2)
+        text = format_error(filename, lineno, None, what, remedy)
+        warnings.warn_explicit(UnrollingWarning(text), None, filename, lineno)
         return
     error = StagingError(what, remedy=remedy)
     locate(error, Position(filename, lineno))

@@ -504,6 +504,7 @@ def test_the_warning_says_why_a_loop_is_unrolled(monkeypatch: Any) -> None:
     with pytest.warns(rt.UnrollingWarning) as caught:
         f(ONE)
     line = f.python_function.__code__.co_firstlineno + 3
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
     text = str(caught[0].message).split("\n")
     assert text[0].startswith(f"{__file__}:{line}: the graph of 'f' has grown to 500 ops, 500 of them from this line: "
                               "a loop over Python values is traced iteration by iteration; it is not rolled into a loop"
