@@ -17,3 +17,5 @@ import keras as _keras  # noqa: E402 - after it can be found
 
 __version__ = _keras.__version__
 globals().update({_name: getattr(_keras, _name) for _name in dir(_keras) if not _name.startswith("_")})
+
+from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

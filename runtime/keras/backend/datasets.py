@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from keras.src import tree
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
@@ -17,9 +18,23 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
+        self._iterator: Any = None
+        self._begin: Any = None
 
     def get_numpy_iterator(self) -> Iterator[Any]:
-        return self._dataset.as_numpy_iterator()
+        self._iterator = iter(self._dataset)
+        if self._begin is not None:
+            self._iterator.restore(self._begin)
+            self._begin = None
+        return (tree.map_structure(lambda x: x.numpy(), element) for element in self._iterator)
+
+    def position(self) -> Any:
+        """Where the iterator that was made last is (`DatasetIterator.state`)."""
+        return self._iterator.state()
+
+    def begin_at(self, state: Any) -> None:
+        """The next iterator begins at this position."""
+        self._begin = state
 
     @property
     def num_batches(self) -> int | None:

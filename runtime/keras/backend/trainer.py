@@ -19,6 +19,7 @@ from keras.src.utils.python_utils import is_default, pythonify_logs
 import runtime as rt
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
+from runtime.keras.backend.resuming import Resume
 from runtime.keras.backend.steps import Grouping, Steps
 from runtime.keras.backend.users import convert_what_keras_calls
 
@@ -124,10 +125,13 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         callbacks = self._callbacks(callbacks, epoch_iterator, verbose, epochs, add_history=True)
         self.stop_training = False
         self.make_train_function()
+        resume = next((callback for callback in callbacks.callbacks if isinstance(callback, Resume)), None)
+        if resume is not None:
+            resume.set_data(epoch_iterator)
         callbacks.on_train_begin()
         logs: Any = None
         for epoch in range(self._initial_epoch or initial_epoch, epochs):
-            logs = self._epoch(epoch, epoch_iterator, callbacks)
+            logs = self._epoch(epoch, epoch_iterator, callbacks, resume)
             if validation_data is not None and self._should_eval(epoch, validation_freq):
                 logs.update(self._validate(validation_data, validation_batch_size or batch_size, validation_steps,
                                            callbacks))
@@ -140,23 +144,25 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         callbacks.on_train_end(logs=logs)
         return self.history
 
-    def _epoch(self, epoch: int, epoch_iterator: Any, callbacks: Any) -> dict[str, Any]:
-        """Train on all batches; the logs of the epoch."""
+    def _epoch(self, epoch: int, epoch_iterator: Any, callbacks: Any, resume: Resume | None) -> dict[str, Any]:
+        """Train on all batches that were not trained on before an interruption; the logs of the epoch."""
         assert self.train_function is not None
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
-        return self._run("train", self.train_function, epoch_iterator, callbacks, lambda: self.stop_training)
+        return self._run("train", self.train_function, epoch_iterator, callbacks, lambda: self.stop_training, resume)
 
     def _run(
         self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any,
-        is_stopped: Callable[[], bool],
+        is_stopped: Callable[[], bool], resume: Resume | None = None,
     ) -> dict[str, Any]:
-        """Call `function` for all batches, until it is stopped; the logs."""
+        """Call `function` for all batches that `resume` has not done, until it is stopped; the logs."""
         begin, end = (getattr(callbacks, f"on_{what}_batch_{when}") for when in ("begin", "end"))
-        logs: Any = {}
+        done, logs = (0, {}) if resume is None else (resume.batches_done, resume.logs)
         run, batches = self._grouped(what, function, epoch_iterator, callbacks)
         with epoch_iterator.catch_stop_iteration():
             for begin_step, end_step, data in batches:
+                if end_step < done:
+                    continue
                 begin(begin_step)
                 logs = run(data)
                 end(end_step, logs)

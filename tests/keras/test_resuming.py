@@ -1,0 +1,122 @@
+"""A `fit` that is killed within an epoch and run again gives, bit for bit, what one that is not killed gives."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as tf
+import runtime.keras
+
+keras = tf.keras
+X = np.random.default_rng(0).normal(size=(26, 3)).astype("float32")
+Y = X.sum(1, keepdims=True)
+
+PROGRAM = """
+import os, signal, sys
+import numpy as np
+from tests.keras.test_resuming import fitted, keras
+
+class Killed(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if int(self.model.optimizer.iterations.numpy()) == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+fitted(sys.argv[1], sys.argv[2], [Killed()])
+"""
+
+
+def made() -> Any:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dropout(0.5),
+                              keras.layers.BatchNormalization(), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.Adam(0.05), "mse", metrics=["mae"])
+    return model
+
+
+def fitted(kind: str, path: str, others: Any = (), save_freq: int = 2) -> tuple[Any, Any]:
+    """The history, and the values of all variables, after three epochs of seven batches."""
+    keras.utils.set_random_seed(3)
+    model = made()
+    data: dict[str, Any] = {"x": X, "y": Y, "batch_size": 4}
+    if kind != "arrays":
+        data = {"x": tf.data.Dataset.from_tensor_slices((X, Y)).shuffle(26, seed=5).batch(4)}
+    if kind == "steps":  # the epochs begin in the middle of the data
+        data = {"x": data["x"].repeat(), "steps_per_epoch": 6}
+    callbacks = [runtime.keras.Resume(path, save_freq=save_freq), *others]
+    history = model.fit(**data, epochs=3, verbose=0, validation_data=(X, Y), callbacks=callbacks)
+    assert not os.path.exists(path)
+    return history, [np.asarray(v) for v in (*model.variables, *model.optimizer.variables)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["arrays", "dataset", "steps"])
+def test_killed_at_several_batches(kind: str, tmp_path: Path) -> None:
+    history, expected = fitted(kind, str(tmp_path / "none"))
+    path = str(tmp_path / "state")
+    for batch in (3, 12):  # one after the other: in the first epoch, in the second or at its end
+        child = subprocess.run([sys.executable, "-c", PROGRAM, kind, path, str(batch)], check=False,
+                               env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, capture_output=True)
+        assert child.returncode == -signal.SIGKILL, child.stderr.decode()
+        assert os.path.exists(path)
+    np.random.seed(99)  # what the process drew before does not matter
+    again, values = fitted(kind, path)
+    assert (again.epoch, again.history) == (history.epoch, history.history)
+    for a, b in zip(values, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+class Stop(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        if batch == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path) -> Path:
+    with pytest.raises(KeyboardInterrupt):
+        fitted("arrays", str(tmp_path / "state"), [Stop()])
+    return tmp_path / "state"
+
+
+def test_a_damaged_file(interrupted: Path) -> None:
+    interrupted.write_bytes(interrupted.read_bytes()[:-5])
+    with pytest.raises(tf.errors.DataLossError, match="is damaged"):
+        fitted("arrays", str(interrupted))
+
+
+def test_a_file_of_a_later_release(interrupted: Path) -> None:
+    data = interrupted.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    header["__metadata__"]["runtime"] = header["__metadata__"]["runtime"].replace('"version": 1', '"version": 2')
+    changed = json.dumps(header).encode()
+    interrupted.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size:])
+    with pytest.raises(tf.errors.UnimplementedError, match="version 2"):
+        fitted("arrays", str(interrupted))
+
+
+def test_a_file_of_another_model(interrupted: Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    before = model.get_weights()
+    with pytest.raises(ValueError, match="of another model, optimizer or metrics: .* here and .* there"):
+        model.fit(X, Y, verbose=0, callbacks=[runtime.keras.Resume(interrupted)])
+    for a, b in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_cannot_be_resumed(tmp_path: Path) -> None:
+    model = made()
+    with pytest.raises(ValueError, match="arrays or an rt.data.Dataset"):
+        model.fit(((X, Y) for _ in range(2)), verbose=0, callbacks=[runtime.keras.Resume(tmp_path / "state")])
+    with pytest.raises(ValueError, match="takes no steps_per_epoch"):
+        model.fit(X, Y, steps_per_epoch=2, verbose=0, callbacks=[runtime.keras.Resume(tmp_path / "state")])
+    with pytest.raises(ValueError, match="save_freq is a number of batches"):
+        runtime.keras.Resume(tmp_path / "state", save_freq=0)
