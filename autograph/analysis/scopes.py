@@ -210,7 +210,7 @@ def _scan_function(node: Any, names: Names, _: list[Any]) -> None:
         _scan(child, names)
     free = free_names(node)
     if getattr(node, "immediate", False):
-        inner = scan(node.body)
+        inner = node.names_inside
         names.reads |= free
         names.captured |= inner.captured & free
         names.symbols.update(inner.symbols)
@@ -277,7 +277,7 @@ def free_names(node: Any) -> set[str]:
     """The names that a function takes from enclosing scopes, globals and builtins included."""
     cached: set[str] | None = getattr(node, "free_names", None)
     if cached is None:
-        inner = scan(*body_of(node))
+        inner = node.names_inside = scan(*body_of(node))
         bound = {p.id for p in parameters_of(node.args)}
         if not getattr(node, "immediate", False):  # its bindings are not its own
             bound |= inner.binds

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any, TypeVar
 
-__all__ = ["inside", "per_code", "until_gone"]
+__all__ = ["inside", "per_code", "per_code_and_nested", "until_gone"]
 
 T = TypeVar("T")
 
@@ -39,9 +39,30 @@ def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
     return get
 
 
+def per_code_and_nested(find: Callable[[CodeType, Sequence[T]], T]) -> Callable[[CodeType], T]:
+    """`find(code, results)`, memoised per code object, where `results` are those for the functions and classes that are
+    nested in it."""
+    found: dict[int, tuple[T, object]] = {}
+
+    @functools.wraps(find)
+    def get(code: CodeType) -> T:
+        if id(code) not in found:
+            for each in reversed([*inside(code)]):  # the innermost first: code may nest deeper than Python recurses
+                if id(each) not in found:
+                    result = find(each, [found[id(nested)][0] for nested in _nested(each)])
+                    found[id(each)] = result, until_gone(each, found, id(each))
+        return found[id(code)][0]
+
+    return get
+
+
+def _nested(code: CodeType) -> list[CodeType]:
+    return [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+
+
 def inside(code: CodeType) -> Iterator[CodeType]:
     """The code object and those of all functions and classes nested in it."""
     codes = [code]
     for each in codes:  # grows meanwhile
         yield each
-        codes += [constant for constant in each.co_consts if isinstance(constant, CodeType)]
+        codes += _nested(each)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dis
 import functools
 import gc
+import itertools
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import (
     BuiltinMethodType,
     CellType,
@@ -25,14 +26,14 @@ from types import (
 from typing import Any, Final, NamedTuple
 
 from autograph.core.allowlist import left_alone
-from autograph.core.code_cache import inside, per_code
+from autograph.core.code_cache import per_code, per_code_and_nested
 from autograph.core.iterator_positions import is_iterator
 from autograph.core.slots import Globals, fields_in, is_users_class
 from autograph.core.tracebacks import is_converted, is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, generators_of, is_other, is_output, is_written
 from autograph.dispatch.converted_call import meet
 
-__all__ = ["MOST", "Reach", "Reached", "advances_in_python", "cell_is_filled", "meet_all", "only_atoms"]
+__all__ = ["MOST", "Reach", "Reached", "advances_in_python", "cell_is_filled", "meet_all", "names_in", "only_atoms"]
 
 _DEPTH: Final = 4  # maximal length of a path
 MOST: Final = 20_000  # maximal number of objects to search
@@ -306,17 +307,23 @@ def cell_is_filled(cell: CellType) -> bool:
     return True
 
 
+@per_code_and_nested
+def names_in(code: CodeType, nested: Sequence[Sequence[str]]) -> Sequence[str]:
+    """The globals and attributes that a code object names, each once."""
+    return tuple(dict.fromkeys(itertools.chain(code.co_names, *nested)))
+
+
 @per_code
 def _names(code: CodeType) -> frozenset[str]:
-    """The globals and attributes that a code object names."""
-    return frozenset(name for each in inside(code) for name in each.co_names)
+    return frozenset(names_in(code))
 
 
-@per_code
-def _stored(code: CodeType) -> frozenset[str]:
+@per_code_and_nested
+def _stored(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
     """The globals that a code object assigns."""
-    return frozenset(i.argval for each in inside(code) if _STORE_GLOBAL in each.co_code[::2]
-                     for i in dis.get_instructions(each) if i.opname == "STORE_GLOBAL")
+    own = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"} if (
+        _STORE_GLOBAL in code.co_code[::2]) else set()
+    return frozenset(own).union(*nested)
 
 
 _STORE_GLOBAL: Final = dis.opmap["STORE_GLOBAL"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dis
 import functools
-import itertools
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import Any, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
-from autograph.core.code_cache import inside, per_code
+from autograph.core.code_cache import per_code_and_nested
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lost_iterators import hidden
 from autograph.core.trace_cleanup import of_trace
@@ -24,7 +23,7 @@ from autograph.core.untracked_mutables import is_array
 from autograph.state.converted_text_bodies import part
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
-from autograph.state.reachability import Reach, advances_in_python, cell_is_filled
+from autograph.state.reachability import Reach, advances_in_python, cell_is_filled, names_in
 from autograph.state.references import references, within
 from autograph.state.structure import containers_in, is_container, parts_in
 
@@ -87,8 +86,8 @@ class State:
         for name, cell in (*self.roots.items(), *self.cells.items()):
             if cell_is_filled(cell):
                 yield name, cell.cell_contents
-        for code in itertools.chain.from_iterable(map(inside, self.codes)):
-            for name in code.co_names:
+        for code in self.codes:
+            for name in names_in(code):
                 if name in self.globals and name not in self.cells:
                     yield name, self.globals[name]
 
@@ -309,19 +308,11 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     return [name for name in cells if name not in known]
 
 
-@per_code
-def _assigned(code: CodeType) -> frozenset[str]:
+@per_code_and_nested
+def _assigned(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
     """The free variables that a body, or one nested in it, assigns or deletes."""
-    for inner in reversed([*inside(code)][1:]):  # the innermost first: code may nest deeper than Python recurses
-        _assigned_by(inner)
-    return _assigned_by(code)
-
-
-@per_code
-def _assigned_by(code: CodeType) -> frozenset[str]:
     names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
-    inner = (_assigned_by(c) for c in code.co_consts if isinstance(c, CodeType))
-    return frozenset(names).union(*inner).difference(code.co_cellvars)
+    return frozenset(names).union(*nested).difference(code.co_cellvars)
 
 
 _NOTHING = object()

@@ -263,11 +263,17 @@ class Graph:
         return inner
 
     def walk(self) -> Iterator[Node]:
-        """All nodes, those of sub-graphs after the node that holds them."""
-        for node in self.nodes:
-            yield node
-            for graph in node.subgraphs.values():
-                yield from graph.walk()
+        """All nodes, those of sub-graphs after the node that holds them. Its time does not depend on the depth."""
+        open_graphs = [iter(self.nodes)]
+        while open_graphs:
+            for node in open_graphs[-1]:
+                yield node
+                inner = [iter(graph.nodes) for graph in node.subgraphs.values()]
+                if inner:
+                    open_graphs += reversed(inner)
+                    break
+            else:
+                open_graphs.pop()
 
     def verify(self) -> None:
         """Check the rules of the IR here and in sub-graphs; GraphError, with the node, if one is violated.
