@@ -17,11 +17,9 @@ from runtime.autodiff.reverse import Derivative, derivative
 from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
-from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import current_graph
-from runtime.core.types import ListType
 from runtime.core.variable_bindings import NO_VARIABLES, binding
-from runtime.function.executors import make
+from runtime.function.executors import arrays_of, make, tensors_of
 from runtime.numbers.prepared import prepared
 from runtime.optimize import rewrite
 
@@ -62,7 +60,7 @@ class GraphCall:
             if own._run is None:
                 own._run = make(self.optimized, self.executor, self.fast_math).function()
         with binding(self.passed) if self.passed else nullcontext():
-            return _boxed(own._run(*map(_unboxed, leaves)), self.types)
+            return tensors_of(own._run(*arrays_of(leaves)), self.types)
 
     @property
     def optimized(self) -> Graph:
@@ -148,15 +146,6 @@ def _failing(error: NoGradientError) -> Pull:
     def pull(cts: Sequence[Any], wanted: Sequence[bool]) -> Sequence[Any]:
         raise error
     return pull
-
-
-def _unboxed(leaf: Any) -> Any:
-    return leaf.items if isinstance(leaf, EagerList) else leaf._array
-
-
-def _boxed(arrays: Sequence[Any], types: Sequence[Any]) -> list[Any]:
-    return [EagerList(x, type) if isinstance(type, ListType) else EagerTensor.own(x)
-            for x, type in zip(arrays, types, strict=True)]
 
 
 _calls: Final[dict[int, tuple[GraphCall, object]]] = {}

@@ -2,13 +2,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-__all__ = ["NONE_DONATED", "Called", "Executable", "Findable"]
-
-NONE_DONATED: Final[Mapping[int, int]] = {}
-"""No outputs that are put into inputs."""
+__all__ = ["Called", "Executable", "Findable"]
 
 
 class Called:

@@ -6,11 +6,9 @@ from typing import Any
 
 from runtime.backends.numpy import executable
 from runtime.core.graph import Graph, Node
-from runtime.core.profiling import Region, Session, now
+from runtime.core.profiling import KINDS, Region, Session, now
 
 __all__ = ["TimedProgram"]
-
-_KINDS = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
 
 
 class TimedProgram:
@@ -25,7 +23,7 @@ class TimedProgram:
 
     def _find(self, graph: Graph, parent: Region) -> None:
         for node in graph.nodes:
-            kind, name = _KINDS.get(node.op.name, "op"), node.op.name
+            kind, name = KINDS.get(node.op.name, "op"), node.op.name
             self._regions[node] = region = Region(kind, name, parent, [name], [node.position])
             for inner in node.subgraphs.values():
                 self._find(inner, region)

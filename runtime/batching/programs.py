@@ -14,9 +14,7 @@ import numpy as np
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.recording import record_call, recorders
-from runtime.core.tensor import EagerList, EagerTensor
-from runtime.core.types import ListType
-from runtime.function.executors import chosen, make
+from runtime.function.executors import arrays_of, chosen, make, tensors_of
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.effects import Raised
 from runtime.optimize import rewrite
@@ -43,9 +41,7 @@ class Program:
         with self._lock:
             if self._made is None:
                 self._made = make(rewrite(with_python_numbers(self.graph)), self.executor).function()
-        found = self._made(*[x.items if isinstance(x, EagerList) else x._array for x in leaves])
-        return [EagerList(x, value.type) if isinstance(value.type, ListType) else EagerTensor.own(x)
-                for x, value in zip(found, self.graph.outputs, strict=True)]
+        return tensors_of(self._made(*arrays_of(leaves)), [value.type for value in self.graph.outputs])
 
 
 class _Bound:

@@ -66,7 +66,6 @@ class Layout(NamedTuple):
                 return False
         return True
 
-
     def fits_rows(self, rows: Any) -> bool:
         """Whether it is that of several messages of the same length, the rows of uint8[n, size]."""
         return all((rows[:, start:stop] == np.frombuffer(part, np.uint8)).all() for start, stop, part in self.fixed

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from runtime.core.positions import Position
 
-__all__ = ["Region", "Session", "Span", "Totals", "active", "now", "ops_text", "phase", "setting_up"]
+__all__ = ["KINDS", "Region", "Session", "Span", "Totals", "active", "now", "ops_text", "phase", "setting_up"]
 
 _MOST: Final = 200_000
 """Spans of a session: later ones only count in the totals."""
@@ -29,6 +29,10 @@ def ops_text(names: Sequence[str], most: int = 6) -> str:
     """Names with their numbers: `2 multiply, tanh`."""
     texts = [name if n == 1 else f"{n} {name}" for name, n in Counter(names).items()]
     return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "..."])
+
+
+KINDS: Final[Mapping[str, str]] = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
+"""The kinds of the regions of control flow, by op."""
 
 
 class Region:

@@ -139,8 +139,7 @@ def _masked_crcs(data: bytes, starts: Any, sizes: Any) -> Any:
         many = max(_BLOCK >> bits, 1)
         for first in range(0, len(numbers), many):
             some = numbers[first:first + many]
-            crcs = ~_crcs(raw, starts[some], sizes[some], 0xFFFFFFFF)
-            found[some] = ((crcs >> np.uint32(15)) | (crcs << np.uint32(17))) + np.uint32(0xA282EAD8)
+            found[some] = _masked(~_crcs(raw, starts[some], sizes[some], 0xFFFFFFFF))
     return found
 
 
@@ -157,7 +156,11 @@ def masked_crc(data: bytes) -> int:
     for start in range(0, len(data), _BLOCK):
         block = data[start:start + _BLOCK]
         crc = (_crc_of_few if len(block) <= _FEW else _crc_of_many)(block, crc)
-    crc ^= 0xFFFFFFFF
+    return int(_masked(crc ^ 0xFFFFFFFF))
+
+
+def _masked(crc: Any) -> Any:
+    """The masked form of a checksum, or of an array of them: uint32."""
     return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 

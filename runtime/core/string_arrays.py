@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["boxed", "from_bytes", "holds_text", "in_arrays", "remedy", "string_array", "to_bytes"]
+__all__ = ["boxed", "from_bytes", "holds_text", "in_arrays", "remedy", "string_array", "to_bytes", "vector"]
 
 
 def holds_text(value: Any) -> bool:
@@ -25,10 +25,14 @@ def string_array(value: Any) -> Any:
     array = np.array(value, object)
     if not holds_text(array):
         raise ValueError("rows of strings have different lengths")
-    flat = [x.encode() if isinstance(x, str) else bytes(x) for x in array.flat]
-    result = np.empty(len(flat), object)
-    result[:] = flat
-    return result.reshape(array.shape)
+    return vector([x.encode() if isinstance(x, str) else bytes(x) for x in array.flat]).reshape(array.shape)
+
+
+def vector(values: Sequence[Any], dtype: Any = object) -> Any:
+    """A vector of these values, by default of strings."""
+    result = np.empty(len(values), dtype)
+    result[:] = values
+    return result
 
 
 def to_bytes(array: Any) -> Any:
@@ -45,9 +49,8 @@ def from_bytes(data: Any, shape: tuple[int, ...]) -> Any:
     if data.dtype != np.uint8 or len(ends) != size or np.any(np.diff(ends, prepend=0) < 0) or (
             ends[-1] if size else 0) != len(text):
         raise ValueError(f"these are no {size} strings")
-    result = np.empty(size, object)
-    result[:] = [text[start:end] for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False)]
-    return result.reshape(shape)
+    parts = [text[start:end] for start, end in zip([0, *ends.tolist()], ends.tolist(), strict=False)]
+    return vector(parts).reshape(shape)
 
 
 def remedy(*dtypes: Any, otherwise: str) -> str:

@@ -11,11 +11,13 @@ import numpy as np
 from autograph.backend import deferred
 from runtime.core.errors import DataLossError, InvalidArgumentError, NotFoundError
 from runtime.core.positions import located
+from runtime.core.string_arrays import vector
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, TensorSpec, as_dtype, string
 from runtime.data.dataset import Dataset
-from runtime.data.elements import rebatched, rows_of
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
+from runtime.data.elements import one_by_one
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
+from runtime.data.text_files import paths_of
 
 pyarrow = deferred("pyarrow")
 parquet = deferred("pyarrow.parquet")
@@ -91,7 +93,7 @@ def _dataset(
     if batch_size is not None and batch_size < 1:
         raise located(InvalidArgumentError(f"a batch has at least 1 element, not {batch_size}"))
     sources = convert_to_tensor(filenames, string)
-    paths = [name.decode() for name in np.asarray(sources).reshape(-1).tolist()]
+    paths = paths_of(sources)
     if not paths:
         raise located(ValueError("there are no files, so the columns are not known"))
     with _opened(paths[0]):
@@ -102,13 +104,12 @@ def _dataset(
         if name not in specs:
             raise located(ValueError(f"null_values has {name!r}, but the columns are {names}"))
     if batch_size is not None:
-        specs = {name: _batched(paths[0], name, spec, batch_size if drop_remainder else None)
-                 for name, spec in specs.items()}
+        _check_batches(paths[0], specs)
     ordered = sorted(names)  # as structures order the keys of dicts
     kinds = [schema.field(name).type for name in ordered]
 
     def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
-        for path in [name.decode() for name in np.asarray(arrays[0]).reshape(-1).tolist()]:
+        for path in paths_of(arrays[0]):
             first = 0
             with _opened(path):
                 for batch in batches(path, ordered, max(batch_size or 1, _ROWS)):
@@ -116,16 +117,9 @@ def _dataset(
                            for k, (name, kind) in enumerate(zip(ordered, kinds, strict=True))]
                     first += batch.num_rows
 
-    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
-        if batch_size is not None:
-            yield from rebatched(blocks(arrays), batch_size, drop_remainder)
-            return
-        for block in blocks(arrays):
-            yield from rows_of(block)
-
-    ragged = batch_size is None and any(None in spec.shape for spec in specs.values())
-    return Dataset([sources], specs, elements, UNKNOWN_CARDINALITY,
-                   blocks=None if batch_size is not None or ragged else blocks)
+    ragged = any(None in spec.shape for spec in specs.values())
+    rows = Dataset([sources], specs, one_by_one(blocks), UNKNOWN_CARDINALITY, blocks=None if ragged else blocks)
+    return rows if batch_size is None else rows.batch(batch_size, drop_remainder)
 
 
 @contextlib.contextmanager
@@ -187,12 +181,12 @@ def _dtype(kind: Any) -> DType | None:
     return as_dtype(kind.to_pandas_dtype()) if text in _NUMBERS else None
 
 
-def _batched(path: str, name: str, spec: TensorSpec, size: int | None) -> TensorSpec:
-    if None in spec.shape:
-        raise located(TypeError(
-            f"column {name!r} of {path} has lists of several lengths, which are no batch: read rows (batch_size=None) "
-            "and take padded_batch"))
-    return TensorSpec([size, *spec.shape], spec.dtype)
+def _check_batches(path: str, specs: Mapping[str, TensorSpec]) -> None:
+    for name, spec in specs.items():
+        if None in spec.shape:
+            raise located(TypeError(
+                f"column {name!r} of {path} has lists of several lengths, which are no batch: read rows "
+                "(batch_size=None) and take padded_batch"))
 
 
 class _Column:
@@ -226,9 +220,7 @@ class _Column:
             self._refuse_nulls(column)
         if str(kind) in _NUMBERS:
             return column.to_numpy(zero_copy_only=False)
-        values = np.empty(len(column), object)
-        values[:] = column.cast(pyarrow.large_binary()).to_pylist()
-        return values
+        return vector(column.cast(pyarrow.large_binary()).to_pylist())
 
     def _refuse_nulls(self, column: Any) -> None:
         if column.null_count:

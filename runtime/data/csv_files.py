@@ -15,13 +15,13 @@ from runtime.core import types as t
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.record_files import compression
-from runtime.core.string_arrays import boxed
+from runtime.core.string_arrays import boxed, vector
 from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorSpec, as_dtype
 from runtime.data.dataset import Dataset
-from runtime.data.elements import rows_of
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
-from runtime.data.text_files import opened
+from runtime.data.elements import one_by_one
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
+from runtime.data.text_files import opened, paths_of
 
 __all__ = ["CsvDataset", "make_csv_dataset"]
 
@@ -190,7 +190,7 @@ class _Column:
         if b"" in fields or (missing and missing in fields):
             return None
         if self.dtype.is_string:
-            return self.array(fields)
+            return vector(fields)
         try:
             numbers = np.array(list(map(int if self.dtype.is_integer else float, fields)),
                                np.int64 if self.dtype.is_integer else np.float64)
@@ -202,12 +202,6 @@ class _Column:
                 return None
             numbers[large] *= math.inf
         return None if b"_" in b"".join(fields) else numbers.astype(self.dtype.np)
-
-    def array(self, values: Sequence[Any]) -> Any:
-        """An array of values."""
-        found = np.empty(len(values), self.dtype.np)
-        found[:] = values
-        return found
 
     def _default(self) -> Any:
         if self.default is None:
@@ -298,14 +292,12 @@ def _dataset(
     kind, read = compression(compression_type), _Reader(columns, order, format, select, ignore_errors)
 
     def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
-        for name in np.asarray(arrays[0]).reshape(-1).tolist():
-            with opened(name.decode(), kind) as file:
-                yield from read.blocks(name.decode(), _Lines(file), header)
+        for path in paths_of(arrays[0]):
+            with opened(path, kind) as file:
+                yield from read.blocks(path, _Lines(file), header)
 
-    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
-        return itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
-
-    return Dataset([convert_to_tensor(filenames, t.string)], spec, elements, UNKNOWN_CARDINALITY, blocks=blocks)
+    return Dataset([convert_to_tensor(filenames, t.string)], spec, one_by_one(blocks), UNKNOWN_CARDINALITY,
+                   blocks=blocks)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -359,7 +351,8 @@ class _Reader:
                 if not self.ignore_errors:
                     problem = InvalidArgumentError(f"{path}:{number}: {bad}")
         if rows:
-            found = [c.array(values) for c, values in zip(self.columns, zip(*rows, strict=True), strict=True)]
+            columns = zip(self.columns, zip(*rows, strict=True), strict=True)
+            found = [vector(values, column.dtype.np) for column, values in columns]
             yield [found[i] for i in self.order]
         if problem is not None:
             raise problem

@@ -26,7 +26,7 @@ from runtime.core.types import (
     join_shapes,
     type_of_array,
 )
-from runtime.data.pipeline import Block, Element, Pipeline, flat, packed, spec_of, types_of
+from runtime.data.pipeline import Block, Blocks, Element, Elements, Pipeline, flat, packed, spec_of, types_of
 from runtime.function.executors import make
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
@@ -34,7 +34,7 @@ from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 
 __all__ = [
-    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "rebatched",
+    "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "one_by_one", "rebatched",
     "rows_of", "shapes_like", "shuffled", "splitter", "stacked",
 ]
 
@@ -139,6 +139,11 @@ def rows_of(block: Sequence[Any]) -> Iterator[Element]:
     """The elements of a block, one by one: strings in arrays of rank 0."""
     return zip(*[map(boxed, rows) if isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1 else rows
                  for rows in block], strict=True)
+
+
+def one_by_one(blocks: Blocks) -> Elements:
+    """The elements of blocks."""
+    return lambda arrays: itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
 
 
 def rebatched(blocks: Iterator[Block], size: int, whole: bool) -> Iterator[Element]:

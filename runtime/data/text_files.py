@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,13 +11,14 @@ import numpy as np
 
 from runtime.core.errors import DataLossError, NotFoundError
 from runtime.core.record_files import compression, records
+from runtime.core.string_arrays import vector
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, string
 from runtime.data.dataset import Dataset
-from runtime.data.elements import rows_of
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block, Element
+from runtime.data.elements import one_by_one
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
 
-__all__ = ["TFRecordDataset", "TextLineDataset", "opened"]
+__all__ = ["TFRecordDataset", "TextLineDataset", "opened", "paths_of"]
 
 
 class _Inflating:
@@ -43,6 +43,11 @@ def _lines(file: Any) -> Iterator[list[bytes]]:
         yield [rest]
 
 
+def paths_of(filenames: Any) -> list[str]:
+    """The paths in an array of strings, or a tensor of them, of any shape."""
+    return [name.decode() for name in np.asarray(filenames).reshape(-1).tolist()]
+
+
 @contextlib.contextmanager
 def opened(path: str, kind: str) -> Iterator[Any]:
     """The file that the body reads, decompressed. NotFoundError and DataLossError for what is missing or damaged."""
@@ -61,17 +66,12 @@ def _of_files(filenames: Any, compression_type: str | None, parts: Callable[[Any
     names = convert_to_tensor(filenames, string)
 
     def blocks(arrays: Sequence[Any]) -> Iterator[Block]:
-        for name in np.asarray(arrays[0]).reshape(-1).tolist():
-            with opened(name.decode(), kind) as file:
+        for path in paths_of(arrays[0]):
+            with opened(path, kind) as file:
                 for some in parts(file):
-                    block = np.empty(len(some), object)
-                    block[:] = some
-                    yield [block]
+                    yield [vector(some)]
 
-    def elements(arrays: Sequence[Any]) -> Iterator[Element]:
-        return itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
-
-    return Dataset([names], TensorSpec((), string), elements, UNKNOWN_CARDINALITY, blocks=blocks)
+    return Dataset([names], TensorSpec((), string), one_by_one(blocks), UNKNOWN_CARDINALITY, blocks=blocks)
 
 
 def TextLineDataset(  # TF's name of a class

@@ -22,7 +22,7 @@ from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.array_arguments import result_in
-from runtime.function.executors import chosen, make
+from runtime.function.executors import arrays_of, chosen, make, tensors_of
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
     ArrayPattern,
@@ -122,8 +122,7 @@ class ConcreteFunction:
         types = [value.type for value in self.graph.outputs]
 
         def run(*inputs: Any, call: Call | None = None) -> Any:
-            return pack([EagerList(value, type) if isinstance(type, ListType) else EagerTensor.own(value)
-                         for value, type in zip(arrays(*inputs), types, strict=True)], call)
+            return pack(tensors_of(arrays(*inputs), types), call)
 
         return run
 
@@ -183,7 +182,7 @@ class ConcreteFunction:
 
     def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
         """The arrays of a call, of which those that it overwrites are the caller's, or copies."""
-        arrays: list[Any] = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+        arrays = arrays_of(leaves)
         for place in self._donated.values():
             if call is None or leaves[place] is not call.borrowed.get(place):
                 arrays[place] = arrays[place].copy()

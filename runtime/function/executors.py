@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from autograph.backend import deferred
-from runtime.backends.executable import NONE_DONATED, Executable
+from runtime.backends.executable import Executable
 from runtime.backends.numpy import executable
 from runtime.backends.timed_numpy import TimedProgram
 from runtime.core.config import check_executor, settings
 from runtime.core.graph import Graph
 from runtime.core.profiling import Region, Session
 from runtime.core.routine import Routine
+from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.types import ListType, Type
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.ops.control import CALL
@@ -32,7 +33,7 @@ else:
     native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
     timed_native = deferred("runtime.backends.native.jit.timed")
 
-__all__ = ["EXECUTORS", "Timed", "chosen", "make", "timed"]
+__all__ = ["EXECUTORS", "Timed", "arrays_of", "chosen", "make", "tensors_of", "timed"]
 
 
 class Reference:
@@ -58,6 +59,17 @@ class Reference:
 
     def explain(self) -> str:
         return f"{self.graph.name} runs on NumPy: {len(list(self.graph.walk()))} kernels are called in order."
+
+
+def arrays_of(leaves: Sequence[Any]) -> list[Any]:
+    """What executables take for eager tensors and lists."""
+    return [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+
+
+def tensors_of(arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
+    """The eager tensors and lists for what executables give."""
+    return [EagerList(x, type) if isinstance(type, ListType) else EagerTensor.own(x)
+            for x, type in zip(arrays, types, strict=True)]
 
 
 def _native(graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> Executable:
@@ -112,7 +124,7 @@ def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
 
 
 def make(
-    graph: Graph, executor: str | None, fast_math: bool = False, donated: Mapping[int, int] = NONE_DONATED
+    graph: Graph, executor: str | None, fast_math: bool = False, donated: Mapping[int, int] = {}
 ) -> Executable:
     """The graph, ready to run, with the routines that it calls.
 
@@ -140,7 +152,7 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
 
 
 def _executable(
-    graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = NONE_DONATED
+    graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = {}
 ) -> Executable:
     return EXECUTORS[_able(graph, executor)](graph, fast_math, donated)
 

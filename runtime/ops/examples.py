@@ -14,7 +14,7 @@ from runtime.core.example_layouts import FLOATS, INTS, STRINGS, Layout, layout_o
 from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List
 from runtime.core.op import Op, Sample
 from runtime.core.positions import located
-from runtime.core.string_arrays import string_array
+from runtime.core.string_arrays import string_array, vector
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorType, as_dtype
@@ -98,13 +98,11 @@ class _Parser:
         for name, shape, dtype, default in self.features:
             values = layout.features.get(name)
             if values is None and default is not None:
-                array = np.empty(len(default), dtype.np)
-                array[:] = default
+                array = vector(default, dtype.np)
             elif values is None or _NUMBERS[values.kind] is not dtype:
                 return None
             elif dtype.is_string:
-                array = np.empty(len(values.places), object)
-                array[:] = values.strings(data)
+                array = vector(values.strings(data))
             else:
                 array = values.numbers(data)
             if array.shape != shape:

@@ -12,11 +12,10 @@ from runtime.core.op import Op
 from runtime.core.positions import located, user_position
 from runtime.core.profiling import Session, active, now, setting_up
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
-from runtime.core.tensor import EagerList, EagerTensor
+from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
-from runtime.core.types import ListType
 from runtime.core.variable_bindings import binding
-from runtime.function.executors import Timed, timed
+from runtime.function.executors import Timed, arrays_of, tensors_of, timed
 
 __all__ = ["begin", "end"]
 
@@ -48,16 +47,14 @@ class Profiling(Recorder):
                 return
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
-        arrays = [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
         function = getattr(function, "general", function)  # calls for other variables run the same code
         run = self._taken(function)
         try:
             with binding(variables) if variables else nullcontext():
-                results = run(self.session, arrays)
+                results = run(self.session, arrays_of(leaves))
         finally:
             _idle[id(function)][0].append(run)
-        return [EagerList(value, out.type) if isinstance(out.type, ListType) else EagerTensor.own(value)
-                for value, out in zip(results, function.graph.outputs, strict=True)]
+        return tensors_of(results, [value.type for value in function.graph.outputs])
 
     def _taken(self, function: Any) -> Timed:
         """Code with timestamps that no other call uses at the moment."""

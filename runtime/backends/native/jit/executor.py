@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import until_gone, with_room
-from runtime.backends.executable import NONE_DONATED
 from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
@@ -85,7 +84,7 @@ class Native:
     executor = "native"
     lowering_of: Callable[..., Lowering] = Lowering
 
-    def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = NONE_DONATED) -> None:
+    def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}) -> None:
         def lowered() -> tuple[Lowering, str]:
             w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
             return w, write(w, donated)

@@ -21,10 +21,11 @@ from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
 from runtime.backends.native.kernels.shapes import integer
 from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.loops.if_conversion import LOOPS
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
-from runtime.core.profiling import Region, ops_text
-from runtime.core.types import DType, TensorType
+from runtime.core.profiling import KINDS, Region, ops_text
+from runtime.core.types import DType, TensorType, shape_text
 
 __all__ = ["TimedLowering"]
 
@@ -36,13 +37,15 @@ _PART_OF: Final = {"dim", "gather", "getitem", "list_get", "list_stack", "setite
 """Ops that look at a part of their operands."""
 _CALLBACKS: Final = {"call", "iterator_next", "numpy_function", "print", "py_function"}
 """Ops that take microseconds, whatever the sizes of their operands are."""
-_LOOPS: Final = ("while_loop", "reduce")
-_KINDS: Final = {"while_loop": "loop", "reduce": "loop", "cond": "branch", "try_": "branch"}
 
 
 def _is_long(lines: Sequence[str], short: int) -> bool:
     """Whether code has more lines than that, or calls a function."""
     return len(lines) > short or (short == _SHORT and any(" call " in line and "@llvm." not in line for line in lines))
+
+
+def _size_text(x: Array) -> str:
+    return shape_text(tuple([d if isinstance(d, int) else None for d in x.dims]))
 
 
 class TimedLowering(Lowering):
@@ -135,8 +138,7 @@ class TimedLowering(Lowering):
         nodes = self._sources(roots)
         names = [node.op.name for node in nodes] or fusion.names(roots) or ["copy"]
         places = [node.position for node in nodes] or [None if self.current is None else self.current.position]
-        shape = ",".join(str(d) if isinstance(d, int) else "?" for d in roots[0].dims)
-        note = f"over [{shape}]" + (", one loop" if len(names) > 1 else "")
+        note = f"over {_size_text(roots[0])}" + (", one loop" if len(names) > 1 else "")
         return Region("fused" if len(names) > 1 else "op", ops_text(names), self._open[-1], names, places, note)
 
     def _is_worth(self, sizes: Sequence[Sequence[Index | None]], times: int = 1) -> bool:
@@ -176,7 +178,7 @@ class TimedLowering(Lowering):
 
         if not self._is_timed or node.op.name == "const":
             return write()
-        if node.op.name in _LOOPS:
+        if node.op.name in LOOPS:
             return self._loop(node, values, write)
         if not self._node_is_worth(node):
             results = write()
@@ -184,7 +186,7 @@ class TimedLowering(Lowering):
             parts = self._sources(values) if not node.subgraphs else []
             names = [*[part.op.name for part in parts], node.op.name]
             places = [*[part.position for part in parts], node.position]
-            kind = _KINDS.get(node.op.name, "fused" if parts else "op")
+            kind = KINDS.get(node.op.name, "fused" if parts else "op")
             with self._timed(Region(kind, ops_text(names), self._open[-1], names, places)):
                 results = write()
         for x in results:
@@ -247,9 +249,8 @@ class TimedLowering(Lowering):
         if not self._is_timed or not self._is_worth([source.dims]):
             super().copy(source, pointer)
             return
-        shape = ",".join(str(d) if isinstance(d, int) else "?" for d in source.dims)
         place = None if self.current is None else self.current.position
-        with self._timed(Region("op", "copy", self._open[-1], ["copy"], [place], f"of [{shape}]"), 0):
+        with self._timed(Region("op", "copy", self._open[-1], ["copy"], [place], f"of {_size_text(source)}"), 0):
             super().copy(source, pointer)
 
     def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:

@@ -104,7 +104,8 @@ class _Planner:
     def __init__(self, w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: Mapping[GraphValue, Value]
                  ) -> None:
         self.w, self.body, self.length = w, body, length
-        self.outer = dict(_captures(body))
+        self.outer = {inner: outer for node in body.walk() for branch in node.subgraphs.values()
+                      for outer, inner in branch.captures}
         self.known = {**env, **dict(zip(body.inputs[1:], state, strict=True))}
         self.fixed = {*env, *[x for x, after in zip(body.inputs[1:], body.outputs, strict=True) if x is after]}
 
@@ -223,16 +224,6 @@ class _Planner:
             term = const("i64", 1) if value is None else integer(self.w, self.known[value])
             found = b.add(found, b.mul(term, const("i64", factor)))
         return b.extend(b.convert("trunc", found, "i32"), False) if dtype is int32 else found
-
-
-def _captures(graph: Graph) -> Iterator[tuple[GraphValue, GraphValue]]:
-    """The captured values of branches, and what they are in the graph around."""
-    for node in graph.nodes:
-        around = iter(node.inputs[len(node.operands):])
-        for branch in node.subgraphs.values():
-            for _, inner in branch.captures:
-                yield inner, next(around)
-            yield from _captures(branch)
 
 
 def _constant(x: int) -> Affine:
