@@ -27,11 +27,12 @@ from runtime import (
     random,
     saved_model,
     signal,
+    sparse,
     strings,
     summary,
     train,
 )
-from runtime.absent import RaggedTensor, SparseTensor, ragged, sparse
+from runtime.absent import RaggedTensor, ragged
 from runtime.autodiff.custom import custom_gradient
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
@@ -69,7 +70,7 @@ from runtime.function.function import Function, function
 from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
-from runtime.function.variable import IndexedSlices, Variable, name_scope
+from runtime.function.variable import Variable, name_scope
 from runtime.initializers import Constant as constant_initializer
 from runtime.initializers import Ones as ones_initializer
 from runtime.initializers import RandomNormal as random_normal_initializer
@@ -200,6 +201,7 @@ from runtime.ops.shape import (
     transpose,
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
+from runtime.ops.sparse import IndexedSlices, SparseTensor
 from runtime.ops.string_tensors import add, as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray

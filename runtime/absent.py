@@ -1,4 +1,4 @@
-"""Kinds of tensors that TF has and the runtime has not: their classes are there for `isinstance`."""
+"""Ragged tensors, which TF has and the runtime has not: their class is there for `isinstance`."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -6,45 +6,33 @@ from typing import Any, NoReturn
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.positions import user_position
 
-__all__ = ["RaggedTensor", "SparseTensor", "ragged", "sparse"]
+__all__ = ["RaggedTensor", "ragged"]
 
 
-def _refuse(what: str, remedy: str) -> NoReturn:
-    error = UnimplementedError(f"{what} is not there: the runtime has dense tensors only", remedy=remedy)
+def _refuse(what: str) -> NoReturn:
+    error = UnimplementedError(
+        f"{what} is not there: the runtime has no ragged tensors",
+        remedy="Use a list of tensors; or one dense tensor with padding, and its lengths: rt.sequence_mask.")
     locate(error, user_position())
     raise error
-
-
-_SPARSE = "Use a dense tensor; or its indices and values: rt.scatter_nd, rt.gather_nd, rt.IndexedSlices."
-_RAGGED = "Use a list of tensors; or one dense tensor with padding, and its lengths: rt.sequence_mask."
-
-
-class SparseTensor:
-    """`tf.sparse.SparseTensor`, of which there are no objects."""
-
-    def __init__(self, indices: Any = None, values: Any = None, dense_shape: Any = None) -> None:
-        _refuse("SparseTensor", _SPARSE)
 
 
 class RaggedTensor:
     """`tf.RaggedTensor`, of which there are no objects."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _refuse("RaggedTensor", _RAGGED)
+        _refuse("RaggedTensor")
 
 
-class _Absent:
-    """A module of TF that is not there."""
+class _Ragged:
+    """`tf.ragged`, of which nothing is there."""
 
-    def __init__(self, name: str, remedy: str, **names: Any) -> None:
-        self.__name__, self._remedy = name, remedy
-        self.__dict__.update(names)
+    __name__ = "ragged"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *args, **kwargs: _refuse(f"{self.__name__}.{name}", self._remedy)
+        return lambda *args, **kwargs: _refuse(f"ragged.{name}")
 
 
-sparse: Any = _Absent("sparse", _SPARSE, SparseTensor=SparseTensor)
-ragged: Any = _Absent("ragged", _RAGGED)
+ragged: Any = _Ragged()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, ClassVar, Final, NamedTuple, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.trials import act
 
-__all__ = ["Creation", "IndexedSlices", "Variable", "creation", "name_scope"]
+__all__ = ["Creation", "Variable", "creation", "name_scope"]
 
 _SINGLETON: Final = (
     "rt.function only supports singleton rt.Variables created on the first call. Make sure the rt.Variable is "
@@ -90,14 +90,6 @@ class name_scope:
     ) -> None:
         creation.scope = self._outer.pop()
         scope.path = creation.scope.rstrip("/")
-
-
-class IndexedSlices(NamedTuple):
-    """Rows `values` for the positions `indices` along the first axis (`tf.IndexedSlices`)."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any = None
 
 
 def _binary(name: str) -> Callable[[Variable, Any], Tensor]:

@@ -28,7 +28,7 @@ from runtime.ops.lists import list_concat, list_stack
 from runtime.ops.logic import greater_equal, less_equal, logical_and
 from runtime.ops.math import cast, maximum, minimum, mod, saturate_cast
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.reduction import cumsum, reduce_all
+from runtime.ops.reduction import cumsum, reduce_all, reduce_sum
 from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
 from runtime.ops.sorting import searchsorted
 from runtime.ops.static_arguments import axis_of, merge_shapes, static_int, static_ints
@@ -301,10 +301,11 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         if not counts.dtype.is_unsigned:
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
         most = convert_to_tensor(MAX_BYTES, int64)
-        ends = cumsum(minimum(saturate_cast(counts, int64), most))  # a sum becomes negative before it can wrap twice
+        counts = minimum(saturate_cast(counts, int64), most)
+        ends = cumsum(counts)  # a sum becomes negative before it can wrap twice
         raise_unless(reduce_all(logical_and(greater_equal(ends, 0), less_equal(ends, most))), OutOfMemoryError(
             "the result of repeat would have more than 2**47 elements along its axis, which no tensor has"))
-        return gather(x, searchsorted(ends, range_(ends[-1]), side="right"), axis=place, name=name)
+        return gather(x, searchsorted(ends, range_(reduce_sum(counts)), side="right"), axis=place, name=name)
     scalar = reshape(counts, []) if counts.ndim else counts
     known = static_int(scalar)
     times = scalar if known is None else known

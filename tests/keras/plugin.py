@@ -20,6 +20,9 @@ def skip_if_backend(backend: str, reason: str) -> pytest.MarkDecorator:
 
 if BACKEND == "runtime":  # to import the package is enough to make Keras run on it
     from runtime.keras.released import BRANCHES
+    from tests.keras import sparse_branches
+
+    sparse_branches.install()
 
     BRANCHES["keras.src.trainers.trainer_test"] = BRANCHES["keras.src.models.model"]  # it has such a chain, too
 sys.modules["conftest"] = ModuleType("conftest")

@@ -194,6 +194,7 @@ SHAPES: list[Case] = [
     ("repeat", lambda x: rt.repeat(x, 2), lambda x: x.repeat(2), (M,)),
     ("repeat axis", lambda x: rt.repeat(x, 3, axis=1), lambda x: x.repeat(3, 1), (M,)),
     ("repeat each", lambda x: rt.repeat(x, [2, 0, 1], axis=0), lambda x: x.repeat([2, 0, 1], 0), (M,)),
+    ("repeat none", lambda x: rt.repeat(x, rt.zeros([0], rt.int32)), lambda x: x, (np.zeros(0, np.float32),)),
     ("repeat by tensor", lambda x, n: rt.repeat(x, n), lambda x, n: x.repeat(n), (V, i32(2))),
     ("roll", lambda x: rt.roll(x, 2, 0), lambda x: np.roll(x, 2), (V,)),
     ("roll axes", lambda x: rt.roll(x, [1, -1], [0, 1]), lambda x: np.roll(x, (1, -1), (0, 1)), (M,)),

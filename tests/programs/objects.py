@@ -667,3 +667,13 @@ def items_of_what_attributes_have(n):
             box.inner.rows[1][0] = i + n
             box.inner.rows[0][0] += box.rows[1]
     return box.rows, box.inner.rows
+
+
+@program((3,), (0,))
+def record_with_a_tuple_made_anew_in_a_loop(n):
+    pair = Pair(1, (2, "two"))
+    other = Pair(n, (n, "n"))
+    for _ in range(n):
+        pair = Pair(pair.a * 2, pair.b)
+        other = Pair(other.a + 1, (other.b[0] + n, other.b[1]))
+    return pair.a, pair.b, other.a, other.b

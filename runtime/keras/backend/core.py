@@ -32,7 +32,9 @@ from runtime.keras.backend.control_flow import (
     vectorized_map,
     while_loop,
 )
+from runtime.keras.backend.foreign import is_foreign_sparse, sparse_tensor_of
 from runtime.keras.backend.updates import scatter, scatter_update, slice, slice_update, unstack
+from runtime.ops.sparse import SparseTensor, is_sparse, map_values, sizes_of, to_dense
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import checkpoint, rollback
 
@@ -69,7 +71,7 @@ __all__ = [
     "while_loop",
 ]
 
-SUPPORTS_SPARSE_TENSORS: Final = False
+SUPPORTS_SPARSE_TENSORS: Final = True
 SUPPORTS_RAGGED_TENSORS: Final = False
 SUPPORTS_COMPLEX_DTYPES: Final = True
 IS_THREAD_SAFE: Final = True
@@ -108,7 +110,7 @@ class Variable(KerasVariable):  # type: ignore[misc]
         self._value.assign(value)
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
-        return convert_to_tensor(value, dtype=dtype)
+        return convert_to_tensor(value, dtype=dtype, sparse=False)
 
     @property
     def value(self) -> Any:
@@ -147,10 +149,17 @@ register(Variable, BACKEND)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
-    """A tensor for `x` in `dtype`; without one, floats take Keras' `floatx` and what has a dtype keeps it."""
-    if sparse or ragged:
-        raise ValueError(f"`{'sparse' if sparse else 'ragged'}=True` is not supported with the runtime backend")
+    """A tensor for `x` in `dtype`; without one, floats take Keras' `floatx` and what has a dtype keeps it. A sparse one
+    stays so, unless `sparse` is false."""
+    if ragged:
+        raise ValueError("`ragged=True` is not supported with the runtime backend")
     dtype = None if dtype is None else standardize_dtype(dtype)
+    if is_foreign_sparse(x):
+        x = sparse_tensor_of(x)
+    if is_sparse(x):
+        x = x if sparse is None or sparse else to_dense(x)
+        if is_sparse(x):
+            return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
     if isinstance(x, (KerasVariable, rt.Variable)):
         x = x.value if isinstance(x, KerasVariable) else x.value()
     if not isinstance(x, rt.Tensor):
@@ -185,19 +194,21 @@ def _array(x: Any, dtype: str) -> Any:
 
 def convert_to_numpy(x: Any) -> Any:
     """A NumPy array that the caller may change."""
-    if isinstance(x, (KerasVariable, rt.Variable)):
-        x = convert_to_tensor(x)
+    if isinstance(x, (KerasVariable, rt.Variable)) or is_sparse(x):
+        x = convert_to_tensor(x, sparse=False)
     if isinstance(x, (list, tuple)):
         x = [convert_to_numpy(item) if isinstance(item, (rt.Tensor, KerasVariable)) else item for item in x]
     return np.array(x)
 
 
 def is_tensor(x: Any) -> bool:
-    return isinstance(x, rt.Tensor)
+    return isinstance(x, rt.Tensor) or is_sparse(x)
 
 
 def shape(x: Any) -> tuple[Any, ...]:
-    """The sizes: ints, and int32 scalars where only the run of a graph knows them."""
+    """The sizes: ints, and scalars of integers where only the run of a graph knows them."""
+    if is_sparse(x):
+        return sizes_of(x)
     if not hasattr(x, "shape"):
         x = convert_to_tensor(x)
     known = tuple(x.shape)
@@ -212,7 +223,8 @@ def cast(x: Any, dtype: Any) -> Any:
 
 
 def stop_gradient(variable: Any) -> Any:
-    return rt.stop_gradient(convert_to_tensor(variable))
+    x = convert_to_tensor(variable)
+    return map_values(rt.stop_gradient, x) if is_sparse(x) else rt.stop_gradient(x)
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -249,7 +261,8 @@ def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> An
 def _common(x: Any, y: Any) -> Any:
     if not isinstance(x, KerasTensor):
         return x
-    return KerasTensor([m if m == n else None for m, n in zip(x.shape, y.shape, strict=True)], x.dtype)
+    sizes = [m if m == n else None for m, n in zip(x.shape, y.shape, strict=True)]
+    return KerasTensor(sizes, x.dtype, sparse=x.sparse)
 
 
 def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
@@ -261,12 +274,15 @@ def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
         if not isinstance(x, KerasTensor):
             return x
         sizes = tuple([unknown if size is None else size for size in x.shape])
-        return add_input(graph, TensorType(rt.as_dtype(x.dtype), sizes))
+        if not x.sparse:
+            return add_input(graph, TensorType(rt.as_dtype(x.dtype), sizes))
+        return SparseTensor(add_input(graph, TensorType(rt.int64, (None, len(sizes)))),
+                            add_input(graph, TensorType(rt.as_dtype(x.dtype), (None,))), sizes)
 
     def as_spec(x: Any) -> Any:
-        if not isinstance(x, (rt.Tensor, KerasVariable)):
+        if not is_tensor(x) and not isinstance(x, KerasVariable):
             return x
-        return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype))
+        return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype), sparse=is_sparse(x))
 
     try:
         with tracing(graph, BACKEND), StatelessScope(), SymbolicScope():

@@ -10,7 +10,7 @@ from keras.src.backend.common import dtypes
 from keras.src.backend.common.variables import standardize_dtype
 
 from runtime.core.tensor import Tensor
-from runtime.keras.backend.core import cast, convert_to_tensor
+from runtime.keras.backend.core import cast, convert_to_tensor, is_tensor
 
 __all__ = ["FLOAT_NAMES", "INEXACT", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats",
            "in_dtype", "is_scalar", "name_of", "result", "sizes_of", "tensor", "with_float32"]
@@ -23,8 +23,8 @@ _WIDER: Final = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "u
 
 
 def tensor(x: Any, dtype: Any = None) -> Tensor:
-    """A tensor for what Keras takes as one: variables, arrays, lists and numbers."""
-    made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype)
+    """A dense tensor for what Keras takes as one: variables, arrays, lists, numbers and sparse tensors."""
+    made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype, sparse=False)
     return made
 
 
@@ -44,7 +44,7 @@ def name_of(x: Any) -> Any:
     """The name of a value's dtype, or the type of a Python number."""
     if is_scalar(x):
         return type(x) if type(x) in (int, float) else "bool" if type(x) is bool else "complex64"
-    return x.dtype.name if isinstance(x, Tensor) else standardize_dtype(x.dtype if hasattr(x, "dtype") else x)
+    return x.dtype.name if is_tensor(x) else standardize_dtype(x.dtype if hasattr(x, "dtype") else x)
 
 
 @functools.lru_cache(maxsize=4096)

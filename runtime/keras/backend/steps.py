@@ -14,6 +14,8 @@ import numpy as np
 from keras.src import tree
 
 import runtime as rt
+from runtime.keras.backend.core import convert_to_tensor
+from runtime.keras.backend.foreign import is_foreign_sparse
 from runtime.staging.control_flow import scan_with_carry
 
 __all__ = ["Grouping", "Steps"]
@@ -45,14 +47,14 @@ class Steps:
         start = 0
         while start < len(batches):
             traced, kinds, stop = self._find(batches[start]), _kinds(batches[start]), start + 1
-            while traced.is_small and stop < len(batches) and _kinds(batches[stop]) == kinds:
+            while traced.is_grouped and stop < len(batches) and _kinds(batches[stop]) == kinds:
                 stop += 1
-            result = traced.many(batches[start:stop]) if traced.is_small else traced.one(batches[start])
+            result = traced.many(batches[start:stop]) if traced.is_grouped else traced.one(batches[start])
             start = stop
         return result
 
     def _find(self, batch: Any) -> _Traced:
-        key = tuple([None if kind is None else (kind[0].str, kind[1]) for kind in _kinds(batch)])
+        key = tuple(_kinds(batch))
         if key not in self._traced:
             self._traced[key] = _Traced(self._step, batch)
         return self._traced[key]
@@ -65,15 +67,19 @@ class _Traced:
         self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
         self._result: Any = None
         tensors = [rt.convert_to_tensor(x) for x in _tensors(like)]
+        self._shapes = [tuple(x.shape) if _is_sparse(x) else None for x in _leaves(like)]
+        has_sparse = any(shape is not None for shape in self._shapes)
         self._single: Any = rt.function(self._once, autograph=False, input_signature=[
-            rt.TensorSpec(x.shape, x.dtype) for x in tensors])
+            rt.TensorSpec([None, *x.shape[1:]] if has_sparse else x.shape, x.dtype) for x in tensors])
         self._several: Any = rt.function(self._loop, autograph=False, input_signature=[
             rt.TensorSpec([None, *x.shape], x.dtype) for x in tensors])
 
     @functools.cached_property
-    def is_small(self) -> bool:
+    def is_grouped(self) -> bool:
         """Whether a loop over batches pays: it takes longer to compile, and a step that is a long graph, or loops,
-        takes longer than Python's part."""
+        takes longer than Python's part. Sparse batches cannot be stacked."""
+        if any(shape is not None for shape in self._shapes):
+            return False
         nodes = list(self._single.get_concrete_function().graph.walk())
         return len(nodes) < _SMALL and not any(node.op.name in ("while_loop", "reduce") for node in nodes)
 
@@ -87,8 +93,13 @@ class _Traced:
         return tree.pack_sequence_as(self._result, flat)
 
     def _once(self, *tensors: Any) -> list[Any]:
-        remaining = iter(tensors)
-        batch = tree.map_structure(lambda given: given and next(remaining), self._like)
+        remaining, shapes = iter(tensors), iter(self._shapes)
+
+        def leaf() -> Any:
+            shape = next(shapes)
+            return next(remaining) if shape is None else rt.SparseTensor(next(remaining), next(remaining), shape)
+
+        batch = tree.map_structure(lambda given: given and leaf(), self._like)
         result = self._step(batch)
         self._result = tree.map_structure(lambda _: None, result)
         return [rt.convert_to_tensor(x) for x in tree.flatten(result)]
@@ -98,19 +109,37 @@ class _Traced:
         return [x[-1] for x in results]
 
 
-def _tensors(batch: Any) -> list[Any]:
+def _leaves(batch: Any) -> list[Any]:
     return [x for x in tree.flatten(batch) if x is not None]
 
 
-def _kinds(batch: Any) -> list[Any]:
-    """The dtype and shape of each leaf."""
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, rt.SparseTensor) or is_foreign_sparse(x)
+
+
+def _tensors(batch: Any) -> list[Any]:
+    """The leaves; for a sparse one its indices and its values."""
     found: list[Any] = []
+    for x in _leaves(batch):
+        if _is_sparse(x):
+            x = convert_to_tensor(x)
+            found += [x.indices, x.values]
+        else:
+            found.append(x)
+    return found
+
+
+def _kinds(batch: Any) -> list[Hashable]:
+    """The dtype and shape of each leaf."""
+    found: list[Hashable] = []
     for x in tree.flatten(batch):
         if x is None:
             found.append(None)
+        elif _is_sparse(x):
+            found.append(("sparse", str(x.dtype), tuple(x.shape)))
         else:
             array = x if isinstance(x, np.ndarray) else np.asarray(x)
-            found.append((array.dtype, array.shape))
+            found.append((array.dtype.str, array.shape))
     return found
 
 

@@ -213,6 +213,8 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return a
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b, cells)
+    if isinstance(a, Static) != isinstance(b, Static):
+        a, b = _in_parts(a), _in_parts(b)
     if cells is not None and (cell := cells.join(a, b)) is not None:
         return Custom(cell, (_INDEX,)) if isinstance(cell, Select) else Static(cell)
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
@@ -230,6 +232,11 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
     return _join_leaves(a, b)
+
+
+def _in_parts(spec: Spec) -> Spec:
+    """An unchanged immutable container, which is `Static`, as the parts that a changed one has."""
+    return describe(spec.value, {}) if isinstance(spec, Static) and not is_container(spec.value) else spec
 
 
 def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:

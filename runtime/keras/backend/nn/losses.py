@@ -6,6 +6,7 @@ from typing import Any
 from keras.src.backend import config
 
 from runtime.core.tensor import Tensor
+from runtime.keras.backend import sparse as of_sparse
 from runtime.keras.backend.numpy.reductions import mean
 from runtime.keras.backend.promotion import agreed, floating, in_dtype, tensor
 from runtime.ops import creation, logic, math, nn, reduction
@@ -15,11 +16,12 @@ __all__ = ["binary_crossentropy", "categorical_crossentropy", "multi_hot", "one_
            "sparse_categorical_crossentropy"]
 
 
-def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Tensor:
+def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
     """1 where the class is the element of x, else 0; all 0 for an element that is no class."""
-    _dense("one_hot", sparse)
-    x = tensor(x)
     name = tensor(0, dtype or "float32").dtype.name
+    if sparse:
+        return of_sparse.one_hot(x, num_classes, axis, name)
+    x = tensor(x)
     if not x.dtype.is_integer:
         x = in_dtype(x, "int32")
     axis = axis if axis >= 0 else axis + x.ndim + 1
@@ -29,16 +31,13 @@ def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse:
     return in_dtype(same, name)
 
 
-def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Tensor:
-    _dense("multi_hot", sparse)
+def multi_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
+    name = tensor(0, dtype or "float32").dtype.name
+    if sparse:
+        return of_sparse.multi_hot(x, num_classes, axis, name)
     x = in_dtype(tensor(x), "int32")
     found = one_hot(x, num_classes, axis, "int32")
-    return in_dtype(reduction.reduce_max(found, 1 if x.ndim > 1 else 0), tensor(0, dtype or "float32").dtype.name)
-
-
-def _dense(op: str, sparse: bool) -> None:
-    if sparse:
-        raise ValueError(f"Unsupported value `sparse=True` for {op} with the runtime backend")
+    return in_dtype(reduction.reduce_max(found, 1 if x.ndim > 1 else 0), name)
 
 
 def _same_shapes(target: Tensor, output: Tensor) -> None:

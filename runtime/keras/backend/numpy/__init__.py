@@ -8,3 +8,6 @@ from runtime.keras.backend.numpy.products import *  # noqa: F403
 from runtime.keras.backend.numpy.reductions import *  # noqa: F403
 from runtime.keras.backend.numpy.selection import *  # noqa: F403
 from runtime.keras.backend.numpy.shaping import *  # noqa: F403
+from runtime.keras.backend.sparse import with_sparse
+
+globals().update(with_sparse(globals()))

@@ -9,11 +9,13 @@ import numpy as np
 import runtime.numpy as rnp
 from runtime.core.tensor import Tensor
 from runtime.core.types import int32
+from runtime.keras.backend import sparse as of_sparse
 from runtime.keras.backend.numpy.creation import linspace
 from runtime.keras.backend.promotion import agreed, floating, in_dtype, name_of, result, tensor
 from runtime.ops import creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather, scatter_nd
+from runtime.ops.sparse import is_sparse
 
 __all__ = [
     "argpartition", "argsort", "bincount", "diff", "digitize", "histogram", "isin", "nonzero", "searchsorted", "select",
@@ -193,9 +195,9 @@ def _sized(x: Tensor, size: int, fill: int | None) -> Tensor:
 
 # Histograms.
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Tensor:
-    if sparse:
-        raise ValueError("Unsupported value `sparse=True` with the runtime backend")
+def bincount(x: Any, weights: Any = None, minlength: int = 0, sparse: bool = False) -> Any:
+    if sparse or is_sparse(x):
+        return of_sparse.bincount(x, weights, minlength)
     places = in_dtype(tensor(x), "int32")
     name = "int32" if weights is None else result(
         name_of(tensor(x)), name_of(tensor(weights)))

@@ -1,0 +1,27 @@
+"""Sparse matrices of SciPy, and sparse tensors of TensorFlow and JAX. The module of a class tells: none is imported."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runtime.ops.sparse import SparseTensor, from_dense
+
+__all__ = ["is_foreign_sparse", "sparse_tensor_of"]
+
+_MODULES = ("scipy.sparse", "jax.experimental.sparse")
+
+
+def is_foreign_sparse(x: Any) -> bool:
+    module = type(x).__module__
+    return module.startswith(_MODULES) or (module.startswith("tensorflow.") and type(x).__name__ == "SparseTensor")
+
+
+def sparse_tensor_of(x: Any) -> SparseTensor:
+    """A SparseTensor with the positions and values of one of another library."""
+    if hasattr(x, "tocoo"):  # SciPy
+        x = x.tocoo()
+        return SparseTensor(np.stack([x.row, x.col], axis=1).astype(np.int64), x.data, x.shape)
+    if hasattr(x, "dense_shape"):  # TensorFlow
+        return SparseTensor(np.asarray(x.indices), np.asarray(x.values), tuple(x.shape))
+    return from_dense(np.asarray(x.todense()))  # JAX: it has several formats

@@ -1,0 +1,588 @@
+"""Sparse tensors, composed of ops on their positions and values (`tf.sparse`).
+
+Where a rule holds for both classes, the positions are a matrix: a row for each value, of which `IndexedSlices` has one
+column. Positions that come twice add up. Two tensors are put side by side by numbering positions in row-major order:
+the distinct numbers of both are the positions of the result.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from runtime.core import types as t
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorShape, broadcast_shapes
+from runtime.ops import creation, linalg, logic, reduction, shape, sorting
+from runtime.ops import math as math_ops
+from runtime.ops.complex_numbers import conj
+from runtime.ops.concat_split import concat as join
+from runtime.ops.concat_split import repeat
+from runtime.ops.gather import boolean_mask, gather, scatter_nd, unsorted_segment_sum
+from runtime.ops.gather_nd import gather_nd
+from runtime.ops.math import cast
+from runtime.ops.shape import product
+from runtime.ops.static_arguments import axes_of, axis_of
+
+__all__ = [
+    "IndexedSlices", "Sparse", "SparseTensor", "add", "combined", "concat", "divide", "divided", "expand_dims",
+    "from_dense", "is_sparse", "map_values", "matmul", "maximum", "minimum", "multiply", "reduce_sum", "reorder",
+    "reshape", "retain", "scaled", "sizes_of", "slice", "sparse_dense_matmul", "squeeze", "to_dense", "transpose",
+    "without_duplicates",
+]
+
+Sizes = tuple[Any, ...]
+"""A size for each axis: an int, or an int64 scalar where only the run of the graph knows it."""
+
+
+class _Operators:
+    """Arithmetic of sparse tensors with each other, dense tensors and numbers."""
+
+    __slots__ = ()
+    __array_ufunc__: Final = None  # so that `array * sparse` asks the sparse tensor
+
+    def __add__(self, other: Any) -> Any:
+        return add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return add(self, -other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return add(other, -self)
+
+    def __neg__(self) -> Any:
+        return map_values(lambda values: -values, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return multiply(self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return divide(other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(other, self)
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
+class SparseTensor(_Operators):
+    """A tensor of which few elements are not zero (`tf.sparse.SparseTensor`): an argument, a result and a variable of
+    loops and branches as any structure of tensors is.
+
+    `indices`: int64 [n, rank], the position of each value. `values`: [n]. `dense_shape`: the size of each axis, ints or
+    a tensor. The order of positions is free, see `rt.sparse.reorder`. ShapeError where the three do not fit, DTypeError
+    for indices that are not integers. That indices are inside of the shape is checked where they are used.
+    """
+
+    indices: Tensor
+    values: Tensor
+    sizes: Sizes
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        sizes = _sizes(dense_shape)
+        values = convert_to_tensor(values)
+        if isinstance(indices, (list, tuple)) and not indices:
+            indices = creation.zeros([0, len(sizes)], t.int64)
+        indices = convert_to_tensor(indices)
+        if not indices.dtype.is_integer:
+            raise DTypeError(f"the indices of a SparseTensor are integers, not {indices.type}",
+                             remedy="Cast them: rt.cast(indices, rt.int64).")
+        _set(self, "indices", cast(indices, t.int64))
+        _set(self, "values", values)
+        _set(self, "sizes", sizes)
+        if indices.ndim != 2 or values.ndim != 1 or not _may_be_equal(indices.shape[0], values.shape[0]):
+            raise ShapeError(f"a SparseTensor has indices of the shape [n, rank] and values of the shape [n], not "
+                             f"{_text(indices.shape)} and {_text(values.shape)}",
+                             remedy="Give one row of indices for each value.")
+        if not _may_be_equal(indices.shape[1], len(sizes)):
+            raise ShapeError(f"the indices of the shape {_text(indices.shape)} have {indices.shape[1]} columns, but "
+                             f"dense_shape has {len(sizes)} axes",
+                             remedy="Give each index as many numbers as the shape has.")
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape, as far as it is known without a run."""
+        return TensorShape([size if isinstance(size, int) else None for size in self.sizes])
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """The shape as a tensor: int64 [rank]."""
+        return _as_tensor(self.sizes)
+
+    @property
+    def dtype(self) -> t.DType:
+        return self.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.sizes)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={_text(self.shape)})"
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
+class IndexedSlices(_Operators):
+    """Rows `values` for the positions `indices` along the first axis of a tensor that is zero elsewhere
+    (`tf.IndexedSlices`).
+
+    `values`: [n, ...], `indices`: integers [n]. `dense_shape`: the shape of the whole; without it the rows can only be
+    given to `Variable.scatter_update` and the like.
+    """
+
+    values: Any
+    indices: Any
+    sizes: Sizes | None
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        _set(self, "values", values)
+        _set(self, "indices", indices)
+        _set(self, "sizes", None if dense_shape is None else _sizes(dense_shape))
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape of the whole, as far as it is known without a run."""
+        if self.sizes is None:
+            return TensorShape([None, *convert_to_tensor(self.values).shape[1:]])
+        return TensorShape([size if isinstance(size, int) else None for size in self.sizes])
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        """The shape of the whole as a tensor: int64 [rank]."""
+        return None if self.sizes is None else _as_tensor(self.sizes)
+
+    @property
+    def dtype(self) -> t.DType:
+        return convert_to_tensor(self.values).dtype
+
+    @property
+    def ndim(self) -> int:
+        return convert_to_tensor(self.values).ndim
+
+    def __repr__(self) -> str:
+        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={_text(self.shape)})"
+
+
+Sparse = SparseTensor | IndexedSlices
+_set: Final = object.__setattr__
+
+
+def is_sparse(x: Any) -> bool:
+    return isinstance(x, (SparseTensor, IndexedSlices))
+
+
+def _text(sizes: Any) -> str:
+    return "[" + ", ".join(["?" if size is None else str(size) for size in sizes]) + "]"
+
+
+def _may_be_equal(m: int | None, n: int | None) -> bool:
+    return m is None or n is None or m == n
+
+
+# Shapes whose sizes may be tensors.
+
+def _sizes(dense_shape: Any) -> Sizes:
+    return tuple([size if isinstance(size, int) else cast(size, t.int64)
+                  for size in shape.numbers("the dense_shape of a sparse tensor", dense_shape)])
+
+
+def _as_tensor(sizes: Sizes) -> Tensor:
+    return cast(shape.stack(list(sizes)), t.int64) if sizes else creation.zeros([0], t.int64)
+
+
+def sizes_of(x: Any) -> Sizes:
+    """The sizes of a sparse or dense tensor. InvalidArgumentError for IndexedSlices without them."""
+    if not is_sparse(x):
+        return tuple(shape.dims(x))
+    if x.sizes is None:
+        raise InvalidArgumentError("these IndexedSlices do not know the shape of the whole",
+                                   remedy="Give them a dense_shape.")
+    return x.sizes  # type: ignore[no-any-return]
+
+
+# Positions.
+
+def positions(x: Sparse) -> Tensor:
+    """int64 [n, k]: a row for each of the values."""
+    indices = convert_to_tensor(x.indices)
+    return indices if isinstance(x, SparseTensor) else cast(indices, t.int64)[:, None]
+
+
+def at_positions(like: Sparse, where: Tensor, values: Any) -> Any:
+    """A sparse tensor of the same class and shape with these positions and values."""
+    if isinstance(like, SparseTensor):
+        return SparseTensor(where, values, like.sizes)
+    return IndexedSlices(values, where[:, 0], like.sizes)
+
+
+def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The sparse tensor with `op` of the values, which have to stay as many (`tf.sparse.map_values`). Further arguments
+    are given to `op`, of sparse ones with the same positions the values."""
+    like = next((x for x in (*args, *kwargs.values()) if is_sparse(x)), None)
+    if like is None:
+        raise DTypeError("map_values has no sparse tensor among its arguments")
+    given = [x.values if is_sparse(x) else x for x in args]
+    named = {name: x.values if is_sparse(x) else x for name, x in kwargs.items()}
+    values = op(*given, **named)
+    if isinstance(like, SparseTensor):
+        return SparseTensor(like.indices, values, like.sizes)
+    return IndexedSlices(values, like.indices, like.sizes)
+
+
+def _numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:
+    """int64 [n]: the number of each position in row-major order."""
+    number = creation.zeros([shape.dim(where, 0)], t.int64)
+    for axis, size in enumerate(sizes):
+        number = number * size + where[:, axis]
+    return number
+
+
+def _unnumbered(numbers: Tensor, sizes: Sequence[Any]) -> Tensor:
+    """The positions int64 [n, k] with these numbers."""
+    columns = []
+    for size in reversed(sizes):
+        columns.append(numbers % size)
+        numbers = numbers // size
+    return shape.stack(columns[::-1], axis=1) if columns else creation.zeros([shape.dim(numbers, 0), 0], t.int64)
+
+
+def _columns(x: Sparse) -> Sizes:
+    """The sizes of the axes that positions count along."""
+    return sizes_of(x) if isinstance(x, SparseTensor) else sizes_of(x)[:1]
+
+
+def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
+    if values.dtype.is_bool:
+        return unsorted_segment_sum(cast(values, t.int32), place, count) > 0
+    return unsorted_segment_sum(values, place, count)
+
+
+def without_duplicates(x: Sparse) -> Any:
+    """The same tensor with each position once, whose values are added."""
+    sizes = _columns(x)
+    distinct, place = sorting.unique(_numbered(positions(x), sizes), out_idx=t.int64)
+    values = _sum_by(convert_to_tensor(x.values), place, shape.size(distinct))
+    return at_positions(x, _unnumbered(distinct, sizes), values)
+
+
+def _need_one_shape(x: Sparse, y: Sparse) -> None:
+    if type(x) is not type(y) or x.ndim != y.ndim or not all(map(_may_be_equal, x.shape, y.shape)):
+        raise ShapeError(f"{type(x).__name__} of the shape {_text(x.shape)} and {type(y).__name__} of the shape "
+                         f"{_text(y.shape)} do not fit", remedy="Make one dense: rt.sparse.to_dense(x).")
+
+
+def combined(
+    function: Callable[[Any, Any], Any], x: Sparse, y: Sparse, in_both: bool = False, linear: bool = False
+) -> Any:
+    """`function` of two sparse tensors of one shape, element by element: at the positions of either, or `in_both`.
+    Elsewhere it has to be 0. `linear`: it can be applied to values of one position before they are added."""
+    _need_one_shape(x, y)
+    if x.indices is y.indices and (linear or isinstance(x, SparseTensor)):
+        return at_positions(x, positions(x), function(x.values, y.values))
+    sizes = _columns(x)
+    left, right = _numbered(positions(x), sizes), _numbered(positions(y), sizes)
+    distinct, place = sorting.unique(join([left, right], 0), out_idx=t.int64)
+    count, n = shape.size(distinct), shape.dim(left, 0)
+    a = _sum_by(convert_to_tensor(x.values), place[:n], count)
+    b = _sum_by(convert_to_tensor(y.values), place[n:], count)
+    if in_both:
+        in_x, in_y = [unsorted_segment_sum(creation.ones_like(part), part, count) for part in (place[:n], place[n:])]
+        both = in_x * in_y > 0
+        distinct, a, b = boolean_mask(distinct, both), boolean_mask(a, both), boolean_mask(b, both)
+    return at_positions(x, _unnumbered(distinct, sizes), function(a, b))
+
+
+def scaled(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
+    """`function` of a sparse tensor and a dense one or a number, element by element, where it is 0 for zeros of `x`:
+    sparse if `y` broadcasts to the shape of `x`, else dense."""
+    if isinstance(y, Tensor) and y.ndim:
+        if not _fits_into(x, y):
+            return function(to_dense(x), y)
+        y = gather_nd(shape.broadcast_to(y, list(sizes_of(x))), positions(x))
+    return map_values(lambda values: function(values, y), x)
+
+
+def divided(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
+    """As `scaled`, for a quotient: it also has the positions where a `y` that is no scalar is 0 or nan."""
+    if isinstance(y, Tensor) and y.ndim and _fits_into(x, y):
+        more = _undefined(shape.broadcast_to(y, list(sizes_of(x))), x)
+        values = convert_to_tensor(x.values)
+        zeros = creation.zeros([shape.dim(more, 0), *shape.dims(values)[1:]], values.dtype)
+        x = without_duplicates(at_positions(x, join([positions(x), more], 0), join([values, zeros], 0)))
+    return scaled(function, x, y)
+
+
+def _fits_into(x: Sparse, y: Tensor) -> bool:
+    """Whether `y` broadcasts to the shape of `x`."""
+    return y.ndim <= x.ndim and broadcast_shapes(tuple(x.shape), tuple(y.shape)) == tuple(x.shape)
+
+
+def _undefined(divisor: Tensor, x: Sparse) -> Tensor:
+    """The positions where 0 divided by the divisor is not 0."""
+    wrong = logic.equal(divisor, 0)
+    if divisor.dtype.is_floating:
+        wrong = logic.logical_or(wrong, math_ops.is_nan(divisor))
+    if isinstance(x, IndexedSlices):
+        wrong = reduction.reduce_any(wrong, axis=[*range(1, x.ndim)])
+    return logic.where(wrong)
+
+
+# To and from dense tensors.
+
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """The dense tensor (`tf.sparse.to_dense`). Values of a position that comes twice are added; `default_value` is
+    where there is none. IndexOutOfRangeError for a position outside of the shape."""
+    sizes, where, values = list(sizes_of(sp_input)), positions(sp_input), convert_to_tensor(sp_input.values)
+    if values.dtype.is_bool:
+        dense = scatter_nd(where, cast(values, t.int32), sizes) > 0
+    else:
+        dense = scatter_nd(where, values, sizes)
+    if default_value is None:
+        return dense
+    present = scatter_nd(where, creation.ones_like(values, dtype=t.int32), sizes) > 0
+    return logic.where(present, dense, cast(default_value, dense.dtype))
+
+
+def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """The elements that are not 0, in row-major order (`tf.sparse.from_dense`)."""
+    tensor = convert_to_tensor(tensor)
+    where = logic.where(tensor if tensor.dtype.is_bool else logic.not_equal(tensor, 0))
+    return SparseTensor(where, gather_nd(tensor, where), sizes_of(tensor))
+
+
+def _dense(x: Any) -> Tensor:
+    return to_dense(x) if is_sparse(x) else convert_to_tensor(x)
+
+
+# Positions moved, of SparseTensors.
+
+def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """The same tensor with its positions in row-major order (`tf.sparse.reorder`)."""
+    order = sorting.argsort(_numbered(sp_input.indices, sp_input.sizes), stable=True)
+    return SparseTensor(gather(sp_input.indices, order), gather(sp_input.values, order), sp_input.sizes)
+
+
+def retain(sp_input: SparseTensor, to_retain: Any) -> SparseTensor:
+    """The values, with their positions, for which `to_retain`, bool [n], holds (`tf.sparse.retain`)."""
+    kept = convert_to_tensor(to_retain)
+    return SparseTensor(boolean_mask(sp_input.indices, kept), boolean_mask(sp_input.values, kept), sp_input.sizes)
+
+
+def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
+    """Axes exchanged; without `perm` they are reversed (`tf.sparse.transpose`)."""
+    rank = sp_input.ndim
+    order = [*range(rank)][::-1] if perm is None else [axis_of("transpose", axis, rank) for axis in perm]
+    if sorted(order) != [*range(rank)]:
+        raise InvalidArgumentError(f"perm={list(perm or ())} is not an order of {rank} axes")
+    return SparseTensor(gather(sp_input.indices, order, axis=1), sp_input.values, [sp_input.sizes[i] for i in order])
+
+
+def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> SparseTensor:
+    """Another shape of as many elements, where one size may be -1 (`tf.sparse.reshape`). ShapeError."""
+    new, whole = list(_sizes(shape)), product(sp_input.sizes)
+    if -1 in [size for size in new if isinstance(size, int)]:
+        place = next(i for i, size in enumerate(new) if isinstance(size, int) and size == -1)
+        rest = product(new[:place] + new[place + 1:])
+        new[place] = 0 if isinstance(rest, int) and rest == 0 else whole // rest
+    made = product(new)
+    if isinstance(whole, int) and isinstance(made, int) and whole != made:
+        raise ShapeError(f"a SparseTensor of the shape {_text(sp_input.shape)} cannot have the shape {_text(shape)}: "
+                         f"it has {whole} elements")
+    return SparseTensor(_unnumbered(_numbered(sp_input.indices, sp_input.sizes), new), sp_input.values, new)
+
+
+def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None) -> SparseTensor:
+    """A new axis of size 1 (`tf.sparse.expand_dims`)."""
+    sizes, axis = list(sp_input.sizes), axis_of("expand_dims", axis, sp_input.ndim + 1)
+    columns = [sp_input.indices[:, i] for i in range(len(sizes))]
+    columns.insert(axis, creation.zeros([shape.dim(sp_input.values, 0)], t.int64))
+    return SparseTensor(shape.stack(columns, axis=1), sp_input.values, [*sizes[:axis], 1, *sizes[axis:]])
+
+
+def squeeze(sp_input: SparseTensor, axis: Any = None) -> SparseTensor:
+    """Without the axes of size 1, or without some of them. ShapeError for an axis of another size."""
+    sizes = sp_input.sizes
+    gone = ([i for i, size in enumerate(sizes) if isinstance(size, int) and size == 1] if axis is None
+            else axes_of("squeeze", axis, sp_input.ndim))
+    for i in gone:
+        if isinstance(sizes[i], int) and sizes[i] != 1:
+            raise ShapeError(f"squeeze removes axes of size 1, axis {i} has {sizes[i]}")
+    kept = [i for i in range(len(sizes)) if i not in gone]
+    return SparseTensor(gather(sp_input.indices, convert_to_tensor(kept, t.int32), axis=1), sp_input.values,
+                        [sizes[i] for i in kept])
+
+
+def concat(axis: Any, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
+    """One after the other along an axis (`tf.sparse.concat`). ShapeError where the other axes differ."""
+    first = sp_inputs[0]
+    axis, before, moved = axis_of("concat", axis, first.ndim), 0, []
+    for x in sp_inputs:
+        if x.ndim != first.ndim or not all(_may_be_equal(m, n) or i == axis
+                                           for i, (m, n) in enumerate(zip(x.shape, first.shape, strict=True))):
+            raise ShapeError(f"SparseTensors of the shapes {_text(first.shape)} and {_text(x.shape)} cannot be "
+                             f"concatenated along axis {axis}")
+        columns = [x.indices[:, i] + before if i == axis else x.indices[:, i] for i in range(x.ndim)]
+        moved.append(shape.stack(columns, axis=1))
+        before = before + x.sizes[axis]
+    sizes = [before if i == axis else size for i, size in enumerate(first.sizes)]
+    return SparseTensor(join(moved, 0), join([x.values for x in sp_inputs], 0), sizes)
+
+
+def slice(sp_input: SparseTensor, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """The part from `start` of at most `size` along each axis, int64 [rank] (`tf.sparse.slice`)."""
+    start, size = convert_to_tensor(start, t.int64), convert_to_tensor(size, t.int64)
+    sizes = math_ops.minimum(size, math_ops.maximum(sp_input.dense_shape - start, 0))
+    moved = sp_input.indices - start
+    inside = reduction.reduce_all(logic.logical_and(moved >= 0, moved < sizes), axis=1)
+    return retain(SparseTensor(moved, sp_input.values, sizes), inside)
+
+
+# Arithmetic.
+
+def add(a: Any, b: Any) -> Any:
+    """The sum: sparse of two sparse tensors, else dense (`tf.sparse.add`)."""
+    if is_sparse(a) and is_sparse(b):
+        return combined(math_ops.add, a, b, linear=True)
+    return _dense(a) + _dense(b)
+
+
+def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
+    """The greater of each two elements (`tf.sparse.maximum`)."""
+    return combined(math_ops.maximum, sp_a, sp_b)
+
+
+def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
+    """The smaller of each two elements (`tf.sparse.minimum`)."""
+    return combined(math_ops.minimum, sp_a, sp_b)
+
+
+def _operand(y: Any) -> Any:
+    """A dense operand: numbers stay what they are, and adapt to the other's dtype."""
+    return y if isinstance(y, (int, float, complex)) else convert_to_tensor(y)
+
+
+def multiply(x: Any, y: Any) -> Any:
+    """The product, element by element: sparse if one is sparse. A dense one broadcasts to the shape of the sparse one;
+    where that has to broadcast, too, the result is dense."""
+    if is_sparse(x) and is_sparse(y):
+        return combined(math_ops.multiply, x, y, in_both=True)
+    if is_sparse(y):
+        x, y = y, x
+    return scaled(math_ops.multiply, x, _operand(y))
+
+
+def divide(x: Any, y: Any) -> Any:
+    """`x / y`, element by element: sparse if `x` is sparse and `y` is not. It has the positions of `x`, and those where
+    a dense divisor that is no scalar is 0 or nan, whose quotients are not 0."""
+    if not is_sparse(x) or is_sparse(y):
+        return _dense(x) / _dense(y)
+    return divided(math_ops.divide, x, _operand(y))
+
+
+def reduce_sum(
+    sp_input: Any, axis: Any = None, keepdims: bool = False, output_is_sparse: bool = False, name: str | None = None
+) -> Any:
+    """The sum along axes (None: all): dense, or sparse with `output_is_sparse` (`tf.sparse.reduce_sum`). Of
+    `IndexedSlices` it is dense if the first axis is among them."""
+    found = _sum(sp_input, axis, bool(keepdims))
+    return found if output_is_sparse else _dense(found)
+
+
+def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
+    gone = [*range(x.ndim)] if axis is None else axes_of("reduce_sum", axis, x.ndim)
+    sizes = [1 if i in gone else size for i, size in enumerate(sizes_of(x)) if keepdims or i not in gone]
+    if isinstance(x, IndexedSlices):
+        values = reduction.reduce_sum(x.values, axis=gone, keepdims=keepdims)
+        return values if 0 in gone else IndexedSlices(values, x.indices, sizes)
+    kept = [i for i in range(x.ndim) if i not in gone]
+    left = [x.sizes[i] for i in kept]
+    where = gather(x.indices, convert_to_tensor(kept, t.int32), axis=1)
+    summed: SparseTensor = without_duplicates(SparseTensor(where, x.values, left))
+    return reshape(summed, sizes) if keepdims else summed
+
+
+# Matrix products.
+
+def sparse_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Tensor:
+    """The matrix product of a sparse and a dense matrix, in any order (`tf.sparse.sparse_dense_matmul`)."""
+    return _dense(matmul(_adjoint(sp_a) if adjoint_a else sp_a, _adjoint(b) if adjoint_b else b))
+
+
+def _adjoint(x: Any) -> Any:
+    x = _transposed(x)
+    return map_values(conj, x) if is_sparse(x) else conj(x)
+
+
+def _transposed(x: Any) -> Any:
+    """With the last two axes exchanged."""
+    rank = x.ndim
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    return transpose(x, order) if isinstance(x, SparseTensor) else shape.transpose(x, order)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """The matrix product over the last two axes, of which one or both are sparse: dense, or sparse if both are. The
+    axes before are the same, or the dense one has none. ShapeError."""
+    x, y = [v if isinstance(v, SparseTensor) else _dense(v) for v in (x, y)]
+    if x.ndim < 2 or y.ndim < 2 or not (isinstance(x, SparseTensor) or isinstance(y, SparseTensor)):
+        return linalg.matmul(x, y) if min(x.ndim, y.ndim) > 1 else linalg.tensordot(_dense(x), _dense(y), 1)
+    if not _may_be_equal(x.shape[-1], y.shape[-2]):
+        raise ShapeError(f"matrices of the shapes {_text(x.shape)} and {_text(y.shape)} cannot be multiplied")
+    if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
+        return _of_sparse(x, y)
+    if isinstance(x, SparseTensor):
+        return _with_dense(x, y)
+    return _transposed(_with_dense(_transposed(y), _transposed(x)))
+
+
+def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
+    *batch, rows, inner = x.sizes
+    columns = shape.dim(y, y.ndim - 1)
+    *before, row, column = [x.indices[:, i] for i in range(x.ndim)]
+    number = _numbered(shape.stack(before, axis=1), batch) if before else 0
+    if y.ndim > 2:
+        y = shape.reshape(shape.broadcast_to(y, [*batch, inner, columns]), [product([*batch, inner]), columns])
+        column = number * inner + column
+    parts = x.values[:, None] * gather(y, column)
+    found = unsorted_segment_sum(parts, number * rows + row, product([*batch, rows]))
+    return shape.reshape(found, [*batch, rows, columns])
+
+
+def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:
+    """Each value of `x` meets those of the row of `y` that its column names: they stand together when `y` is sorted."""
+    if x.ndim != y.ndim or not all(map(_may_be_equal, x.shape[:-2], y.shape[:-2])):
+        raise ShapeError(f"SparseTensors of the shapes {_text(x.shape)} and {_text(y.shape)} cannot be multiplied: the "
+                         "axes before the matrices differ", remedy="Make one dense: rt.sparse.to_dense(x).")
+    *batch, rows, inner = x.sizes
+    rank = x.ndim
+    key = _numbered(gather(x.indices, [*range(rank - 2), rank - 1], axis=1), [*batch, inner])
+    other = _numbered(y.indices[:, :-1], [*batch, inner])
+    order = sorting.argsort(other, stable=True)
+    other = gather(other, order)
+    first = sorting.searchsorted(other, key, side="left", out_type=t.int64)
+    count = sorting.searchsorted(other, key, side="right", out_type=t.int64) - first
+    left = repeat(creation.range(shape.size(key, t.int64)), count)
+    within = creation.range(shape.size(left, t.int64)) - gather(reduction.cumsum(count, exclusive=True), left)
+    right = gather(order, gather(first, left) + within)
+    where = join([gather(x.indices[:, :-1], left), gather(y.indices[:, -1:], right)], 1)
+    values = gather(x.values, left) * gather(y.values, right)
+    product_of: SparseTensor = without_duplicates(SparseTensor(where, values, [*batch, rows, y.sizes[-1]]))
+    return product_of

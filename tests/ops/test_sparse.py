@@ -1,0 +1,209 @@
+"""Sparse tensors against NumPy on the dense ones: eager, in graphs that know the shapes and in graphs that do not."""
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.ops import sparse
+from tests.op_ways import check
+
+RNG = np.random.default_rng(0)
+SHAPES = [(2, 3), (4, 2, 3), (2, 2, 5, 3)]
+
+
+def array(*shape: int, share: float = 0.4) -> Any:
+    return np.where(RNG.random(shape) < share, RNG.standard_normal(shape), 0).astype(np.float32)
+
+
+def agrees(function: Callable[..., Any], expected: Callable[..., Any], *arrays: Any) -> None:
+    """`function` of sparse tensors, made of the arrays, is the NumPy function of the arrays."""
+    def of_arrays(*xs: Any) -> Any:
+        result = function(*[rt.sparse.from_dense(x) for x in xs])
+        return rt.sparse.to_dense(result) if sparse.is_sparse(result) else result
+
+    check(of_arrays, expected, *arrays)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_arithmetic(shape: tuple[int, ...]) -> None:
+    a, b, dense = array(*shape), array(*shape), array(*shape, share=1)
+    row = dense[..., :1, :]
+    agrees(lambda x, y: x + y, np.add, a, b)
+    agrees(lambda x, y: x - y, np.subtract, a, b)
+    agrees(lambda x: x + dense, lambda x: x + dense, a)
+    agrees(lambda x: dense - x, lambda x: dense - x, a)
+    agrees(lambda x, y: x * y, np.multiply, a, b)
+    agrees(lambda x: x * dense, lambda x: x * dense, a)
+    agrees(lambda x: row * x, lambda x: row * x, a)
+    agrees(lambda x: -x / 2, lambda x: -x / 2, a)
+    agrees(rt.sparse.maximum, np.maximum, a, b)
+    agrees(rt.sparse.minimum, np.minimum, a, b)
+    agrees(lambda x: rt.sparse.map_values(rt.square, x), np.square, a)
+    larger = array(3, *shape, share=1)
+    agrees(lambda x: x * larger, lambda x: x * larger, a)
+
+
+def test_a_quotient_is_not_zero_where_the_divisor_is_none() -> None:
+    a, divisor = array(3, 4), array(3, 4, share=0.6)
+    divisor[0, 0] = np.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        want = a / divisor
+        agrees(lambda x: x / divisor, lambda x: x / divisor, a)
+        agrees(lambda x: dense_of_one(x) / x, lambda x: np.float32(1) / x, a)
+        slices = rt.IndexedSlices(a[[2, 0]], [2, 0], a.shape)
+        rows = a.copy()
+        rows[1] = 0
+        np.testing.assert_array_equal(rt.sparse.to_dense(slices / divisor), rows / divisor)
+    assert isinstance(rt.sparse.from_dense(a) / divisor, rt.SparseTensor) and np.isnan(want[0, 0])
+
+
+def dense_of_one(x: Any) -> Any:
+    return rt.ones(rt.cast(x.dense_shape, rt.int32))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_moved_positions(shape: tuple[int, ...]) -> None:
+    a, b = array(*shape), array(*shape)
+    agrees(rt.sparse.transpose, np.transpose, a)
+    order = [len(shape) - 1, *range(len(shape) - 1)]
+    agrees(lambda x: rt.sparse.reorder(rt.sparse.transpose(x, order)), lambda x: x.transpose(order), a)
+    agrees(lambda x: rt.sparse.reshape(x, [-1, 3]), lambda x: x.reshape(-1, 3), a)
+    agrees(lambda x: sparse.squeeze(rt.sparse.expand_dims(x, 1)), lambda x: x, a)
+    agrees(lambda x, y: rt.sparse.concat(-1, [x, y]), lambda x, y: np.concatenate([x, y], -1), a, b)
+    agrees(lambda x: rt.sparse.retain(x, x.values > 0), lambda x: x * (x > 0), a)
+    start, size = [1] + [0] * (len(shape) - 1), [9] + [2] * (len(shape) - 1)
+    agrees(lambda x: rt.sparse.slice(x, start, size), lambda x: x[tuple(map(slice, start, [10] + size[1:]))], a)
+    positions = rt.sparse.reorder(rt.sparse.transpose(rt.sparse.from_dense(a))).indices.numpy().tolist()
+    assert positions == sorted(positions)
+
+
+@pytest.mark.parametrize("output_is_sparse", [False, True])
+@pytest.mark.parametrize("shape", SHAPES[:2])
+def test_sums(shape: tuple[int, ...], output_is_sparse: bool) -> None:
+    a = array(*shape)
+    rows = a.copy()
+    rows[0] *= 2
+    rows[2:] = 0
+    slices = rt.IndexedSlices(a[[1, 0, 0]], [1, 0, 0], shape)
+    for count in range(len(shape) + 1):
+        for axes in itertools.combinations(range(len(shape)), count):
+            for keep in (False, True):
+                def total(x: Any, axes: Any = axes, keep: bool = keep) -> Any:
+                    return rt.sparse.reduce_sum(x, axes, keep, output_is_sparse=output_is_sparse)
+
+                agrees(total, lambda x, axes=axes, keep=keep: x.sum(axes, keepdims=keep), a)
+                found = total(slices)
+                found = rt.sparse.to_dense(found) if sparse.is_sparse(found) else found
+                np.testing.assert_allclose(found, rows.sum(axes, keepdims=keep), atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_matrix_products(shape: tuple[int, ...]) -> None:
+    a, b = array(*shape), array(*shape[:-2], shape[-1], 4)
+    dense = array(*shape[:-2], shape[-1], 4, share=1)
+    agrees(lambda x: x @ dense, lambda x: x @ dense, a)
+    agrees(lambda x: x @ dense[(0,) * (len(shape) - 2)], lambda x: x @ dense[(0,) * (len(shape) - 2)], a)
+    agrees(lambda y: a @ y, lambda y: a @ y, b)
+    agrees(lambda x, y: x @ y, np.matmul, a, b)
+    left, right = array(3, 4), array(3, 5, share=1)
+    agrees(lambda x: rt.sparse.sparse_dense_matmul(x, right, adjoint_a=True), lambda x: x.T @ right, left)
+    agrees(lambda x: rt.sparse.sparse_dense_matmul(x, right.T.copy(), adjoint_a=True, adjoint_b=True),
+           lambda x: x.T @ right, left)
+
+
+def test_positions_that_come_twice_add_up() -> None:
+    twice = rt.SparseTensor([[0, 1], [1, 0], [0, 1]], [1.0, 2.0, 3.0], [2, 2])
+    assert rt.sparse.to_dense(twice).numpy().tolist() == [[0, 4], [2, 0]]
+    assert sparse.without_duplicates(twice).values.numpy().tolist() == [4, 2]
+    bits = rt.SparseTensor([[1], [1]], [True, False], [3])
+    assert rt.sparse.to_dense(bits).numpy().tolist() == [False, True, False]
+    assert rt.sparse.to_dense(rt.SparseTensor([[2]], [5], [3]), default_value=-1).numpy().tolist() == [-1, -1, 5]
+    empty = rt.SparseTensor([], rt.zeros([0]), [2, 2])
+    assert rt.sparse.to_dense(empty + empty).numpy().tolist() == [[0, 0], [0, 0]]
+    assert rt.sparse.to_dense(empty @ empty).numpy().tolist() == [[0, 0], [0, 0]]
+
+
+def test_as_a_structure_of_a_traced_function() -> None:
+    traces = []
+
+    @rt.function
+    def powers(x: Any, n: Any, w: Any) -> Any:
+        traces.append(x)
+        product = x
+        for _ in rt.range(n):
+            product = product @ x
+        if rt.reduce_sum(product.values) > 0:
+            product = product + x
+        return product, product @ w
+
+    a = np.abs(array(4, 4))
+    w = array(4, 2, share=1)
+    for n in (2, 0):
+        want = np.linalg.matrix_power(a, n + 1) + a
+        found, dense = powers(rt.sparse.from_dense(a), n=rt.constant(n), w=w)
+        assert isinstance(found, rt.SparseTensor) and found.shape == [4, 4]
+        np.testing.assert_allclose(rt.sparse.to_dense(found), want, rtol=1e-5)
+        np.testing.assert_allclose(dense, want @ w, rtol=1e-4)
+    fewer = rt.sparse.from_dense(np.eye(4, dtype=np.float32))
+    assert rt.sparse.to_dense(powers(fewer, n=rt.constant(5), w=w)[0]).numpy().tolist() == (2 * np.eye(4)).tolist()
+    assert len(traces) <= 2  # the number of values is no part of the type
+
+
+def test_derivatives() -> None:
+    a, w = array(5, 3), array(3, 2, share=1)
+    v = rt.Variable(w)
+
+    @rt.function
+    def gradients(indices: Any, values: Any) -> Any:
+        with rt.GradientTape() as tape:
+            tape.watch(values)
+            loss = rt.reduce_sum((rt.SparseTensor(indices, values, [5, 3]) @ v) ** 2)
+        return tape.gradient(loss, [v, values])
+
+    x = rt.sparse.from_dense(a)
+    by_v, by_values = gradients(x.indices, x.values)
+    np.testing.assert_allclose(by_v, 2 * a.T @ (a @ w), rtol=1e-5)
+    np.testing.assert_allclose(by_values, (2 * (a @ w) @ w.T)[tuple(x.indices.numpy().T)], rtol=1e-4, atol=1e-6)
+
+
+def test_large_and_native() -> None:
+    scale, n = 200_000, 5_000
+    where = RNG.integers(0, scale, (n, 2))
+    x = rt.SparseTensor(where, np.ones(n, np.float32), [scale, scale])
+    v = np.arange(scale, dtype=np.float32)[:, None]
+    want = np.zeros((scale, 1), np.float32)
+    np.add.at(want, where[:, 0], v[where[:, 1]])
+    np.testing.assert_allclose(rt.function(lambda x, v: x @ v)(x, v), want)
+    square = rt.function(lambda x: x @ rt.sparse.transpose(x))(x)  # of 4e10 elements, of which few are not zero
+    assert n / 2 < square.values.shape[0] < 2 * n
+
+
+BAD = [
+    (lambda: rt.SparseTensor([[0]], [1.0, 2.0], [3]), rt.errors.ShapeError, r"not \[1, 1\] and \[2\]"),
+    (lambda: rt.SparseTensor([[0]], [1.0], [3, 3]), rt.errors.ShapeError, "dense_shape has 2 axes"),
+    (lambda: rt.SparseTensor([[0.5]], [1.0], [3]), rt.errors.DTypeError, "are integers, not float32"),
+    (lambda: rt.sparse.to_dense(rt.SparseTensor([[5]], [1.0], [3])), rt.errors.IndexOutOfRangeError, "index 5 is out"),
+    (lambda: rt.SparseTensor([[0, 1]], [1.0], [2, 3]) @ rt.SparseTensor([[0, 1]], [1.0], [2, 3]),
+     rt.errors.ShapeError, "cannot be multiplied"),
+    (lambda: rt.sparse.reshape(rt.SparseTensor([[0]], [1.0], [6]), [7]), rt.errors.ShapeError, "it has 6 elements"),
+    (lambda: rt.SparseTensor([[0]], [1.0], [3]) + rt.SparseTensor([[0]], [1.0], [4]), rt.errors.ShapeError, "not fit"),
+    (lambda: rt.IndexedSlices([1.0], [0]) * 2 + 1, rt.errors.InvalidArgumentError, "Give them a dense_shape"),
+    (lambda: rt.matmul(rt.SparseTensor([[0]], [1.0], [3]), [[1.0]]), ValueError, "unsupported type"),
+    (lambda: rt.sparse.transpose(rt.SparseTensor([[0]], [1.0], [3]), [1]), ValueError, "transpose"),
+    (lambda: rt.sparse.concat(0, [rt.SparseTensor([[0, 0]], [1.0], [1, n]) for n in (2, 3)]), rt.errors.ShapeError,
+     "cannot be concatenated"),
+    (lambda: rt.sparse.map_values(rt.abs, [1.0]), TypeError, "no sparse tensor"),
+]
+
+
+@pytest.mark.parametrize(("bad", "kind", "text"), BAD)
+def test_errors(bad: Callable[[], Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind) as info:
+        bad()
+    assert re.search(text, str(info.value) + getattr(info.value, "remedy", ""))
