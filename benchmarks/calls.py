@@ -63,7 +63,12 @@ def run(budget: Budget) -> Iterator[Row]:
 
 def _tracing(tf: Any, fn: Any, parameters: int) -> Callable[[], Any]:
     specs = [tf.TensorSpec([], tf.int32)] * parameters
-    return lambda: tf.function(fn).get_concrete_function(*specs)
+
+    def trace() -> Any:
+        traced = tf.function(fn).get_concrete_function(*specs)
+        return traced.compile() if hasattr(traced, "compile") else traced  # here it waits for the first call
+
+    return trace
 
 
 def _calling(fn: Any, x: Any) -> Callable[[], Any]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.array_arguments import result_in
-from runtime.function.executors import arrays_of, chosen, make, tensors_of
+from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
     ArrayPattern,
@@ -57,10 +58,10 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_array_pattern", "_arrays", "_captured", "_defaults", "_donated", "_executable",
-        "_own", "_pack", "_signature", "_variables", "_writes_tensors", "fast_math", "findable", "graph",
-        "identified", "input_specs", "name", "optimized", "raises", "run", "structured_input_signature",
-        "structured_outputs", "types", "used")
+        "__weakref__", "_aliases", "_array_pattern", "_captured", "_compiled", "_compiling", "_defaults", "_donated",
+        "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_variables", "_writes_tensors",
+        "fast_math", "findable", "graph", "identified", "input_specs", "name", "raises", "run",
+        "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -85,25 +86,56 @@ class ConcreteFunction:
         self._defaults = [weakref.ref(x) for x in call.variables]
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
-        fast = fast_math and chosen(executor) == "native"
-        with phase(f"optimise {graph.name}"):
-            self.optimized = with_room(lambda: rewrite(with_python_numbers(graph), fast_math=fast))  # may be deep
+        self._executor = chosen(executor)
         self._donated = {output: place for place, output in pack.arrays if _is_like(graph, output, place)}
-        self._executable: Executable = make(self.optimized, executor, fast_math, self._donated)
-        self._arrays = self._executable.function()
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
         self._writes_tensors = writes_tensors  # which then must not be arrays
         self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
-        single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
+        self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
             pack.uses_call or captured)
-        self.run = self._runner(single)
-        self.findable = None if captured else self._executable.findable(self.run, single)
+        self._optimized: Graph | None = None
+        self._compiled: Executable | None = None
+        self._compiling = threading.RLock()
+        self.run: Callable[..., Any] = self._compile_and_run
+        self.findable: Any = None
 
-    def _runner(self, single: bool) -> Callable[..., Any]:
+    @property
+    def optimized(self) -> Graph:
+        """The graph that runs."""
+        if self._optimized is None:
+            with phase(f"optimise {self.name}"):  # the graph may be deep
+                self._optimized = with_room(lambda: rewrite(
+                    with_python_numbers(self.graph), fast_math=self.fast_math and self._executor == "native"))
+        return self._optimized
+
+    @property
+    def executor(self) -> str:
+        """The name of the executor: "native" or "numpy"."""
+        return able(self.optimized, self._executor)
+
+    @property
+    def _executable(self) -> Executable:
+        """The graph, ready to run. It is compiled when it is called first: where the graph only becomes a part of
+        others, or a tape runs it, it need not be."""
+        if self._compiled is None:
+            with self._compiling:
+                if self._compiled is None:
+                    with phase(f"compile {self.name}"):
+                        made = make(self.optimized, self._executor, self.fast_math, self._donated)
+                    self.run = self._runner(made.function())
+                    self.findable = None if self._captured else made.findable(self.run, self._is_single)
+                    self._compiled = made
+        return self._compiled
+
+    def _compile_and_run(self, *inputs: Any, **options: Any) -> Any:
+        self.compile()
+        return self.run(*inputs, **options)
+
+    def _runner(self, arrays: Callable[..., Any]) -> Callable[..., Any]:
         """The function from arrays to results: the last step of each call, so it has to be fast."""
-        arrays, pack = self._arrays, self._pack
+        pack = self._pack
         new = object.__new__
-        if single and len(self.graph.inputs) == 1:
+        if self._is_single and len(self.graph.inputs) == 1:
             def run_one(x: Any) -> Any:
                 (array,) = arrays(x)
                 result = new(EagerTensor)
@@ -111,7 +143,7 @@ class ConcreteFunction:
                 return result
 
             return run_one
-        if single:
+        if self._is_single:
             def run_single(*inputs: Any) -> Any:
                 (array,) = arrays(*inputs)
                 result = new(EagerTensor)
@@ -309,13 +341,9 @@ class ConcreteFunction:
         """The graph's results."""
         return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
 
-    @property
-    def executor(self) -> str:
-        """The name of the executor: "native" or "numpy"."""
-        return self._executable.executor
-
     def compile(self) -> ConcreteFunction:
-        """The trace itself: it is compiled when it is made."""
+        """The trace itself, compiled now, so that its first call starts at once."""
+        self._executable  # noqa: B018 - makes it
         return self
 
     def inspect_llvm(self, optimized: bool = True) -> str:

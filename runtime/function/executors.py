@@ -33,7 +33,7 @@ else:
     native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
     timed_native = deferred("runtime.backends.native.jit.timed")
 
-__all__ = ["EXECUTORS", "Timed", "arrays_of", "chosen", "make", "tensors_of", "timed"]
+__all__ = ["EXECUTORS", "Timed", "able", "arrays_of", "chosen", "make", "tensors_of", "timed"]
 
 
 class Reference:
@@ -119,7 +119,7 @@ def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
     timed one by one."""
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
-    native_too = _able(graph, chosen(executor)) == "native"
+    native_too = able(graph, chosen(executor)) == "native"
     return timed_native.Timed(graph, fast_math) if native_too else TimedProgram(graph)
 
 
@@ -140,7 +140,7 @@ def make(
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
     """Make what a graph calls ready to run; a routine may call itself, and `known` others."""
-    executor = _able(graph, executor)
+    executor = able(graph, executor)
     for node in graph.walk():
         if node.op is not CALL:
             continue
@@ -154,10 +154,10 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Rout
 def _executable(
     graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = {}
 ) -> Executable:
-    return EXECUTORS[_able(graph, executor)](graph, fast_math, donated)
+    return EXECUTORS[able(graph, executor)](graph, fast_math, donated)
 
 
-def _able(graph: Graph, executor: str) -> str:
+def able(graph: Graph, executor: str) -> str:
     """The executor, or the reference executor if native code has not all of the graph's dtypes."""
     return "numpy" if executor == "native" and _needs_reference(graph) else executor
 

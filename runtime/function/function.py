@@ -160,9 +160,11 @@ class Function(Called):
                 raise
             return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the calling graph
         concrete.used[0] = self._clock[0]
-        if graph is None and not (kwargs or concrete.captures_arrays) and len(args) == len(call.leaves) and all(
-                type(x) is EagerTensor for x in args):
-            self._remember_arrays([x._array for x in args], concrete)
+        if graph is None and not recorders:
+            concrete.compile()
+            if not (kwargs or concrete.captures_arrays) and len(args) == len(call.leaves) and all(
+                    type(x) is EagerTensor for x in args):
+                self._remember_arrays([x._array for x in args], concrete)
         return concrete.apply(call.leaves, call, call.variables)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -274,7 +276,7 @@ class Function(Called):
                     pending.owners.discard(me)
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
-        with phase(f"trace and compile {self.name}"):
+        with phase(f"trace {self.name}"):
             concrete = self._trace_as_general_as_useful(call)
         if not concrete.raises and not concrete.identified:
             with self._lock:
@@ -470,9 +472,8 @@ class Function(Called):
 
     def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
-        calls start at once (JAX's `jit(f).lower(...).compile()`; the same as `get_concrete_function`). `.optimized` is
-        its graph, `.compile()` is itself."""
-        return self.get_concrete_function(*args, **kwargs)
+        calls start at once (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph, `.compile()` is itself."""
+        return self.get_concrete_function(*args, **kwargs).compile()
 
     def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
         """The optimised LLVM IR of the trace for these arguments, or, without arguments, of the newest trace."""
