@@ -49,7 +49,9 @@ class Steps:
             traced, kinds, stop = self._find(batches[start]), _kinds(batches[start]), start + 1
             while traced.is_grouped and stop < len(batches) and _kinds(batches[stop]) == kinds:
                 stop += 1
-            result = traced.many(batches[start:stop]) if traced.is_grouped else traced.one(batches[start])
+            group = batches[start:stop]
+            # A rest of another size is often alone: then it needs no loop.
+            result = traced.many(group) if len(group) > 1 or traced.has_loop else traced.one(batches[start])
             start = stop
         return result
 
@@ -66,6 +68,8 @@ class _Traced:
     def __init__(self, step: Callable[[Any], Any], like: Any) -> None:
         self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
         self._result: Any = None
+        self.has_loop = False
+        """Whether the loop over batches is compiled."""
         tensors = [rt.convert_to_tensor(x) for x in _tensors(like)]
         self._shapes = [tuple(x.shape) if _is_sparse(x) else None for x in _leaves(like)]
         has_sparse = any(shape is not None for shape in self._shapes)
@@ -88,6 +92,7 @@ class _Traced:
         return tree.pack_sequence_as(self._result, flat)
 
     def many(self, batches: Sequence[Any]) -> Any:
+        self.has_loop = True
         columns = zip(*map(_tensors, batches), strict=True)
         flat = self._several(*[rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns])
         return tree.pack_sequence_as(self._result, flat)
@@ -147,7 +152,7 @@ class Grouping:
     """How many batches to hand over at a time, so that a call takes some milliseconds."""
 
     def __init__(self) -> None:
-        self.count = 1
+        self.count = 2  # the first call compiles the loop
         self._is_compiled = False
 
     def groups(self, epoch_iterator: Any) -> Iterator[tuple[int, int, list[Any]]]:
