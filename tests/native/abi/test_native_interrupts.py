@@ -233,7 +233,7 @@ def test_variables_of_a_loop_are_those_of_a_whole_number_of_iterations() -> None
             count.assign_add(1)
             double.assign_add(rt.fill([1000], rt.constant(2, rt.int64)))
 
-    f.get_concrete_function(rt.constant(1))
+    f.lower(rt.constant(1))  # it is compiled
     for k in range(5):
         before = int(count.read_value())
         with stopped_after(0.01 + 0.007 * k):
