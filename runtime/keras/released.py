@@ -102,8 +102,8 @@ def adapted(module: str, source: bytes | str) -> ast.Module:
 
 
 def _with_summaries(tree: ast.Module) -> ast.Module:
-    """The TensorBoard callback: this backend can profile, too; summaries are those of this runtime instead of
-    TensorFlow's, without that of the model, which needs TensorFlow's messages."""
+    """The TensorBoard callback: this backend can profile, too; summaries and graphs are those of this runtime instead
+    of TensorFlow's."""
     found = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn) and isinstance(
@@ -116,9 +116,14 @@ def _with_summaries(tree: ast.Module) -> ast.Module:
                     part.body[:1] = ast.parse("from runtime.keras.backend import summaries as summary").body
                     found |= 2
         elif isinstance(node, ast.FunctionDef) and node.name == "keras_model_summary":
-            node.body[:0] = ast.parse("return False").body
+            node.body[:0] = ast.parse(
+                "from runtime.keras.backend import summaries\nreturn summaries.model_graph(name, data, step)").body
             found |= 4
-    if found != 7:
+        elif isinstance(node, ast.FunctionDef) and node.name == "_write_keras_model_train_graph":
+            node.body[:] = ast.parse("with self._train_writer.as_default():\n"
+                                     "    self.summary.step_graph(self.model.train_function)").body
+            found |= 8
+    if found != 15:
         raise _changed(_CALLBACK)
     return tree
 

@@ -1,4 +1,5 @@
-"""What training tells TensorBoard (`tf.summary`): numbers, distributions, images and text, by step.
+"""What training tells TensorBoard (`tf.summary`): numbers, distributions, images and text, by step, and
+graphs.
 
     writer = rt.summary.create_file_writer("logs")
     with writer.as_default(step=0), rt.summary.record_if(False):
@@ -10,10 +11,11 @@ there, to the writer that was the default while it was traced.
 from __future__ import annotations
 
 from runtime.summary import experimental
+from runtime.summary.graphs import graph, trace_export, trace_off, trace_on
 from runtime.summary.values import flush, histogram, image, scalar, should_record_summaries, text, write
 from runtime.summary.writer import SummaryWriter, create_file_writer, create_noop_writer, record_if
 
 __all__ = [
-    "SummaryWriter", "create_file_writer", "create_noop_writer", "experimental", "flush", "histogram", "image",
-    "record_if", "scalar", "should_record_summaries", "text", "write",
+    "SummaryWriter", "create_file_writer", "create_noop_writer", "experimental", "flush", "graph", "histogram", "image",
+    "record_if", "scalar", "should_record_summaries", "text", "trace_export", "trace_off", "trace_on", "write",
 ]

@@ -14,13 +14,16 @@ import numpy as np
 
 from runtime.core.protocol_buffers import bytes_field, double_field, int_field
 
-__all__ = ["event", "png", "summary_value", "version_event"]
+__all__ = ["DTYPES", "event", "graph_event", "png", "summary_value", "version_event"]
 
-_DTYPES: Final = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
+DTYPES: Final = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "complex64": 8, "int64": 9, "bool": 10,
+                 "uint16": 17, "complex128": 18, "float16": 19, "uint32": 22, "uint64": 23, "int16": 5, "int8": 6,
+                 "string": 7}
 """Numbers of the enum DataType."""
-_STRING: Final = 7
-_KINDS: Final = {"scalars": 1, "histograms": 2, "text": 2, "images": 3}
+_KINDS: Final = {"scalars": 1, "histograms": 2, "text": 2, "images": 3, "graph_keras_model": 3}
 """By plugin: number of the enum DataClass: scalar, tensor, blob sequence."""
+_VERSIONS: Final = {"graph_keras_model": b"1"}
+"""By plugin: what it expects as its data of a summary."""
 
 
 def _tensor(data: Any) -> bytes:
@@ -28,7 +31,7 @@ def _tensor(data: Any) -> bytes:
     strings = isinstance(data, list)
     shape = (len(data),) if strings else data.shape
     dims = b"".join(bytes_field(2, int_field(1, n)) for n in shape)
-    head = int_field(1, _STRING if strings else _DTYPES[data.dtype.name]) + bytes_field(2, dims)
+    head = int_field(1, DTYPES["string"] if strings else DTYPES[data.dtype.name]) + bytes_field(2, dims)
     if strings:
         return head + b"".join(bytes_field(8, x) for x in data)
     return head + bytes_field(4, np.ascontiguousarray(data).tobytes())
@@ -36,7 +39,7 @@ def _tensor(data: Any) -> bytes:
 
 def summary_value(tag: str, plugin: str, data: Any, description: str | None = None) -> bytes:
     """A Summary with one value for this plugin of TensorBoard: an array, or a list of strings of bytes."""
-    metadata = bytes_field(1, bytes_field(1, plugin.encode()))
+    metadata = bytes_field(1, bytes_field(1, plugin.encode()) + bytes_field(2, _VERSIONS.get(plugin, b"")))
     if description is not None:
         metadata += bytes_field(3, description.encode())
     metadata += int_field(4, _KINDS[plugin])
@@ -46,6 +49,11 @@ def summary_value(tag: str, plugin: str, data: Any, description: str | None = No
 def event(wall_time: float, step: int, summary: bytes) -> bytes:
     """An Event with a summary, of a time in seconds since 1970."""
     return double_field(1, wall_time) + int_field(2, step) + bytes_field(5, summary)
+
+
+def graph_event(wall_time: float, graph_def: bytes) -> bytes:
+    """An Event with a graph."""
+    return double_field(1, wall_time) + bytes_field(4, graph_def)
 
 
 def version_event(wall_time: float) -> bytes:

@@ -64,6 +64,11 @@ def text(name: str, data: Any, step: Any = None, description: str | None = None)
     return _write(name, "text", [], lambda: encoded, step, description)
 
 
+def keras_graph(name: str, json: str, step: Any = None) -> Any:
+    """A Keras model, as its JSON, for TensorBoard's conceptual graph."""
+    return _write(name, "graph_keras_model", [], lambda: [json.encode()], step, None)
+
+
 def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None) -> Any:
     """Write a scalar for `metadata` None or "scalars" (`tf.summary.write`). NotImplementedError for that of other
     plugins: `histogram`, `image` and `text` write these."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from runtime.core.record_files import record
-from runtime.summary.events import event, version_event
+from runtime.summary.events import event, graph_event, version_event
 
 __all__ = ["SummaryWriter", "create_file_writer", "create_noop_writer", "current"]
 
@@ -42,12 +42,19 @@ class SummaryWriter:
 
     def write(self, summary: bytes, step: int) -> None:
         """Add a summary of this step. RuntimeError if the writer is closed."""
+        self._add(event(time.time(), step, summary))
+
+    def write_graph(self, graph_def: bytes) -> None:
+        """Add a graph. RuntimeError if the writer is closed."""
+        self._add(graph_event(time.time(), graph_def))
+
+    def _add(self, event: bytes) -> None:
         if self.logdir is None:
             return
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"the summary writer for {self.logdir} is closed")
-            self._queue.append(record(event(time.time(), step, summary)))
+            self._queue.append(record(event))
             if len(self._queue) >= self._max_queue or time.monotonic() - self._flushed >= self._flush_seconds:
                 self._flush()
 

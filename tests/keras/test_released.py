@@ -126,4 +126,6 @@ def test_the_tensorboard_callback_writes_summaries_and_profiles(tmp_path: Path) 
     assert printed == ("['Profiled batch 2', 'Profiled batch 3', 'Profiled batch 4'] "
                        "['sequential/dense', 'sequential/dense_1']\n")
     (events,) = tmp_path.glob("train/events*")
-    assert b"epoch_loss" in events.read_bytes() and b"kernel/histogram" in events.read_bytes()
+    written = events.read_bytes()
+    assert b"epoch_loss" in written and b"kernel/histogram" in written
+    assert b"graph_keras_model" in written and b"adam/" in written and b"sequential/dense/matmul" in written

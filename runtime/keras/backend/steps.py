@@ -37,6 +37,11 @@ class Steps:
         self._step = step
         self._traced: dict[Hashable, _Traced] = {}
 
+    @property
+    def graph(self) -> Any:
+        """The graph of the step, for the batches that came first."""
+        return next(iter(self._traced.values())).graph
+
     def one(self, batch: Any) -> Any:
         """The step's result for one batch."""
         return self._find(batch).one(batch)
@@ -78,13 +83,17 @@ class _Traced:
         self._several: Any = rt.function(self._loop, autograph=False, input_signature=[
             rt.TensorSpec([None, *x.shape], x.dtype) for x in tensors])
 
+    @property
+    def graph(self) -> Any:
+        return self._single.get_concrete_function().graph
+
     @functools.cached_property
     def is_grouped(self) -> bool:
         """Whether a loop over batches pays: it takes longer to compile, and a step that is a long graph, or loops,
         takes longer than Python's part. Sparse batches cannot be stacked."""
         if any(shape is not None for shape in self._shapes):
             return False
-        nodes = list(self._single.get_concrete_function().graph.walk())
+        nodes = list(self.graph.walk())
         return len(nodes) < _SMALL and not any(node.op.name in ("while_loop", "reduce") for node in nodes)
 
     def one(self, batch: Any) -> Any:

@@ -1,13 +1,26 @@
-"""What Keras' TensorBoard callback takes of `tf.summary`. There are no graphs of this runtime in TensorBoard's form."""
+"""What Keras' TensorBoard callback takes of `tf.summary`, and the graphs that it writes."""
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from runtime import summary
-from runtime.summary import SummaryWriter, histogram, image, record_if, scalar
+from runtime.keras.backend.steps import Steps
+from runtime.summary import (
+    SummaryWriter,
+    graph,
+    histogram,
+    image,
+    record_if,
+    scalar,
+    trace_export,
+    trace_on,
+)
+from runtime.summary.values import keras_graph
 
-__all__ = ["create_file_writer", "graph", "histogram", "image", "record_if", "scalar", "trace_export", "trace_on"]
+__all__ = ["create_file_writer", "graph", "histogram", "image", "model_graph", "record_if", "scalar", "step_graph",
+           "trace_export", "trace_on"]
 
 
 def create_file_writer(logdir: str) -> SummaryWriter:
@@ -16,13 +29,18 @@ def create_file_writer(logdir: str) -> SummaryWriter:
     return summary.create_file_writer(logdir)
 
 
-def graph(graph_data: Any) -> None:
-    """Has no effect."""
+def model_graph(name: str, model: Any, step: Any) -> Any:
+    """Write a model's layers, as TensorBoard's conceptual graph."""
+    try:
+        text = model.to_json()
+    except Exception as exc:  # of layers of users, which Keras ignores, too
+        warnings.warn(f"Model failed to serialize as JSON. Ignoring... {exc}", stacklevel=2)
+        return False
+    return keras_graph(name, text, step)
 
 
-def trace_on(graph: bool = True, profiler: bool = False) -> None:
-    """Has no effect: the backend's own profiler takes the trace."""
-
-
-def trace_export(name: str, step: Any = None) -> None:
-    """Has no effect."""
+def step_graph(train_function: Any) -> None:
+    """Write the graph of a training step, if it is traced."""
+    steps = getattr(train_function, "__self__", None)
+    if isinstance(steps, Steps):
+        graph(steps.graph)

@@ -1,0 +1,177 @@
+"""Graphs of traced functions for TensorBoard (`tf.summary.graph`, `trace_on`, `trace_export`).
+
+Format: `tensorflow/core/framework/{graph,node_def,attr_value,tensor_shape}.proto` (their fields have the numbers
+below). A graph of control flow is a scope inside of the node that has it.
+"""
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from runtime.core.errors import StagingError
+from runtime.core.graph import Graph, Node, Value, param_text
+from runtime.core.positions import located
+from runtime.core.protocol_buffers import bytes_field, int_field
+from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
+from runtime.core.types import ListType, Type
+from runtime.summary.events import DTYPES
+from runtime.summary.writer import current
+
+__all__ = ["graph", "graph_def", "trace_export", "trace_off", "trace_on"]
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\-/]+")
+"""What names of TensorFlow's nodes do not have."""
+
+
+def graph(graph_data: Any) -> bool:
+    """Write a graph, a concrete function's or `rt.function`'s, whose newest trace is taken, for TensorBoard's page
+    "Graphs" (`tf.summary.graph`). False without a default writer. TypeError for anything else, StagingError for a
+    function without traces."""
+    found = _graph_of(graph_data)
+    if current.writer is None:
+        return False
+    current.writer.write_graph(graph_def([found]))
+    return True
+
+
+def _graph_of(x: Any) -> Graph:
+    traces = getattr(x, "concrete_functions", None)
+    if traces is not None:
+        if not traces:
+            raise located(StagingError(f"{x!r} has no trace: it was not called",
+                                       remedy="Call it, or give f.get_concrete_function(...)."))
+        x = traces[-1]
+    found = getattr(x, "graph", x)
+    if not isinstance(found, Graph):
+        raise located(TypeError(f"summary.graph takes a graph or a traced function, not {x!r}"))
+    return found
+
+
+# Graphs of the functions that are called.
+
+class _Calls(Recorder):
+    """Takes down which traced functions are called."""
+
+    def __init__(self) -> None:
+        self.graphs: dict[int, Graph] = {}
+
+    def called(self, function: Any, leaves: Sequence[Any], variables: Any) -> None:
+        self.graphs[id(function.graph)] = function.graph
+
+
+_calls: list[_Calls] = []
+
+
+def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: str | None = None) -> None:
+    """From now on, take down the graphs of traced functions that are called, for `trace_export`
+    (`tf.summary.trace_on`). ValueError for `profiler`: `rt.profiler` is a profiler."""
+    if profiler:
+        raise ValueError("trace_on takes no profile: use rt.profiler.experimental.start(logdir)")
+    trace_off()
+    if graph:
+        _calls.append(_Calls())
+        record_everywhere(_calls[-1])
+
+
+def trace_off() -> None:
+    """Take down nothing any more (`tf.summary.trace_off`)."""
+    forget_everywhere(_Calls)
+    _calls.clear()
+
+
+def trace_export(name: str, step: Any = None, profiler_outdir: str | None = None) -> None:
+    """Stop, and write the graphs since `trace_on` (`tf.summary.trace_export`), each in a scope of its function's name.
+    StagingError without `trace_on`."""
+    if not _calls:
+        raise located(StagingError("there is no trace to export", remedy="Call rt.summary.trace_on() before."))
+    graphs = list(_calls[-1].graphs.values())
+    trace_off()
+    if current.writer is not None and graphs:
+        current.writer.write_graph(graph_def(graphs, in_scopes=True))
+
+
+# TensorBoard's form.
+
+def graph_def(graphs: Sequence[Graph], in_scopes: bool = False) -> bytes:
+    """A GraphDef with the nodes of these graphs, each `in_scopes` of its name."""
+    writer = _Writer()
+    for one in graphs:
+        writer.graph(one, writer.unique(one.name) + "/" if in_scopes else "", {})
+    return b"".join([bytes_field(1, node) for node in writer.nodes]) + bytes_field(4, int_field(1, 1))
+
+
+class _Writer:
+    """Writes NodeDefs, whose names are unique."""
+
+    def __init__(self) -> None:
+        self.nodes: list[bytes] = []
+        self._taken: Counter[str] = Counter()
+
+    def unique(self, name: str) -> str:
+        name = _UNSAFE.sub("_", name).strip("/") or "graph"
+        count = self._taken[name]
+        self._taken[name] += 1
+        return self.unique(f"{name}_{count}") if count else name
+
+    def graph(
+        self, graph: Graph, scope: str, outer: dict[Value, str], inputs: Sequence[str] = (), around: str = ""
+    ) -> list[str]:
+        """Write the nodes; the names of the results. `outer`: those of the values around the graph, which captures take
+        up. `inputs`: where the graph's inputs come from, as far as that is known. `around`: the user's scope of the
+        node that has the graph."""
+        names: dict[Value, str] = {}
+        sources = [*map(_listed, inputs), *[()] * (len(graph.inputs) - len(inputs)),
+                   *[_listed(outer[source] if isinstance(source, Value) else None) for source, _ in graph.captures]]
+        for value, source in zip(graph.parameters, sources, strict=True):
+            name = self.unique(f"{scope}{value.hint or 'input'}")
+            self._write(name, "Argument" if source else "Placeholder", source, [value.type])
+            names[value] = name
+        for node in graph.nodes:
+            self._node(node, scope, names, around)
+        return [names[value] for value in graph.outputs]
+
+    def _node(self, node: Node, scope: str, names: dict[Value, str], around: str) -> None:
+        position = node.position
+        path = "" if position is None else position.scope
+        inside = f"{path}/".removeprefix(f"{around}/").lstrip("/")
+        name = self.unique(f"{scope}{inside}{node.op.name}")
+        inputs = [names[value] for value in node.inputs]
+        for label, inner in node.subgraphs.items():
+            operands = inputs[:len(node.operands)]
+            sources = operands if len(operands) == len(inner.inputs) else ()
+            inputs += self.graph(inner, f"{name}/{label}/", names, sources, path)
+        texts = {key: param_text(param) for key, param in node.params.items() if not isinstance(param, Graph)}
+        if position is not None:
+            texts["source"] = f"{position.filename}:{position.lineno}"
+        self._write(name, node.op.name, dict.fromkeys(inputs), [value.type for value in node.outputs], texts)
+        for i, value in enumerate(node.outputs):
+            names[value] = f"{name}:{i}" if i else name
+
+    def _write(
+        self, name: str, op: str, inputs: Any, types: Sequence[Type], texts: dict[str, str] | None = None
+    ) -> None:
+        attributes = {key: bytes_field(2, text.encode()) for key, text in (texts or {}).items()}
+        tensors = [type.element if isinstance(type, ListType) else type for type in types]
+        attributes["_output_shapes"] = bytes_field(1, b"".join([bytes_field(7, _shape(x.shape)) for x in tensors]))
+        if tensors and tensors[0].dtype.name in DTYPES:
+            attributes["dtype"] = int_field(6, DTYPES[tensors[0].dtype.name])
+        self.nodes.append(b"".join(_fields(name, op, inputs, attributes)))
+
+
+def _listed(name: str | None) -> tuple[str, ...]:
+    return () if name is None else (name,)
+
+
+def _fields(name: str, op: str, inputs: Any, attributes: dict[str, bytes]) -> Iterator[bytes]:
+    yield bytes_field(1, name.encode())
+    yield bytes_field(2, op.encode())
+    for one in inputs:
+        yield bytes_field(3, one.encode())
+    for key, value in attributes.items():
+        yield bytes_field(5, bytes_field(1, key.encode()) + bytes_field(2, value))
+
+
+def _shape(sizes: Sequence[int | None]) -> bytes:
+    return b"".join([bytes_field(2, int_field(1, -1 if size is None else size)) for size in sizes])
