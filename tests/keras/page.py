@@ -29,7 +29,9 @@ def with_table(text: str, found: Mapping[str, tuple[Outcomes, Outcomes]], missin
     lines = [
         f"{_HEADING}\n",
         f"`python -m tests.keras --page` runs the tests in the wheel of Keras {version('keras')}, here and on JAX "
-        f"{version('jax')}, and writes this table. The last columns: of those that pass on JAX, how many pass here.\n",
+        f"{version('jax')}, and writes this table. The last columns: of those that pass on JAX, how many pass here. "
+        "Where tests make sparse tensors, which they do by the name of the backend, they take TensorFlow's branch with "
+        "this runtime in its place (`tests/keras/sparse_branches.py`).\n",
         "| folder | tests | pass | pass on JAX | of these here | |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         *[row(name, *pair) for name, pair in found.items()],
