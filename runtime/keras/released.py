@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-__all__ = ["BACKEND", "BRANCHES", "adapted", "install"]
+__all__ = ["BACKEND", "BRANCHES", "Finder", "adapted", "install"]
 
 BACKEND: Final = "runtime"
 _CONFIG: Final = "keras.src.backend.config"
@@ -43,30 +43,38 @@ def install() -> None:
     loaded = sys.modules.get(_CONFIG)
     if loaded is not None and loaded.backend() != BACKEND:
         raise ImportError(f"keras was imported before, on the backend {loaded.backend()!r}: import runtime.keras first")
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
 
 
-class _Finder:
-    """Finds the modules of Keras that choose a backend; any other module is not its matter."""
+class Finder:
+    """Finds modules whose source is adapted; any other module is not its matter. `adapted` gives the tree for the name
+    of a module and its source."""
+
+    def __init__(self, is_wanted: Callable[[str], bool], adapted: Callable[[str, bytes], ast.Module]) -> None:
+        self._is_wanted, self._adapted = is_wanted, adapted
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in (*BRANCHES, _CONFIG, _DYNAMIC, _CALLBACK):
+        if not self._is_wanted(fullname):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Loader(fullname, spec.loader.path)
+            spec.loader = _Loader(fullname, spec.loader.path, self._adapted)
         return spec
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the adapted source each time: the cache of byte code is for Keras as it is."""
+    """Compiles the adapted source each time: the cache of byte code is for the source as it is."""
+
+    def __init__(self, fullname: str, path: str, adapted: Callable[[str, bytes], ast.Module]) -> None:
+        super().__init__(fullname, path)
+        self._adapted = adapted
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        code: Any = compile(adapted(fullname, self.get_data(path)), path, "exec", dont_inherit=True)
+        code: Any = compile(self._adapted(fullname, self.get_data(path)), path, "exec", dont_inherit=True)
         return code  # type: ignore[no-any-return]
 
 
@@ -143,3 +151,6 @@ def _imports_backend(node: ast.If) -> bool:
 def _changed(module: str) -> ImportError:
     return ImportError(f"this release of keras chooses its backend in another way ({module}), which this version of "
                        "runtime does not know; keras 3.15 works")
+
+
+_finder: Final = Finder(lambda name: name in (*BRANCHES, _CONFIG, _DYNAMIC, _CALLBACK), adapted)

@@ -18,6 +18,9 @@ from runtime.core.string_arrays import string_array, vector
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorType, as_dtype
+from runtime.ops.creation import range as range_
+from runtime.ops.shape import size
+from runtime.ops.sparse import SparseTensor
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example", "parse_single_example"]
 
@@ -40,7 +43,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature of any length, a sparse tensor in TF: `parse_single_example` refuses it."""
+    """A feature of any length, of which `parse_single_example` gives a SparseTensor of rank 1."""
 
     dtype: Any
 
@@ -179,10 +182,14 @@ _PARSE: Final = Op("parse_example", _parse_kernel, _parse_rule, samples=_parse_s
 
 
 def _wanted(name: str, feature: Any, single: bool) -> _Wanted:
-    if isinstance(feature, VarLenFeature) or not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
+    if isinstance(feature, VarLenFeature) and single:
+        feature = FixedLenSequenceFeature([], feature.dtype, allow_missing=True)
+    if not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
         raise located(UnimplementedError(
-            f"the feature {name!r} is a {type(feature).__name__}: there are no sparse or ragged tensors",
-            remedy="Use rt.io.FixedLenFeature, or rt.io.FixedLenSequenceFeature(shape, dtype, allow_missing=True)."))
+            f"the feature {name!r} is a {type(feature).__name__}, which is not parsed" + " in batches" * isinstance(
+                feature, VarLenFeature),
+            remedy="Use rt.io.FixedLenFeature; or parse_single_example before batches are made, with VarLenFeature or "
+            "FixedLenSequenceFeature(shape, dtype, allow_missing=True)."))
     dtype = as_dtype(feature.dtype)
     if dtype not in _KINDS:
         raise located(ValueError(f"the feature {name!r} is string, float32 or int64, not {dtype.name}"))
@@ -202,24 +209,25 @@ def _wanted(name: str, feature: Any, single: bool) -> _Wanted:
 
 def parse_single_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """The features of one serialized `rt.train.Example` by their names (`tf.io.parse_single_example`).
 
-    `features` maps names to `FixedLenFeature` or `FixedLenSequenceFeature`. InvalidArgumentError where the example is
-    damaged, or lacks a feature or has another kind or number of values; UnimplementedError for a `VarLenFeature`.
+    `features` maps names to `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`, for which there is a
+    SparseTensor of all its values. InvalidArgumentError where the example is damaged, or lacks a feature or has another
+    kind or number of values.
     """
     return _parsed(serialized, features, 0)
 
 
 def parse_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
-) -> dict[str, Tensor]:
+) -> dict[str, Any]:
     """As `parse_single_example`, of a vector of examples: the features have one more, first axis
     (`tf.io.parse_example`)."""
     return _parsed(serialized, features, 1)
 
 
-def _parsed(serialized: Any, features: Mapping[str, Any], rank: int) -> dict[str, Tensor]:
+def _parsed(serialized: Any, features: Mapping[str, Any], rank: int) -> dict[str, Any]:
     if not features:
         raise ValueError("there are no features to parse")
     x = convert_to_tensor(serialized, t.string)
@@ -227,4 +235,12 @@ def _parsed(serialized: Any, features: Mapping[str, Any], rank: int) -> dict[str
         raise located(ShapeError(f"{'parse_example' if rank else 'parse_single_example'} takes strings of rank {rank}, "
                                  f"not {x.type}"))
     wanted = tuple([_wanted(key, feature, not rank) for key, feature in sorted(features.items())])
-    return dict(zip([each[0] for each in wanted], apply(_PARSE, x, features=wanted), strict=True))
+    found = dict(zip([each[0] for each in wanted], apply(_PARSE, x, features=wanted), strict=True))
+    return {key: _all_values(value) if isinstance(features[key], VarLenFeature) else value
+            for key, value in found.items()}
+
+
+def _all_values(values: Tensor) -> SparseTensor:
+    """A sparse vector that has a value everywhere."""
+    count = size(values, t.int64)
+    return SparseTensor(range_(count)[:, None], values, count[None])

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType
-from typing import Any
 
 from runtime.keras import released
 
@@ -19,30 +15,15 @@ __all__ = ["adapted", "install"]
 
 
 def install() -> None:
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, released.Finder(_is_test, _adapted_source))
 
 
-class _Finder:
-    """Finds Keras' tests and what they are made with."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if not fullname.startswith("keras.src.") or not fullname.endswith(("_test", ".testing.test_case")):
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Loader(fullname, spec.loader.path)
-        return spec
+def _is_test(module: str) -> bool:
+    return module.startswith("keras.src.") and module.endswith(("_test", ".testing.test_case"))
 
 
-class _Loader(SourceFileLoader):
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        source = self.get_data(path)
-        tree = released.adapted(fullname, source) if fullname in released.BRANCHES else ast.parse(source)
-        code: Any = compile(adapted(tree), path, "exec", dont_inherit=True)
-        return code  # type: ignore[no-any-return]
+def _adapted_source(module: str, source: bytes) -> ast.Module:
+    return adapted(released.adapted(module, source) if module in released.BRANCHES else ast.parse(source))
 
 
 def adapted(tree: ast.Module) -> ast.Module:

@@ -58,7 +58,7 @@ def test_damaged_messages():
 @pytest.mark.parametrize("feature, error, text", [
     (io.FixedLenFeature([], rt.float32), rt.errors.InvalidArgumentError, "Values size: 4"),
     (io.FixedLenFeature([4], rt.int64), rt.errors.InvalidArgumentError, "Data types don't match"),
-    (io.VarLenFeature(rt.int64), rt.errors.UnimplementedError, "no sparse or ragged"),
+    (1, rt.errors.UnimplementedError, "'x' is a int, which is not parsed"),
     (io.FixedLenFeature([4], rt.int32), ValueError, "string, float32 or int64"),
 ])
 def test_errors(feature, error, text):
@@ -68,6 +68,21 @@ def test_errors(feature, error, text):
         io.parse_single_example(DATA, {"y": io.FixedLenFeature([], rt.int64)})
     with pytest.raises(TypeError, match=r"encode text"):
         train.BytesList(["text"])
+
+
+def test_a_feature_of_any_length_is_sparse():
+    def message(*values):
+        feature = train.Feature(int64_list=train.Int64List(values))
+        return train.Example(train.Features({"x": feature} if values else {})).SerializeToString()
+
+    features = {"x": io.VarLenFeature(rt.int64)}
+    x = io.parse_single_example(message(3, 4, 5), features)["x"]
+    assert isinstance(x, rt.SparseTensor) and x.shape == [3] and rt.sparse.to_dense(x).numpy().tolist() == [3, 4, 5]
+    rows = rt.data.Dataset.from_tensor_slices([message(1, 2), message(), message(7)]).map(
+        lambda data: rt.sparse.to_dense(io.parse_single_example(data, features)["x"]))
+    assert [row.numpy().tolist() for row in rows] == [[1, 2], [], [7]]
+    with pytest.raises(rt.errors.UnimplementedError, match="VarLenFeature, which is not parsed in batches"):
+        io.parse_example([message(1)], features)
 
 
 def test_layouts_say_what_the_messages_say():
