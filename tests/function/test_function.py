@@ -1123,3 +1123,27 @@ def test_python_numbers_stay_in_arguments_and_in_calls_within_a_trace():
         return rt.zeros([count([n, n])]) + count([n]) * 0.5
 
     np.testing.assert_array_equal(half(1).numpy(), [1.0, 1.0, 1.0])
+
+
+def test_a_trace_is_compiled_when_it_is_called_first_and_once() -> None:
+    inner = rt.function(lambda x: x * 2.0)
+    outer = rt.function(lambda x: inner(x) + inner(x + 1.0))
+    assert outer(rt.constant(1.0)).numpy() == 6.0
+    (part,), (whole,) = inner.concrete_functions, outer.concrete_functions
+    assert part._compiled is None and whole._compiled is not None  # `inner` is a part of `outer`
+    concrete = rt.function(lambda x: rt.sin(x) * 3.0).get_concrete_function(rt.TensorSpec([None]))
+    results: list[float] = []
+    made = []
+
+    def call() -> None:
+        results.append(float(concrete(rt.ones([2]))[0]))
+        made.append(concrete._compiled)
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(results)) == 1 and len(results) == 8 and len(set(map(id, made))) == 1
+    ahead = rt.function(lambda x: x + 1).lower(rt.constant(1))
+    assert ahead._compiled is not None and ahead.compile() is ahead
