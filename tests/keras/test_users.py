@@ -1,6 +1,7 @@
 """Losses, metrics, Lambda layers, schedules and the like of users may branch and loop on tensors in `fit`."""
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,34 @@ class PositiveRows(keras.metrics.Metric):
         return rows
 
 
+class SeenRows(keras.metrics.Metric):
+    """A variable that is written in a branch, and read where another one decides."""
+
+    def __init__(self, name: str = "seen") -> None:
+        super().__init__(name=name)
+        self.seen = self.add_weight(name="seen", initializer="zeros")
+
+    def update_state(self, target: Any, predicted: Any, sample_weight: Any = None) -> None:
+        if tf.reduce_sum(target) > 0.0:
+            self.seen.assign_add(float(target.shape[0]))
+
+    def result(self) -> Any:
+        if self.seen > 15.0:
+            return self.seen * 10.0
+        return tf.convert_to_tensor(self.seen)
+
+
+class Flipping:
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def __call__(self, x: Any) -> Any:
+        return self.scaled(x)
+
+    def scaled(self, x: Any, scale: float = 1.0) -> Any:
+        return flipped(x) * (self.scale * scale)
+
+
 class Warm(keras.optimizers.schedules.LearningRateSchedule):
     def __call__(self, step: Any) -> Any:
         if step < 2:
@@ -82,10 +111,11 @@ class Below(keras.constraints.Constraint):
 @pytest.mark.parametrize("options", [
     {"loss": root_if_large, "metrics": [positive_rows]},
     {"loss": RootIfLarge(), "metrics": [PositiveRows()]},
+    {"loss": "mse", "metrics": [SeenRows()]},
     {"loss": "mse", "optimizer": Warm()},
     {"loss": "mse", "layer": {"kernel_regularizer": Unless()}},
     {"loss": "mse", "layer": {"kernel_constraint": Below()}},
-], ids=["functions", "classes", "schedule", "regularizer", "constraint"])
+], ids=["functions", "classes", "state", "schedule", "regularizer", "constraint"])
 def test_what_users_give_branches_on_tensors(options: dict[str, Any]) -> None:
     results = []
     for run_eagerly in (False, True):
@@ -103,6 +133,33 @@ def test_what_users_give_branches_on_tensors(options: dict[str, Any]) -> None:
     for a, b in zip(weights, expected_weights, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
     assert tested == pytest.approx(expected_tested, rel=1e-4)
+
+
+@pytest.mark.parametrize("layer", [
+    lambda f: keras.layers.Dense(2, activation=f), lambda f: keras.layers.Activation(f),
+    lambda f: keras.layers.Conv1D(2, 2, activation=f), lambda f: keras.layers.LSTM(2, activation=f),
+    lambda f: keras.layers.GRU(2, recurrent_activation=f),
+    lambda f: keras.layers.EinsumDense("abc,cd->abd", (4, 2), f),
+], ids=["Dense", "Activation", "Conv1D", "LSTM", "GRU", "EinsumDense"])
+def test_activations_of_users_branch_on_tensors(layer: Any) -> None:
+    x = np.random.default_rng(1).normal(size=(4, 4, 3)).astype("float32")
+    results = []
+    for run_eagerly in (False, True):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((4, 3)), layer(flipped), keras.layers.Flatten(), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", run_eagerly=run_eagerly)
+        results.append(model.fit(x, np.ones((4, 1), "float32"), epochs=2, verbose=0).history["loss"])
+    np.testing.assert_allclose(*results, rtol=1e-4)
+
+
+@pytest.mark.parametrize("activation", [
+    Flipping(2.0), Flipping(2.0).scaled, functools.partial(Flipping(1.0).scaled, scale=2.0)],
+    ids=["object", "method", "partial"])
+def test_what_can_be_called_is_an_activation(activation: Any) -> None:
+    layer = keras.layers.Dense(2, activation=activation, kernel_initializer="ones")
+    layer(X)  # builds it
+    assert layer.activation is activation
+    np.testing.assert_allclose(tf.function(layer)(X), 2.0 * np.sign(X.sum()) * (X @ np.ones((3, 2))), rtol=1e-5)
 
 
 def test_functions_of_users_are_kept_as_they_are() -> None:

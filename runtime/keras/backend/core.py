@@ -250,6 +250,18 @@ def device_scope(device_name: Any) -> AbstractContextManager[None]:
 
 # Shapes and dtypes without values.
 
+class _ShapeScope(StatelessScope):  # type: ignore[misc]
+    """Variables are written in the graph that is traced for shapes, and thrown away: so in the order of the program,
+    also in its branches, whose tensors Keras' record of updates would lead out of them."""
+
+    def add_update(self, update: tuple[Any, Any]) -> None:
+        variable, value = update
+        if variable._value is None:  # made in this scope, to be initialised later
+            super().add_update(update)
+        else:
+            variable._direct_assign(value)
+
+
 def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The result of `fn`, with a KerasTensor for each tensor. Nothing is computed: `fn` is traced."""
     result = _specs(fn, args, kwargs, _UNKNOWN[0])
@@ -285,7 +297,7 @@ def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
         return KerasTensor(tuple(x.shape), standardize_dtype(x.dtype), sparse=is_sparse(x))
 
     try:
-        with tracing(graph, BACKEND), StatelessScope(), SymbolicScope():
+        with tracing(graph, BACKEND), _ShapeScope(), SymbolicScope():
             inputs, named = tree.map_structure(as_input, (args, kwargs))
             return tree.map_structure(as_spec, fn(*inputs, **named))
     finally:

@@ -11,6 +11,7 @@ from keras.src import tree
 
 import runtime as rt
 from runtime.keras.backend.core import convert_to_tensor
+from runtime.keras.backend.layer import converted
 from runtime.staging.control_flow import scan_with_carry
 
 __all__ = ["bidirectional_gru", "bidirectional_lstm", "cudnn_ok", "gru", "lstm", "rnn"]
@@ -102,6 +103,7 @@ def lstm(
     """The last output, the outputs and the states of an LSTM. NotImplementedError for a mask or `unroll`."""
     _require_plain(mask, unroll)
     recurrent = convert_to_tensor(recurrent_kernel)
+    activation, recurrent_activation = converted(activation), converted(recurrent_activation)
 
     def step(states: Any, x: Any) -> tuple[Any, Any]:
         h, c = states
@@ -124,6 +126,7 @@ def gru(
     """The last output, the outputs and the states of a GRU. NotImplementedError for a mask or `unroll`."""
     _require_plain(mask, unroll)
     recurrent = convert_to_tensor(recurrent_kernel)
+    activation, recurrent_activation = converted(activation), converted(recurrent_activation)
     units = recurrent.shape[0]
     added = None if bias is None else convert_to_tensor(bias)
     first, second = (added[0], added[1]) if added is not None and reset_after else (added, None)

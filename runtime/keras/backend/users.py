@@ -1,16 +1,15 @@
 """Functions and classes of users that Keras calls from its own code: what they are converted by.
 
-Keras' code is not converted, so no call in converted code leads to a loss function, a metric function or the body of a
-Lambda layer, and Keras has no hook of the backend where it calls them (as `RuntimeLayer` is for layers). So the few
-methods of Keras that do nothing but call such a function are converted, which converts what they call, and bases that
-users derive from convert the methods of derived classes. Outside a trace a converted function is the one as written.
+Keras' code is not converted, so no call in converted code leads to a loss function or a metric function, and Keras has
+no hook of the backend where it calls them (as `RuntimeLayer` is for layers). So the few methods of Keras that only call
+such a function are converted, which converts what they call, and bases that users derive from convert the methods of
+derived classes. Outside a trace a converted function is the one as written.
 """
 from __future__ import annotations
 
 from typing import Any, Final
 
 from keras.src.constraints.constraints import Constraint
-from keras.src.layers.core.lambda_layer import Lambda
 from keras.src.losses.loss import Loss
 from keras.src.losses.losses import LossFunctionWrapper
 from keras.src.metrics.metric import Metric
@@ -23,7 +22,7 @@ from runtime.keras.backend.layer import convert_methods
 
 __all__ = ["convert_what_keras_calls"]
 
-_CALLERS: Final = ((LossFunctionWrapper, "call"), (MeanMetricWrapper, "update_state"), (Lambda, "call"))
+_CALLERS: Final = ((LossFunctionWrapper, "call"), (MeanMetricWrapper, "update_state"))
 _BASES: Final = (
     (Loss, ("call",)), (Metric, ("update_state", "result")), (LearningRateSchedule, ("__call__",)),
     (Regularizer, ("__call__",)), (Constraint, ("__call__",)),
@@ -31,7 +30,7 @@ _BASES: Final = (
 
 
 def convert_what_keras_calls() -> None:
-    """Have losses, metrics, Lambda layers, schedules, regularizers and constraints of users converted."""
+    """Have losses, metrics, schedules, regularizers and constraints of users converted."""
     for cls, name in _CALLERS:
         setattr(cls, name, ag.convert(vars(cls)[name]))
     for base, names in _BASES:
