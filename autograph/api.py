@@ -305,7 +305,9 @@ def _template_of(fn: FunctionType, recursive: bool) -> Template:
         template: Template | None = entry[0] or table.get(id(code), (None,))[0]
         if template is None:
             template = _template(fn, recursive)
-            if recursive and template.changes:
+            # A library's decorator has one code object for all that it decorates: it is converted for this one only.
+            is_shared = hasattr(fn, "__wrapped__") and left_alone(fn) is not None
+            if recursive and template.changes and not is_shared:
                 converted_call.remember(code, template)
             else:
                 table[id(code)] = template, until_gone(code, table, id(code))

@@ -167,3 +167,18 @@ def test_functions_of_users_are_kept_as_they_are() -> None:
     layer = keras.layers.Lambda(flipped)
     assert layer.function is flipped
     assert keras.losses.get(root_if_large) is root_if_large
+
+
+def test_a_layer_as_a_traced_function_leaves_other_layers_as_they_are() -> None:
+    """Keras' decorator of `__call__`, whose code all layers share, is converted for that one only."""
+    layer, model = keras.layers.Dense(1), keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
+    expected = layer(X)
+    np.testing.assert_allclose(tf.function(layer)(X), expected, rtol=1e-5, atol=1e-6)
+
+    @tf.function
+    def both(x: Any) -> Any:
+        if tf.reduce_sum(x) > 1e9:
+            return model(x)
+        return layer(x)
+
+    np.testing.assert_allclose(both(X), expected, rtol=1e-5, atol=1e-6)
