@@ -10,17 +10,30 @@ import numpy as np
 from runtime.core.errors import ShapeError, StagingError
 from runtime.core.graph import Value
 from runtime.core.tensor import EagerTensor, GraphTensor
-from runtime.core.types import Shape, shape_text
+from runtime.core.types import Shape, TensorType, shape_text
 
 __all__ = ["axes_of", "axis_of", "known_elements", "merge_shapes", "static_int", "static_ints"]
 
 
 def static_int(x: Any) -> int | None:
     """The int that `x` is, or None for a tensor whose value only a run knows. TypeError if it is no int."""
-    if isinstance(x, GraphTensor):
-        constant = x.value.constant
-        return None if constant is None else operator.index(constant[()])
-    return operator.index(x)
+    return _scalar(x.value) if isinstance(x, GraphTensor) else operator.index(x)
+
+
+def _scalar(value: Value) -> int | None:
+    """A constant, or an item of what is known, as `shape(x)[0]`."""
+    constant = value.constant
+    if constant is not None:
+        return operator.index(constant[()])
+    node = value.node
+    if node is None or node.op.name != "getitem" or not isinstance(value.type, TensorType):
+        return None
+    of, index = node.inputs[0].type, node.params["index"]
+    if not isinstance(of, TensorType) or not of.dtype.is_integer or len(of.shape) != 1 or of.shape[0] is None:
+        return None
+    if len(index) != 1 or type(index[0]) is not int or not -of.shape[0] <= index[0] < of.shape[0]:
+        return None
+    return _elements(node.inputs[0], of.shape[0])[index[0]]
 
 
 def known_elements(x: GraphTensor) -> list[int | None] | None:
@@ -35,7 +48,7 @@ def _elements(value: Value, count: int) -> list[int | None]:
         return [int(item) for item in constant]
     node = value.node
     if node is not None and node.op.name == "stack":
-        return [None if item.constant is None else int(item.constant) for item in node.inputs]
+        return [_scalar(item) for item in node.inputs]
     if node is not None and node.op.name == "cast" and value.type.dtype.is_integer:  # type: ignore[union-attr]
         return _elements(node.inputs[0], count)
     if node is not None and node.op.name == "concat":
