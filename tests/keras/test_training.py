@@ -190,6 +190,45 @@ def test_bad_data() -> None:
 
     with pytest.raises(OSError, match="the disk is gone"):
         model.fit(generator(), verbose=0, steps_per_epoch=3)
+    losses = model.fit(SEQUENCES[:4], np.ones((4, 3)), verbose=0).history["loss"]  # it goes on
+    assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize("is_built", [False, True])
+@pytest.mark.parametrize("kind", ["dataset", "arrays"])
+def test_no_data(kind: str, is_built: bool) -> None:
+    x, y = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    model = keras.Sequential([layers.Dense(2)])
+    model.compile("adam", "mse")
+    if is_built:
+        model.fit(x, y, verbose=0)
+    none = (tf.data.Dataset.from_tensor_slices((x, y)).filter(lambda a, b: False).batch(2),) if kind == "dataset" else (
+        x[:0], y[:0])
+    for run in model.fit, model.evaluate:
+        with pytest.raises(ValueError, match="input data to be non-empty"):
+            run(*none, verbose=0)
+    with pytest.raises(ValueError, match="input data to be non-empty"):
+        model.predict(none[0] if kind == "arrays" else none[0].map(lambda a, b: a), verbose=0)
+
+
+def test_losses_that_are_not_finite() -> None:
+    x, y = np.full((8, 3), np.inf, np.float32), np.ones((8, 2), np.float32)
+
+    def compiled() -> Any:
+        root = layers.Lambda(lambda t: tf.sqrt(-tf.abs(t) - 1.0))
+        model = keras.Sequential([keras.Input((3,)), layers.Dense(2), root])
+        model.compile("sgd", "mse")
+        return model
+
+    model = compiled()
+    history = model.fit(x, y, epochs=3, verbose=0, callbacks=[keras.callbacks.TerminateOnNaN()])
+    assert history.epoch == [0] and np.isnan(history.history["loss"]).all()
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"test_training.py:\d+: the result of sqrt is not "):
+            compiled().fit(np.ones((8, 3), np.float32), y, verbose=0)
+    finally:
+        tf.debugging.disable_check_numerics()
 
 
 def test_digits_in_seconds() -> None:

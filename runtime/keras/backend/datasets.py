@@ -54,12 +54,29 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
         return None
 
 
+class _Batches(EpochIterator):  # type: ignore[misc]
+    """The batches of epochs. ValueError if there is none at all."""
+
+    _has_data = False
+
+    def __next__(self) -> Any:
+        try:
+            found = super().__next__()
+        except StopIteration:
+            if not self._has_data:
+                raise ValueError("Expected input data to be non-empty: there is no batch in it.") from None
+            raise
+        self._has_data = True
+        return found
+
+
 def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:
-    """The batches of one epoch, of any data that Keras takes and of datasets of this runtime."""
+    """The batches of an epoch, of any data that Keras takes and of datasets of this runtime. ValueError, when they are
+    taken, if there are none."""
     if isinstance(x, Dataset):
         for name, given in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
             if given is not None:
                 raise ValueError(f"`{name}` cannot be given beside a dataset, whose elements have all: x, (x, y) or "
                                  "(x, y, sample_weight)")
         x = DatasetAdapter(x)
-    return EpochIterator(x=x, y=y, sample_weight=sample_weight, class_weight=class_weight, **options)
+    return _Batches(x=x, y=y, sample_weight=sample_weight, class_weight=class_weight, **options)
