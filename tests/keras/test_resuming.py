@@ -95,10 +95,10 @@ def test_a_file_of_a_later_release(interrupted: Path) -> None:
     data = interrupted.read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8:8 + size])
-    header["__metadata__"]["runtime"] = header["__metadata__"]["runtime"].replace('"version": 1', '"version": 2')
+    header["__metadata__"]["runtime"] = header["__metadata__"]["runtime"].replace('"version": 2', '"version": 3')
     changed = json.dumps(header).encode()
     interrupted.write_bytes(len(changed).to_bytes(8, "little") + changed + data[8 + size:])
-    with pytest.raises(tf.errors.UnimplementedError, match="version 2"):
+    with pytest.raises(tf.errors.UnimplementedError, match="version 3"):
         fitted("arrays", str(interrupted))
 
 
@@ -120,3 +120,57 @@ def test_what_cannot_be_resumed(tmp_path: Path) -> None:
         model.fit(X, Y, steps_per_epoch=2, verbose=0, callbacks=[runtime.keras.Resume(tmp_path / "state")])
     with pytest.raises(ValueError, match="save_freq is a number of batches"):
         runtime.keras.Resume(tmp_path / "state", save_freq=0)
+
+
+class Counting(keras.callbacks.Callback):
+    """Sums in a list, an array and a dict what it has seen, within epochs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+        self.total = np.zeros(2)
+        self.of_epochs: dict[str, tuple[int, float]] = {}
+        self.says = print  # is not saved, and stays
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.seen = [*self.seen, batch]
+        self.total = self.total + np.array([1.0, batch])
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        self.of_epochs[str(epoch)] = epoch, float(logs["loss"])
+
+
+def with_callbacks(path: Path, stop_at: int | None = None) -> tuple[Any, ...]:
+    """The history, learning rate, weights and callbacks of a fit that is stopped early, or interrupted at a step."""
+    class Interrupted(Exception):
+        pass
+
+    class Interrupting(keras.callbacks.Callback):
+        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+            if int(self.model.optimizer.iterations.numpy()) == stop_at:
+                raise Interrupted
+
+    keras.utils.set_random_seed(3)
+    model = made()
+    early = keras.callbacks.EarlyStopping("val_loss", min_delta=0.05, patience=2, restore_best_weights=True)
+    slower = keras.callbacks.ReduceLROnPlateau("val_loss", factor=0.5, min_delta=0.05, patience=1)
+    counting = Counting()
+    resume = runtime.keras.Resume(path, save_freq=1)
+    others = [resume, early, slower, counting, *([Interrupting()] if stop_at is not None else [])]
+    try:
+        history = model.fit(X, Y, batch_size=4, epochs=30, verbose=0, validation_data=(X, Y), callbacks=others)
+    except Interrupted:
+        return ()
+    return (history.history, float(model.optimizer.learning_rate.numpy()), [w.tolist() for w in model.get_weights()],
+            early.best_epoch, early.wait, early.min_delta, slower.wait, counting.seen, counting.total.tolist(),
+            counting.of_epochs, counting.says)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_at", [10, 25])
+def test_other_callbacks_go_on(tmp_path: Path, stop_at: int) -> None:
+    """What stops early, and when the learning rate falls, is as without the interruption."""
+    expected = with_callbacks(tmp_path / "a")
+    assert len(expected[0]["loss"]) < 30 and expected[1] < 0.05  # it stopped early, and the rate fell
+    assert with_callbacks(tmp_path / "b", stop_at) == ()
+    assert with_callbacks(tmp_path / "b") == expected

@@ -12,21 +12,24 @@ from keras.src.random.seed_generator import GLOBAL_SEED_GENERATOR
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.utils.python_utils import pythonify_logs
 
+from runtime.keras.backend.callback_state import restore, states
 from runtime.keras.backend.datasets import DatasetAdapter
 from runtime.train.storage import read_arrays, write_arrays
 
 __all__ = ["Resume"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 class Resume(Callback):  # type: ignore[misc]
     """Saves the state of `fit` after every `save_freq` batches; `fit` with the same file goes on from there.
 
     Saved are the variables of model, optimizer and metrics (the metrics' sums within the epoch, the state of dropout),
-    Keras' global seed, the history, the position in the data and NumPy's global random state at the begin of the epoch,
-    from which `fit` shuffles arrays. So weights, optimizer and history are, bit for bit, those of a `fit` that was not
-    interrupted. What other callbacks keep, and draw from NumPy's global state within an epoch, is not saved.
+    Keras' global seed, the history, the position in the data, NumPy's global random state at the begin of the epoch,
+    from which `fit` shuffles arrays, and of other callbacks the attributes that are numbers, texts, arrays or
+    structures of these, such as what EarlyStopping has seen. So weights, optimizer and history are, bit for bit, those
+    of a `fit` that was not interrupted. What callbacks have in files, or draw from NumPy's global state within an
+    epoch, is not saved. Resume is called after all others, so that they have seen the batch that it saves.
 
     The file is replaced as a whole: a process that is killed leaves the last one. It is removed when `fit` ends.
     The data are arrays or an `rt.data.Dataset`, the same ones as before.
@@ -46,14 +49,17 @@ class Resume(Callback):  # type: ignore[misc]
         self.batches_done = 0  # of the epoch that goes on, which `fit` passes over
         self.logs: Any = {}  # of the last of them
         self._data: Any = None
+        self._callbacks: list[Any] = []
         self._restored: tuple[Any, Any] | None = None
         self._epoch = 0
         self._numpy: Any = None
         self._unsaved = 0
         self._last = -1
 
-    def set_data(self, epoch_iterator: Any) -> None:
-        """`fit` says what its data are, before it begins."""
+    def set_fit(self, epoch_iterator: Any, callbacks: list[Any]) -> None:
+        """`fit` says what its data and callbacks are, before it begins."""
+        callbacks.sort(key=lambda callback: callback is self)
+        self._callbacks = callbacks
         self._data = epoch_iterator.data_adapter
         if isinstance(self._data, DatasetAdapter):
             return
@@ -87,6 +93,7 @@ class Resume(Callback):  # type: ignore[misc]
         np.random.set_state(self._numpy)
         self.model.history.epoch[:] = document["epochs"]
         self.model.history.history.update(document["history"])
+        restore(self._callbacks, self, document["callbacks"], arrays)
         self.batches_done, self._unsaved, self.logs = document["batches"], document["unsaved"], document["logs"]
         self._last = self.batches_done - 1
         if isinstance(self._data, DatasetAdapter):
@@ -118,7 +125,7 @@ class Resume(Callback):  # type: ignore[misc]
             "numpy": [name, int(position), int(has_gauss), float(gauss)],
             "logs": pythonify_logs(logs), "epochs": list(history.epoch),
             "history": {key: [float(value) for value in values] for key, values in history.history.items()},
-            "variables": _described(variables),
+            "variables": _described(variables), "callbacks": states(self._callbacks, self, arrays),
         }, _VERSION)
 
     def _variables(self) -> list[Any]:

@@ -127,7 +127,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.make_train_function()
         resume = next((callback for callback in callbacks.callbacks if isinstance(callback, Resume)), None)
         if resume is not None:
-            resume.set_data(epoch_iterator)
+            resume.set_fit(epoch_iterator, callbacks.callbacks)
         callbacks.on_train_begin()
         logs: Any = None
         for epoch in range(self._initial_epoch or initial_epoch, epochs):

@@ -1,0 +1,88 @@
+"""What the callbacks of a `fit` remember, as arrays and a JSON document: the attributes that are numbers, texts,
+arrays, or lists, tuples and dicts of these."""
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from keras.src.callbacks.history import History
+from keras.src.callbacks.monitor_callback import MonitorCallback
+from keras.src.callbacks.progbar_logger import ProgbarLogger
+
+__all__ = ["restore", "states"]
+
+_OF_FIT: Final = ("params", "_model")
+"""Attributes that `fit` sets."""
+
+
+class _Opaque(Exception):
+    """A value that is not saved."""
+
+
+def _named(callbacks: Sequence[Any], own: Any) -> dict[str, Any]:
+    """Callbacks by class and number, without those whose state `fit` has itself, and without `own`."""
+    counts: Counter[str] = Counter()
+    found = {}
+    for callback in callbacks:
+        if callback is own or isinstance(callback, (History, ProgbarLogger)):
+            continue
+        name = type(callback).__name__
+        found[f"{name}/{counts[name]}"] = callback
+        counts[name] += 1
+    return found
+
+
+def states(callbacks: Sequence[Any], own: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The document; arrays are added to `arrays`."""
+    document = {}
+    for name, callback in _named(callbacks, own).items():
+        attributes: dict[str, Any] = {}
+        for key, value in vars(callback).items():
+            if key not in _OF_FIT:
+                try:
+                    attributes[key] = _encoded(value, f"callback/{name}/{key}", arrays)
+                except _Opaque:
+                    continue
+        document[name] = {"attributes": attributes, "compares": getattr(callback, "monitor_op", None) is not None}
+    return document
+
+
+def restore(callbacks: Sequence[Any], own: Any, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Give callbacks what those of the same class remembered; others stay as they are."""
+    for name, callback in _named(callbacks, own).items():
+        saved = document.get(name)
+        if saved is None:
+            continue
+        if isinstance(callback, MonitorCallback) and saved["compares"] and callback.monitor_op is None:
+            callback._set_monitor_op()  # it also changes the sign of `min_delta`, so before that is set
+        for key, value in saved["attributes"].items():
+            setattr(callback, key, _decoded(value, arrays))
+
+
+def _encoded(value: Any, path: str, arrays: dict[str, Any]) -> Any:
+    """JSON for a value. _Opaque if it is of another kind."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf":
+        arrays[path] = np.asarray(value)
+        return {"array": path, "scalar": isinstance(value, np.generic)}
+    if type(value) in (list, tuple):
+        return {type(value).__name__: [_encoded(item, f"{path}/{i}", arrays) for i, item in enumerate(value)]}
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {"dict": {key: _encoded(item, f"{path}/{key}", arrays) for key, item in value.items()}}
+    raise _Opaque
+
+
+def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        array = np.array(arrays[value["array"]])
+        return array[()] if value["scalar"] else array
+    if "dict" in value:
+        return {key: _decoded(item, arrays) for key, item in value["dict"].items()}
+    (kind, items), = value.items()
+    decoded = [_decoded(item, arrays) for item in items]
+    return tuple(decoded) if kind == "tuple" else decoded
