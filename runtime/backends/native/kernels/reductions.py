@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from runtime.backends.native.codegen import folds, fusion
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
@@ -72,30 +73,66 @@ def arg(w: Lowering, node: Node, x: Value) -> Value:
     if x.weight > 1:
         x = w.leaf(x)
     source, dtype = x, x.dtype
-    greatest = node.op.name == "argmax"
 
     def search(b: Builder, place: Place) -> Val:
         def at(k: Index) -> Val:
             return source.at(Context(b), [*place[:axis], k, *place[axis:]])
 
-        def step(k: Val, state: Sequence[Val]) -> list[Val]:
-            value = at(k)
-            best, _ = state
-            if dtype.is_floating:
-                # the first NaN wins, and then stays
-                better = b.and_(b.fcmp("ugt" if greatest else "ult", value, best), b.fcmp("ord", best, best))
-            else:
-                sign = "u" if dtype.is_unsigned or dtype.is_bool else "s"
-                better = b.icmp(sign + ("gt" if greatest else "lt"), value, best)
-            return [b.select(better, value, best), b.select(better, k, state[1])]
-
-        _, index = b.folded(1, size, [at(0), const("i64", 0)], step)
+        _, index = _searched(b, dtype, node.op.name == "argmax", size, at)
         return index if llvm_type(out) == "i64" else b.convert("trunc", index, llvm_type(out))
 
     dims = [d for a, d in enumerate(x.dims) if a != axis]
     if not dims:
         return Scalar(out, search(b, []))
     return w.leaf(Formula(out, dims, lambda c, place: search(c.b, place), cost=20))
+
+
+_CHAINS: Final = 8
+"""Searches that run side by side: a comparison need not wait for the one before."""
+
+
+def _searched(b: Builder, dtype: DType, greatest: bool, size: Index, at: Callable[[Index], Val]) -> list[Val]:
+    """The greatest or least of the elements at 0, 1, ... and its position, the first one; the first NaN is before all
+    others."""
+    def search(by: int, start: int) -> Callable[[Val, Sequence[Val]], list[Val]]:
+        """A step to the element at `by * k + start`."""
+        def one(k: Val, state: Sequence[Val]) -> list[Val]:
+            place = b.i64(b.iadd(b.imul(k, by), start))
+            value = at(place)
+            better = _is_before(b, dtype, greatest, value, state[0])
+            return [b.select(better, value, state[0]), b.select(better, place, state[1])]
+
+        return one
+
+    if not isinstance(size, int) or size < 2 * _CHAINS:
+        return b.folded(1, size, [at(0), const("i64", 0)], search(1, 0))
+    each = [search(_CHAINS, chain) for chain in range(_CHAINS)]
+
+    def strip(k: Val, state: Sequence[Val]) -> list[Val]:
+        return [x for chain, one in enumerate(each) for x in one(k, state[2 * chain:2 * chain + 2])]
+
+    first = [x for chain in range(_CHAINS) for x in (at(chain), const("i64", chain))]
+    found = b.folded(1, size // _CHAINS, first, strip, unroll=False)
+    best = b.folded(size // _CHAINS * _CHAINS, size, found[:2], search(1, 0))
+    for chain in range(1, _CHAINS):
+        value, place = found[2 * chain:2 * chain + 2]
+        better = b.or_(_is_before(b, dtype, greatest, value, best[0]), b.and_(
+            _is_equal(b, dtype, value, best[0]), b.icmp("slt", place, best[1])))
+        best = [b.select(better, value, best[0]), b.select(better, place, best[1])]
+    return best
+
+
+def _is_before(b: Builder, dtype: DType, greatest: bool, value: Val, best: Val) -> Val:
+    if dtype.is_floating:  # a NaN is before all that are none
+        return b.and_(b.fcmp("ugt" if greatest else "ult", value, best), b.fcmp("ord", best, best))
+    sign = "u" if dtype.is_unsigned or dtype.is_bool else "s"
+    return b.icmp(sign + ("gt" if greatest else "lt"), value, best)
+
+
+def _is_equal(b: Builder, dtype: DType, value: Val, best: Val) -> Val:
+    if not dtype.is_floating:
+        return b.icmp("eq", value, best)
+    return b.or_(b.fcmp("oeq", value, best), b.and_(b.fcmp("uno", value, value), b.fcmp("uno", best, best)))
 
 
 @lowers("cumsum", "cumprod")
