@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ def write_arrays(path: str, arrays: Mapping[str, Any], document: Mapping[str, An
     stored = {name: _as_bits(array) for name, array in arrays.items()}
     described = {
         "version": version, **document,
-        "arrays": {name: {"dtype": dtype_of(array).name, "shape": list(array.shape)} for name, array in arrays.items()}}
+        "arrays": {name: {"dtype": dtype_of(array).name, "shape": list(array.shape), "crc32": _checksum(stored[name])}
+                   for name, array in arrays.items()}}
     _replace(path, save(stored, {_KEY: json.dumps(described)}))
 
 
@@ -59,10 +61,17 @@ def read_arrays(path: str, version: int) -> tuple[dict[str, Any], dict[str, Any]
                 remedy="Read it with the release that wrote it, or a later one.")
         if found != version:
             raise ValueError(f"version {found!r}")
+        for name, about in document["arrays"].items():
+            if about.get("crc32", actual := _checksum(stored[name])) != actual:  # earlier releases wrote none
+                raise ValueError(f"the bytes of {name!r} are not those that were written")
         arrays = {name: _of_bits(stored[name], about) for name, about in document["arrays"].items()}
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataLossError(f"{path} is damaged, or was not written by this package: {error}") from None
     return arrays, document
+
+
+def _checksum(stored: Any) -> int:
+    return zlib.crc32(stored)
 
 
 def _as_bits(array: Any) -> Any:

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 import runtime as rt
 from runtime.train.storage import read_arrays, write_arrays
@@ -161,6 +162,29 @@ def test_damaged_files(tmp_path):
     with pytest.raises(rt.errors.NotFoundError, match="there is no file .*missing.safetensors"):
         rt.train.load_checkpoint(tmp_path / "missing")
     assert json.dumps(read_arrays(str(file), 2)[1])
+
+
+def test_each_changed_bit_of_the_values_is_found(tmp_path):
+    path = rt.train.Checkpoint(a=rt.Variable([1.0, 2.0])).write(tmp_path / "c")
+    file = tmp_path / "c.safetensors"
+    whole = file.read_bytes()
+    a = rt.Variable([3.0, 4.0])
+    for bit in range(64):
+        data = bytearray(whole)
+        data[-1 - bit // 8] ^= 1 << bit % 8
+        file.write_bytes(bytes(data))
+        with pytest.raises(rt.errors.DataLossError, match="the bytes of 'a' are not those that were written"):
+            rt.train.Checkpoint(a=a).restore(path)
+    assert a.numpy().tolist() == [3.0, 4.0]
+
+
+def test_files_without_checksums_are_read(tmp_path):
+    """Those of earlier releases."""
+    described = {"version": 1, "arrays": {"a": {"dtype": "float32", "shape": [2]}}}
+    bits = np.array([1.0, 2.0], np.float32).view(np.uint32)
+    (tmp_path / "old.safetensors").write_bytes(safetensors.numpy.save({"a": bits}, {"runtime": json.dumps(described)}))
+    arrays, _ = read_arrays(str(tmp_path / "old.safetensors"), 1)
+    assert arrays["a"].tolist() == [1.0, 2.0]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writer is a forked process")
