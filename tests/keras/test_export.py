@@ -89,3 +89,33 @@ def test_bad_archives(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"to be `keras.Variable` instances"):
         archive.add_variable_collection("v", [1])
     assert not (tmp_path / "none").exists()
+
+
+def test_signatures_of_other_kinds(tmp_path: Path) -> None:
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    model.export(tmp_path, verbose=False, input_signature=[tf.constant(X)])
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_allclose(loaded.serve(X[:2]), model(X[:2]), rtol=1e-5)  # of a batch of any size
+    for wrong in 123, "float32":
+        with pytest.raises(TypeError, match="Unsupported x="):
+            model.export(tmp_path / "wrong", verbose=False, input_signature=[wrong])
+    with pytest.raises(ValueError, match="`shape` and `dtype` must be provided"):
+        model.export(tmp_path / "wrong", verbose=False, input_signature=[keras.InputSpec(ndim=2)])
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_arguments_keep_their_names(tmp_path: Path) -> None:
+    layer = keras.layers.Dense(2)
+    layer.build((None, 3))
+    archive = keras.export.ExportArchive()
+    archive.track(layer)
+    assert archive.trainable_variables == archive.variables == layer.weights and not archive.non_trainable_variables
+    rows, scale = tf.TensorSpec([None, 3]), tf.TensorSpec([])
+    archive.add_endpoint("scaled", lambda rows, scale: layer(rows) * scale, [rows, scale])
+    archive.track_and_add_endpoint("layer", layer, [rows])
+    with pytest.raises(ValueError, match="Invalid resource type"):
+        archive.track("layer")
+    archive.write_out(tmp_path, verbose=False)
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_allclose(loaded.scaled(scale=2.0, rows=X), loaded.layer(inputs=X) * 2.0, rtol=1e-5)
+    assert list(loaded.signatures["scaled"].inputs) == ["rows", "scale"]

@@ -2,11 +2,13 @@
 loaded without Keras and without the source of the model."""
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from keras.src import backend, layers, tree
+from keras.src.export.export_utils import make_input_spec
 
 import runtime as rt
 
@@ -21,12 +23,27 @@ class RuntimeExportArchive:
         self._tracked: list[Any] = []
         self._functions: dict[str, Any] = {}
 
+    @property
+    def variables(self) -> list[Any]:
+        """The variables of what is tracked."""
+        return list(self._tracked)
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return [v for v in self._tracked if v.trainable]
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        return [v for v in self._tracked if not v.trainable]
+
     def track(self, resource: Any) -> None:
         """Save the variables of a layer or model: the loaded module has them in `variables`, `trainable_variables` and
-        `non_trainable_variables`. ValueError for a layer that is not built."""
+        `non_trainable_variables`. ValueError for a layer that is not built, and for what is none."""
         if isinstance(resource, layers.Layer) and not resource.built:
             raise ValueError("The layer provided has not yet been built. It must be built before export.")
-        self._tracked += getattr(resource, "variables", ())
+        if not isinstance(resource, (layers.Layer, rt.lookup.StaticHashTable, rt.lookup.StaticVocabularyTable)):
+            raise ValueError(f"Invalid resource type. Expected a Keras `Layer`, `Model` or a table, not {resource!r}")
+        self._tracked += getattr(resource, "variables", ())  # a table is saved with the functions that use it
         self.add_variable_collection("tracked", self._tracked)
 
     def add_endpoint(self, name: str, fn: Callable[..., Any], input_signature: Any = None, **kwargs: Any) -> Any:
@@ -39,7 +56,7 @@ class RuntimeExportArchive:
             raise ValueError(f"add_endpoint does not take {', '.join(kwargs)} with the runtime backend")
         if input_signature is not None:
             specs = tree.map_structure(_spec, list(input_signature))
-            traced: Any = rt.function(lambda *args: fn(*args), input_signature=specs, autograph=False, name=name)
+            traced: Any = rt.function(_positional(fn, len(specs)), input_signature=specs, autograph=False, name=name)
             traced.get_concrete_function()
         elif isinstance(fn, rt.Function) and fn.concrete_functions:
             traced = fn
@@ -73,15 +90,24 @@ class RuntimeExportArchive:
                   "runtime.saved_model.load reads it, `python -m runtime run` runs it.")
 
 
+def _positional(fn: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """`fn` of its first `count` arguments, by the names that it gives them: Keras' `__call__` takes any arguments."""
+    given = inspect.signature(fn.call if isinstance(fn, layers.Layer) else fn).parameters.values()
+    names = [each.name for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)][:count]
+    names += [f"input_{k}" for k in range(len(names), count)]
+
+    def endpoint(*args: Any) -> Any:
+        return fn(*args)
+
+    endpoint.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+    return endpoint
+
+
 def _spec(x: Any) -> rt.TensorSpec:
-    """A TensorSpec for an InputSpec, a KerasTensor, a tensor or a TensorSpec."""
-    if isinstance(x, layers.InputSpec):
-        if x.shape is None:
-            raise ValueError(f"an InputSpec of an endpoint has a shape, unlike {x}")
-        return rt.TensorSpec(x.shape, x.dtype or backend.floatx(), getattr(x, "name", None))
+    """A TensorSpec for a TensorSpec, or for what Keras takes: an InputSpec, a KerasTensor or a tensor, whose first size
+    is that of the batch, and may be any. TypeError for anything else."""
     if isinstance(x, rt.TensorSpec):
         return x
-    if isinstance(x, backend.KerasTensor):
-        return rt.TensorSpec(x.shape, x.dtype, x.name)
-    found = backend.convert_to_tensor(x)
-    return rt.TensorSpec(found.shape, found.dtype)
+    spec = make_input_spec(x)
+    return rt.TensorSpec(spec.shape, spec.dtype, spec.name)
