@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import html
 import inspect
 import sys
 import threading
@@ -56,6 +57,7 @@ PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
 )
 """The passes in order; each changes the tree of one function in place."""
 STAGES: Final = ("capture", *(name for name, _ in PASSES))
+_ROWS: Final = 200  # of an explanation, in notebooks
 SHOWN: Final = "statements"
 """The default stage of `to_code`. The pass after it only replaces what Python's C code would decide."""
 
@@ -376,6 +378,9 @@ class Explanation(NamedTuple):
     error: ConversionError | None = None
 
     def __str__(self) -> str:
+        return "\n".join([*self._heading(), *(f"    {decision}" for decision in self.decisions)])
+
+    def _heading(self) -> list[str]:
         lines = [f"{self.filename}:{self.lineno}: {self.function}"]
         if self.error is not None:
             lines.append(f"    does not convert: {self.error.what}")
@@ -383,7 +388,23 @@ class Explanation(NamedTuple):
             lines.append(f"    left alone: {self.rule}")
         elif not self.decisions:
             lines.append("    nothing in it depends on control flow; its calls convert")
-        return "\n".join([*lines, *(f"    {decision}" for decision in self.decisions)])
+        return lines
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a table of the first decisions."""
+        heading, *rest = [html.escape(line) for line in self._heading()]
+        parts = [f"<div><b>{heading}</b></div>", *(f"<div>{line}</div>" for line in rest)]
+        if self.decisions:
+            rows = [(d.lineno, d.statement, d.answer, d.rule) for d in self.decisions[:_ROWS]]
+            cells = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in rows)
+            parts.append("<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
+        if len(self.decisions) > _ROWS:
+            parts.append(f"<div>{len(self.decisions) - _ROWS:,} more statements</div>")
+        return "\n".join(parts)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The report at IPython's prompt, not the fields."""
+        printer.text(str(self))
 
 
 def explain(fn: Any) -> Explanation:

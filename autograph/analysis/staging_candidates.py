@@ -57,8 +57,12 @@ class Decision(NamedTuple):
     staged: bool
     rule: str
 
+    @property
+    def answer(self) -> str:
+        return "staged if a tensor" if self.staged else "Python"
+
     def __str__(self) -> str:
-        return f"{self.lineno}: {self.statement}: {'staged if a tensor' if self.staged else 'Python'}: {self.rule}"
+        return f"{self.lineno}: {self.statement}: {self.answer}: {self.rule}"
 
 
 def reads_frame(node: Any) -> str | None:

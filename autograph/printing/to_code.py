@@ -32,6 +32,7 @@ from autograph.frontend.nesting_depth import deepest_line
 from autograph.frontend.source import capture, compiled, parse
 from autograph.frontend.tree import FUNCTIONS, functions_in, own_nodes, walk
 from autograph.passes.expressions import AG, name_operators
+from autograph.printing.notebook_text import Code
 from autograph.printing.unparse import unparse
 
 __all__ = ["convert_source", "explain_source", "to_code"]
@@ -58,12 +59,13 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
 
     For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
     'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
-    also replace what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs.
+    also replace what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs. Notebooks
+    show it highlighted (with pygments).
     """
     last = _checked(stage)
     obj = unwrap(fn)
     try:
-        return without_collection(lambda: with_room(lambda: _code_of(obj, last)))
+        return Code(without_collection(lambda: with_room(lambda: _code_of(obj, last))))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))

@@ -25,6 +25,7 @@ from autograph.backend import format_error, of_trace
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.positions import Position
+from runtime.core.svg import Box, svg
 from runtime.core.types import DType, ListType, Shape, Type
 
 __all__ = [
@@ -285,6 +286,10 @@ class Graph:
     def __str__(self) -> str:
         return "\n".join(Printer().graph(self, "graph " + self.name))
 
+    def _repr_svg_(self) -> str:
+        """For notebooks: a drawing of the first ops, with the names of the printed graph."""
+        return svg(_Drawing().graph(self, 0))
+
     def __repr__(self) -> str:
         sizes = len(self.inputs), len(self.nodes), len(self.outputs)
         return "<graph {}: {} inputs, {} nodes, {} outputs>".format(self.name, *sizes)
@@ -316,6 +321,17 @@ class Printer:
             if self.literal(value) is not None:
                 return []
             return [f"{self.name(value)} = const {_array_text(node.params['value'])} : {value.type}"]
+        call = self.call(node)
+        if not node.subgraphs:
+            types = ", ".join(str(v.type) for v in node.outputs)
+            return [call + (f" : {types}" if types else "")]
+        lines = [call + " {"]
+        for name, graph in node.subgraphs.items():
+            lines += ["  " + line for line in Printer().graph(graph, name)]
+        return [*lines, "}"]
+
+    def call(self, node: Node) -> str:
+        """A node without its sub-graphs and types: `y = multiply(x, 2)`."""
         operands = ", ".join(map(self.name, node.operands))
         if node.subgraphs:
             captured = node.inputs[len(node.operands):]
@@ -324,14 +340,7 @@ class Printer:
         params = "".join(f", {name}={param_text(param)}" for name, param in node.params.items()
                          if not isinstance(param, Graph))
         results = ", ".join(map(self.name, node.outputs))
-        call = f"{results + ' = ' if results else ''}{node.op.name}({(operands + params).removeprefix(', ')})"
-        if not node.subgraphs:
-            types = ", ".join(str(v.type) for v in node.outputs)
-            return [call + (f" : {types}" if types else "")]
-        lines = [call + " {"]
-        for name, graph in node.subgraphs.items():
-            lines += ["  " + line for line in Printer().graph(graph, name)]
-        return [*lines, "}"]
+        return f"{results + ' = ' if results else ''}{node.op.name}({(operands + params).removeprefix(', ')})"
 
     def literal(self, value: Value) -> str | None:
         constant = value.constant
@@ -355,6 +364,61 @@ class Printer:
         return self.names[value]
 
 
+class _Drawing:
+    """The boxes of a graph and of its sub-graphs, with the names that `Printer` gives; at most `left` of them."""
+
+    def __init__(self) -> None:
+        self.left = 150
+
+    def graph(self, graph: Graph, depth: int) -> list[Box]:
+        printer = Printer()
+        boxes: list[Box] = []
+        places: dict[Value, int] = {}  # of the box that defines a value
+        for count, value in enumerate(graph.parameters):
+            if self.left <= 0:
+                boxes.append(Box((f"{len(graph.parameters) - count:,} more",), "value"))
+                break
+            self.left -= 1
+            places[value] = len(boxes)
+            kind = "value" if count < len(graph.inputs) else "capture"
+            boxes.append(Box((_short(printer.name(value)), _short(str(value.type))), kind))
+        for count, node in enumerate(graph.nodes):
+            if node.op.name == "const" and printer.literal(node.outputs[0]) is not None:
+                continue
+            if self.left <= 0:
+                boxes.append(Box((f"{len(graph.nodes) - count:,} more ops",), "value"))
+                break
+            self.left -= 1
+            box = self.node(node, printer, places, depth)
+            places.update((value, len(boxes)) for value in node.outputs)
+            boxes.append(box)
+        if graph.outputs:
+            text = "return " + ", ".join(printer.name(value) for value in graph.outputs[:20])
+            boxes.append(Box((_short(text),), "value", _places(graph.outputs, places)))
+        return boxes
+
+    def node(self, node: Node, printer: Printer, places: Mapping[Value, int], depth: int) -> Box:
+        constant = node.op.name == "const"
+        call = printer.node(node)[0] if constant else printer.call(node)
+        types = ", ".join(str(value.type) for value in node.outputs[:20])
+        lines = (_short(call),) if constant or not types else (_short(call), _short(types))
+        operands = _places(node.operands, places)
+        captured = [k for k in _places(node.inputs[len(node.operands):], places) if k not in operands]
+        if depth >= 10 and node.subgraphs:
+            return Box((*lines, "..."), "op", operands, captured)
+        frames = [(name, self.graph(sub, depth + 1)) for name, sub in node.subgraphs.items()]
+        return Box(lines, "op", operands, captured, frames)
+
+
+def _places(values: Sequence[Value], places: Mapping[Value, int]) -> list[int]:
+    """The boxes of the values that have one, each once; those of the first 20."""
+    return [*dict.fromkeys(places[value] for value in values if value in places)][:20]
+
+
+def _short(text: str, most: int = 50) -> str:
+    return text if len(text) <= most else text[:most - 3] + "..."
+
+
 def _array_text(array: np.ndarray[Any, Any]) -> str:
     if array.size > 16:
         return f"<{array.size} elements>"
@@ -368,8 +432,7 @@ def param_text(param: Any) -> str:
     if isinstance(param, np.ndarray):
         return _array_text(param)
     text = getattr(param, "__name__", None) or getattr(param, "name", None) or repr(param)
-    text = " ".join(str(text).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    return _short(" ".join(str(text).split()), 60)
 
 
 def verify(graph: Graph) -> None:

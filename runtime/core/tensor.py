@@ -15,6 +15,7 @@ from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import may_be_array, writes_tensor
+from runtime.core.array_table import array_table
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
 from runtime.core.graph import Graph, Value
@@ -399,6 +400,9 @@ class EagerTensor(Tensor):
 
     def __str__(self) -> str:
         return show_tensor(self._array)
+
+    def _repr_html_(self) -> str:
+        return array_table(self._array, f"Tensor, shape={self.shape}, dtype={self.dtype.name}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return EagerTensor, (self._array,)

@@ -365,6 +365,9 @@ class ConcreteFunction:
                  for name, value in self._arguments().items()]
         return f"{self.name}({', '.join(parts)}) -> {_text(self.structured_outputs)}"
 
+    def _repr_svg_(self) -> str:
+        return self.graph._repr_svg_()
+
     def __repr__(self) -> str:
         return f"<ConcreteFunction {self.pretty_printed_signature()}>"
 

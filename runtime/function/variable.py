@@ -12,6 +12,7 @@ from autograph import register
 from autograph.backend import of_trace
 from runtime.core import trace
 from runtime.core.array_methods import ArrayMethods
+from runtime.core.array_table import array_table
 from runtime.core.errors import DTypeError, FailedPreconditionError, ShapeError, locate
 from runtime.core.formatting import formatted
 from runtime.core.graph import Value
@@ -218,6 +219,11 @@ class Variable(ArrayMethods):
             return text + ">"
         value = repr(self.array) if self.array.ndim else str(self.array)
         return f"{text}, numpy={chr(10) if self.array.ndim > 1 else ''}{value}>"
+
+    def _repr_html_(self) -> str | None:
+        if current_graph() is not None:
+            return None
+        return array_table(self.array, f"Variable {self.name!r}, shape={self.shape}, dtype={self.dtype.name}")
 
     def __text__(self, spec: str) -> Any:
         """The text in converted code: that of the value when the graph runs."""
