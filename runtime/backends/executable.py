@@ -34,7 +34,6 @@ class Findable(Protocol):
 class Executable(Protocol):
     """A graph, ready to run."""
 
-    executor: str
     is_closed: bool
     """Whether a call runs no Python code, and its results share no memory with its inputs: these may be arrays that the
     caller writes afterwards."""

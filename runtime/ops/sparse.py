@@ -113,7 +113,7 @@ class SparseTensor(_Operators):
     @property
     def shape(self) -> TensorShape:
         """The shape, as far as it is known without a run."""
-        return TensorShape([size if isinstance(size, int) else None for size in self.sizes])
+        return _known(self.sizes)
 
     @property
     def dense_shape(self) -> Tensor:
@@ -158,7 +158,7 @@ class IndexedSlices(_Operators):
         """The shape of the whole, as far as it is known without a run."""
         if self.sizes is None:
             return TensorShape([None, *convert_to_tensor(self.values).shape[1:]])
-        return TensorShape([size if isinstance(size, int) else None for size in self.sizes])
+        return _known(self.sizes)
 
     @property
     def dense_shape(self) -> Tensor | None:
@@ -198,6 +198,10 @@ def _may_be_equal(m: int | None, n: int | None) -> bool:
 def _sizes(dense_shape: Any) -> Sizes:
     return tuple([size if isinstance(size, int) else cast(size, t.int64)
                   for size in shape.numbers("the dense_shape of a sparse tensor", dense_shape)])
+
+
+def _known(sizes: Sizes) -> TensorShape:
+    return TensorShape([size if isinstance(size, int) else None for size in sizes])
 
 
 def _as_tensor(sizes: Sizes) -> Tensor:

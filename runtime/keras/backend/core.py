@@ -154,14 +154,14 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     if ragged:
         raise ValueError("`ragged=True` is not supported with the runtime backend")
     dtype = None if dtype is None else standardize_dtype(dtype)
-    if is_foreign_sparse(x):
-        x = sparse_tensor_of(x)
-    if is_sparse(x):
-        x = x if sparse is None or sparse else to_dense(x)
-        if is_sparse(x):
-            return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
     if isinstance(x, (KerasVariable, rt.Variable)):
         x = x.value if isinstance(x, KerasVariable) else x.value()
+    elif is_foreign_sparse(x):
+        x = sparse_tensor_of(x)
+    if is_sparse(x):
+        if sparse is None or sparse:
+            return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
+        x = to_dense(x)
     if not isinstance(x, rt.Tensor):
         x = _from_python(x, dtype)
     return x if dtype is None or x.dtype.name == dtype else rt.cast(x, dtype)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from runtime.core.tensor import Tensor
 from runtime.ops.sparse import SparseTensor, from_dense
 
 __all__ = ["is_foreign_sparse", "sparse_tensor_of"]
@@ -13,6 +14,8 @@ _MODULES = ("scipy.sparse", "jax.experimental.sparse")
 
 
 def is_foreign_sparse(x: Any) -> bool:
+    if isinstance(x, (np.ndarray, Tensor)):  # most are, and are not asked further
+        return False
     module = type(x).__module__
     return module.startswith(_MODULES) or (module.startswith("tensorflow.") and type(x).__name__ == "SparseTensor")
 

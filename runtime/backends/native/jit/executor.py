@@ -81,7 +81,6 @@ def _large_array(nodes: dict[Any, Any], shape: Sequence[int], dtype: Any) -> Any
 class Native:
     """A graph as native code, and the function from arrays to arrays that runs it."""
 
-    executor = "native"
     lowering_of: Callable[..., Lowering] = Lowering
 
     def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}) -> None:
