@@ -2,7 +2,8 @@
 
 Keras 3.15 and 3.16 choose their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules, with
 no place for a backend of another package. A finder, first in `sys.meta_path`, loads these modules with one more branch
-in their chain; all other modules of Keras load as they are. The alternatives were a fork of Keras, or to pose as one
+in their chain, and a few that load TensorFlow or JAX for no need of this backend without that; all other modules of
+Keras load as they are. The alternatives were a fork of Keras, or to pose as one
 of the backends that it knows, whose name scripts and Keras' tests ask for.
 
 Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) makes this module
@@ -19,12 +20,10 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-__all__ = ["BACKEND", "BRANCHES", "Finder", "adapted", "install"]
+__all__ = ["BACKEND", "BRANCHES", "CHANGES", "Finder", "adapted", "install"]
 
 BACKEND: Final = "runtime"
 _CONFIG: Final = "keras.src.backend.config"
-_DYNAMIC: Final = "keras.src.utils.backend_utils"
-_CALLBACK: Final = "keras.src.callbacks.tensorboard"
 BRANCHES: Final = {
     "keras.src.backend": """
 from runtime.keras.backend import *
@@ -79,37 +78,50 @@ class _Loader(SourceFileLoader):
 
 
 def adapted(module: str, source: bytes | str) -> ast.Module:
-    """The tree of this module of Keras, with the branch for this backend. ImportError where Keras has changed."""
+    """The tree of this module of Keras, as this backend needs it. ImportError where Keras has changed."""
     tree = ast.parse(source)
-    if module == _CONFIG:
-        for i, node in enumerate(tree.body):
-            if isinstance(node, ast.FunctionDef) and node.name == "backend":
-                # Not at the end: before that, Keras imports modules that ask which backend it is.
-                tree.body[i:i] = ast.parse(f"_BACKEND = {BACKEND!r}").body
-                return tree
-        raise _changed(module)
-    if module == _DYNAMIC:  # preprocessing layers look names up in the backend of the moment
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
-                function.body[:0] = ast.parse(
-                    f"if self._backend == {BACKEND!r}: return getattr(backend_module, name)").body
-                return tree
-        raise _changed(module)
-    if module == _CALLBACK:
-        return _with_summaries(tree)
+    if not (CHANGES[module](tree) if module in CHANGES else _with_branch(tree, BRANCHES[module])):
+        raise ImportError(f"this release of keras chooses its backend in another way ({module}), which this version of "
+                          "runtime does not know; keras 3.15 works")
+    return tree
+
+
+def _with_branch(tree: ast.Module, text: str) -> bool:
+    """The chain that imports from a backend has a branch for this one. Returns whether there is a chain; so do the
+    functions below for what they change."""
     for i, node in enumerate(tree.body):
         if isinstance(node, ast.If) and _names_backend(node.test) and _imports_backend(node):
             branch = ast.parse(f"if None == {BACKEND!r}: pass").body[0]
             assert isinstance(branch, ast.If) and isinstance(branch.test, ast.Compare)
             assert isinstance(node.test, ast.Compare)
             branch.test.left = node.test.left
-            branch.body, branch.orelse = ast.parse(BRANCHES[module]).body, [node]
+            branch.body, branch.orelse = ast.parse(text).body, [node]
             tree.body[i] = ast.copy_location(branch, node)
-            return tree
-    raise _changed(module)
+            return True
+    return False
 
 
-def _with_summaries(tree: ast.Module) -> ast.Module:
+def _with_name(tree: ast.Module) -> bool:
+    """The configuration names this backend."""
+    for i, node in enumerate(tree.body):
+        if isinstance(node, ast.FunctionDef) and node.name == "backend":
+            # Not at the end: before that, Keras imports modules that ask which backend it is.
+            tree.body[i:i] = ast.parse(f"_BACKEND = {BACKEND!r}").body
+            return True
+    return False
+
+
+def _with_lookup(tree: ast.Module) -> bool:
+    """Preprocessing layers look names up in the backend of the moment."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
+            function.body[:0] = ast.parse(
+                f"if self._backend == {BACKEND!r}: return getattr(backend_module, name)").body
+            return True
+    return False
+
+
+def _with_summaries(tree: ast.Module) -> bool:
     """The TensorBoard callback: this backend can profile, too; summaries and graphs are those of this runtime instead
     of TensorFlow's."""
     found = 0
@@ -131,9 +143,42 @@ def _with_summaries(tree: ast.Module) -> ast.Module:
             node.body[:] = ast.parse("with self._train_writer.as_default():\n"
                                      "    self.summary.step_graph(self.model.train_function)").body
             found |= 8
-    if found != 15:
-        raise _changed(_CALLBACK)
-    return tree
+    return found == 15
+
+
+def _with_seed(tree: ast.Module) -> bool:
+    """Where Keras seeds TensorFlow, for the sake of tf.data, it seeds this runtime; TensorFlow only if it is loaded."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node) == "if tf.available:\n    tf.random.set_seed(seed)":
+            node.test = ast.parse(_IS_LOADED, mode="eval").body
+            place = next(f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and node in f.body).body
+            k = place.index(node)
+            place[k:k] = ast.parse("import runtime\nruntime.random.set_seed(seed)").body
+            return True
+    return False
+
+
+def _without_tensorflow(tree: ast.Module) -> bool:
+    """Objects are TensorFlow's only if it is loaded: `tf.available` would load it, for seconds and 500 MB."""
+    found = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BoolOp) and ast.unparse(node).startswith("tf.available and isinstance("):
+            node.values[:0] = [ast.parse(_IS_LOADED, mode="eval").body]
+            found = True
+    return found
+
+
+def _without_jax(tree: ast.Module) -> bool:
+    """What Keras changes in old releases of JAX, for Orbax, is changed when its callback is made, which loads JAX."""
+    change = next((node for node in tree.body if isinstance(node, ast.Try)
+                   and ast.unparse(node.body[0]) == "import jax"), None)
+    made = next((each for each in ast.walk(tree)
+                 if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
+    if change is None or made is None:
+        return False
+    tree.body.remove(change)
+    made.body[:0] = [change]
+    return True
 
 
 def _names_backend(test: ast.expr) -> bool:
@@ -148,9 +193,14 @@ def _imports_backend(node: ast.If) -> bool:
                for each in node.body)
 
 
-def _changed(module: str) -> ImportError:
-    return ImportError(f"this release of keras chooses its backend in another way ({module}), which this version of "
-                       "runtime does not know; keras 3.15 works")
-
-
-_finder: Final = Finder(lambda name: name in (*BRANCHES, _CONFIG, _DYNAMIC, _CALLBACK), adapted)
+_IS_LOADED: Final = "'tensorflow' in __import__('sys').modules"
+CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {
+    _CONFIG: _with_name,
+    "keras.src.utils.backend_utils": _with_lookup,
+    "keras.src.callbacks.tensorboard": _with_summaries,
+    "keras.src.callbacks.orbax_checkpoint": _without_jax,
+    "keras.src.saving.serialization_lib": _without_tensorflow,
+    "keras.src.utils.rng_utils": _with_seed,
+}
+"""By module of Keras: what changes its tree in place, and returns whether it found what there is to change."""
+_finder: Final = Finder({*BRANCHES, *CHANGES}.__contains__, adapted)

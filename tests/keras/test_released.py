@@ -31,8 +31,7 @@ def test_each_chain_gets_a_branch(module: str) -> None:
 
 
 def test_a_release_without_the_chain_is_refused() -> None:
-    for module in (*released.BRANCHES, "keras.src.backend.config", "keras.src.utils.backend_utils",
-                   "keras.src.callbacks.tensorboard"):
+    for module in (*released.BRANCHES, *released.CHANGES):
         with pytest.raises(ImportError, match="chooses its backend in another way"):
             released.adapted(module, "import os\n")
 
@@ -52,6 +51,40 @@ def test_keras_runs_on_this_backend_without_another_framework() -> None:
         print(keras.config.backend(), tf.keras.Model is keras.Model, tf.keras.backend.backend())
         """)
     assert printed == "runtime True runtime\n"
+
+
+def test_other_frameworks_that_are_installed_are_not_loaded(tmp_path: Path) -> None:
+    for name in ("tensorflow", "jax", "torch"):
+        (tmp_path / f"{name}.py").write_text("raise AssertionError('loaded')")
+    printed = run(f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import runtime.keras, keras, numpy as np
+        keras.utils.set_random_seed(0)
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile("adam", "mse")
+        model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
+        model.save({str(tmp_path / "model.keras")!r})
+        keras.models.load_model({str(tmp_path / "model.keras")!r})
+        print(sorted({{"tensorflow", "jax", "torch"}} & sys.modules.keys()))
+        """)
+    assert printed == "[]\n"
+
+
+def test_the_seed_of_keras_is_that_of_this_runtime_and_of_tensorflow_if_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "tensorflow.py").write_text("class random: set_seed = print")
+    printed = run(f"""
+        import sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        import runtime as rt, runtime.keras, keras
+        def draw():
+            keras.utils.set_random_seed(3)
+            return rt.random.uniform([]).numpy()
+        print(draw() == draw())
+        import tensorflow
+        draw()
+        """)
+    assert printed == "True\n3\n"
 
 
 def test_preprocessing_layers_find_the_backend_of_the_moment() -> None:

@@ -98,7 +98,7 @@ def test_stores_go_up_in_memory(dtype: rt.DType) -> None:
             rt.TensorSpec([size], dtype), rt.TensorSpec([5], dtype)])
         text = f.get_concrete_function().inspect_llvm(optimized=False)
         module, machine = compile.parsed(text, compile.target()), compile.target()
-        compile._optimize(module, machine, PARALLEL in text, compile._PASSES)
+        compile._optimize(module, machine, text)
         module.verify()
 
 

@@ -5,7 +5,7 @@ import ctypes
 import functools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import llvmlite
@@ -170,12 +170,12 @@ def optimized(text: str, machine: Any) -> Any:
     if (text.count("\n") > _LARGE or text.count(PARALLEL) > _MANY) and _has_passes():
         module = _outlined(module, machine)
         step()
-    _optimize(module, machine, text.count(PARALLEL), () if text.startswith(BY_ITEMS) else _PASSES)
+    _optimize(module, machine, text)
     try:
         module.verify()
     except RuntimeError:  # SROA of LLVM 22 merges stores that go down in memory before the last of them is computed
         module = parsed(text, machine)
-        _optimize(module, machine, 0, [name for name in _PASSES if name != "sroa"])
+        _run(module, _pass_builder(machine), *[name for name in _PASSES if name != "sroa"])
     return module
 
 
@@ -204,21 +204,31 @@ def _has_passes() -> bool:
     return hasattr(llvm.create_new_module_pass_manager(), "add_sroa_pass")
 
 
-def _optimize(module: Any, machine: Any, parallel: int, names: Sequence[str]) -> None:
-    """Run LLVM's passes: the pipeline of C compilers if `parallel` loops need vectorising, else those with these names,
-    or all if there are none."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
-    if parallel or not names or not _has_passes():
-        builder.getModulePassManager().run(module, builder)
-    else:
-        _run(module, builder, *names)
+def _optimize(module: Any, machine: Any, text: str) -> None:
+    """Run LLVM's passes: what `clang -O2` runs where loops take items of arrays, what `clang -O1` runs and the
+    vectoriser where kernels wrote loops that need it, else a few."""
+    if text.startswith(BY_ITEMS) or not _has_passes():
+        builder = _pass_builder(machine)
+    elif PARALLEL not in text:
+        _run(module, _pass_builder(machine), *_PASSES)
+        return
+    else:  # more takes twice the time, and gains nothing
+        options = llvm.create_pipeline_tuning_options(speed_level=1)
+        options.loop_vectorization = options.loop_interleaving = True
+        options.loop_unrolling = text.count("\n") <= _UNROLLED
+        builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _pass_builder(machine: Any) -> Any:
+    return llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
 
 
 def _outlined(module: Any, machine: Any) -> Any:
     """A large module with each outermost loop as a function, and then each loop in those that are still long; equal
     ones are one. LLVM's time for a function grows with the square of its number of loops, and large graphs consist of
     many loops that are equal but for their arrays."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
+    builder = _pass_builder(machine)
     _run(module, builder, "always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa")
     for least in 0, _LONG:
         before = {function.name for function in module.functions}
@@ -246,6 +256,8 @@ def _run(module: Any, builder: Any, *names: str) -> None:
     passes.run(module, builder)
 
 
+_UNROLLED: Final = 2_000
+"""Lines of text up to which short loops are unrolled."""
 _LARGE: Final = 10_000
 """Lines of text."""
 _MANY: Final = 100
