@@ -284,3 +284,93 @@ def test_a_list_that_many_loops_grow_is_compiled_in_seconds() -> None:
 
     got = rt.function(f, executor="native")(rt.constant(4))
     assert [int(x) for x in got] == f(4)
+
+
+def rows_of(x: Any) -> Any:
+    rows = rt.TensorArray(rt.float32, size=0, dynamic_size=True, element_shape=[3])
+    for row in x:
+        rows = rows.write(rows.size(), row * 2)
+    return rows
+
+
+def an_element_as_state(x: Any, n: Any) -> Any:
+    rows = rows_of(x)
+    state, before = x[0], x[0]
+    for i in rt.range(n):
+        before = state
+        state = rows.read(i % 3)
+        state = state + before
+    return state, before, rows.stack()
+
+
+def an_element_that_stays_the_state(x: Any, n: Any) -> Any:
+    rows = rows_of(x)
+    state = x[0]
+    for i in rt.range(n):
+        if i % 2 == 0:
+            state = rows.read(i % 3)
+        else:
+            state = rt.tensor_scatter_nd_update(state, [[0]], [-7.0])
+    return state, rows.stack()
+
+
+def written_elements(x: Any, n: Any) -> Any:
+    rows = rows_of(x)
+    total = x[0] * 0
+    i = rt.constant(0)
+    while i < n:
+        row = rows.read(i % 3)
+        row = rt.tensor_scatter_nd_update(row, [[1]], [rt.cast(i, rt.float32)])
+        total += row
+        i += 1
+    return total, row, rows.stack()
+
+
+def read_and_grown(x: Any, n: Any) -> Any:
+    rows = rows_of(x)
+    state = x[0]
+    for i in rt.range(n):
+        kept = rows.read(i)
+        for k in rt.range(3):
+            rows = rows.write(rows.size(), kept + rows.read(k))
+        state = state + kept
+    return state, rows.stack()
+
+
+def nested(x: Any, n: Any) -> Any:
+    last = x[0]
+    for i in rt.range(n):
+        rows = rows_of(x + rt.cast(i, rt.float32))
+        for k in rt.range(3):
+            if k < 2:
+                last = rows.read(k)
+    return last
+
+
+@pytest.mark.parametrize("fn", [an_element_as_state, an_element_that_stays_the_state, written_elements, read_and_grown,
+                                nested])
+def test_elements_of_lists_from_outside_of_a_loop(fn: Any) -> None:
+    x = rt.constant(np.arange(9, dtype=np.float32).reshape(3, 3))
+    for n in (1, 2, 5):
+        count = rt.constant(n)
+        wanted = rt.function(fn, executor="numpy")(x, count)
+        found = rt.function(fn, executor="native")(x, count)
+        for a, b in zip(rt.nest.flatten(wanted), rt.nest.flatten(found), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_elements_of_lists_from_outside_of_a_loop_are_not_copied() -> None:
+    def copies(count: int) -> int:
+        def summed(x: Any, n: Any) -> Any:
+            rows = rows_of(x)
+            total = x[0]
+            for i in rt.range(n):
+                for k in range(count):
+                    total += rows.read(i + k)
+            return total
+
+        concrete = rt.function(summed, executor="native").get_concrete_function(
+            rt.TensorSpec([9, 3], rt.float32), rt.TensorSpec([], rt.int32))
+        return concrete.inspect_llvm(optimized=False).count("call void @llvm.memcpy")
+
+    assert copies(1) == copies(4)

@@ -104,18 +104,19 @@ class Listed:
     `pair` is the address of two words, those of the memory and its capacity in bytes; `length` is an i64. Without
     `dims` no element was written, and there is no memory. With a None in `dims` elements have several shapes: the
     memory holds a table of them, and two more words describe a second memory (`ragged_lists.py`). `scratch`: it may be
-    changed in place once it is dead.
+    changed in place once it is dead. `invariant`: it is from outside of a loop, and stays what it is inside.
     """
 
-    __slots__ = ("dims", "dtype", "length", "pair", "scratch")
+    __slots__ = ("dims", "dtype", "invariant", "length", "pair", "scratch")
 
-    def __init__(self, dtype: DType, dims: tuple[int | None, ...] | None, pair: Val, length: Val, scratch: bool = True
-                 ) -> None:
+    def __init__(self, dtype: DType, dims: tuple[int | None, ...] | None, pair: Val, length: Val, scratch: bool = True,
+                 invariant: bool = False) -> None:
         self.dtype = dtype
         self.dims = dims
         self.pair = pair
         self.length = length
         self.scratch = scratch
+        self.invariant = invariant
 
     @property
     def ragged(self) -> bool:

@@ -264,15 +264,18 @@ def get(w: Lowering, node: Node, x: Value, index: Value) -> Value:
 
 
 def _element(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value]) -> Value:
-    """A copy of an element: the list may change while it is still used."""
+    """An element; a copy of it where the list may change while it is still used."""
     b = w.b
     if x.ragged:
         return _one_of_several(w, node, x, at, values)
     pointer = x.place(b, at)
     if not x.dims:
         return Scalar(x.dtype, b.load(llvm_type(x.dtype), pointer))
+    element = Leaf(x.dtype, x.sizes, pointer)
+    if x.invariant:
+        return element
     target = w.memory(x.dtype, x.sizes)
-    w.copy(Leaf(x.dtype, x.sizes, pointer), target.pointer)
+    w.copy(element, target.pointer)
     return target
 
 
