@@ -192,6 +192,7 @@ class Traced:
             try:
                 function = rt.function(self.function, executor=way)
                 self.concrete[way] = function.get_concrete_function(*specs)
+                self.concrete[way].compile()  # not in the time of a call
             except (Exception, Slow) as error:
                 self.refusal = error
                 break
