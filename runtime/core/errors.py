@@ -173,12 +173,14 @@ class Message:
 
 
 def locate(exc: Exception, place: Place | None) -> None:
-    """Put the message of `exc` into the form `file:line: what`, excerpt, remedy; the object and its type stay.
+    """Put the message of `exc` into the form `file:line: what`, excerpt, remedy; the object and its type stay. The
+    attribute `place` is for `runtime.core.traceback_replay`.
 
     Does nothing if the place is unknown, the message has the form already, or the error has no plain message.
     """
     if place is None or getattr(exc, "located", False):
         return
+    exc.place = place  # type: ignore[attr-defined]
     what: Any = exc.args[0] if len(exc.args) == 1 else None
     if not isinstance(what, (str, Message)):
         return

@@ -35,6 +35,10 @@ class Position:
         self.scope = scope
         """The name scopes that are open there, such as that of a layer."""
 
+    def __reduce__(self) -> tuple[type[Position], tuple[str, int, str]]:
+        """Errors that are pickled have their place with them; a code object cannot be."""
+        return Position, (self.filename, self.lineno, self.function)
+
     @property
     def instruction(self) -> tuple[int, int]:
         """The instruction, which tells apart what is on one line; while its code object is alive."""

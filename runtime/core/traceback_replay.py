@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
-from autograph.backend import is_body, is_outermost
-from runtime.core.positions import Position, is_users
+from autograph.backend import is_body, is_outermost, prune
+from runtime.core.positions import Position, is_users, user_position
 
-__all__ = ["raise_at", "trail"]
+__all__ = ["raise_at", "show_users", "trail"]
 
 
 def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
@@ -79,3 +79,23 @@ def raise_at(exception: BaseException, places: Sequence[Position]) -> None:
     for place in reversed(places):
         step = functools.partial(exec, _code(_Place.of(place)), {"step": step, "__name__": "__main__"})
     step()
+
+
+def _is_here(place: Position) -> bool:
+    """Whether it is the place of the call that is being made."""
+    here = user_position()
+    return here is not None and (place.filename, place.lineno, place.function) == (
+        here.filename, here.lineno, here.function)
+
+
+def show_users(error: BaseException) -> None:
+    """Leave the user's frames in the traceback of `error`, which is being handled. If there is none, as when a graph
+    runs, the function and line of the op that failed are replayed."""
+    prune(error)
+    place = getattr(error, "place", None)
+    if error.__traceback__ is None and isinstance(place, Position) and place.function and not _is_here(place):
+        try:
+            raise_at(error, [place])
+        except type(error):
+            pass
+        prune(error)

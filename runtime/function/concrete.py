@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from autograph.backend import prune, with_room
+from autograph.backend import with_room
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
@@ -20,6 +20,7 @@ from runtime.core.profiling import phase
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.traceback_replay import show_users
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.array_arguments import result_in
@@ -234,7 +235,7 @@ class ConcreteFunction:
         except BaseException as error:
             if isinstance(error, (InvalidArgumentsError, DTypeError, ShapeError)):
                 locate(error, user_position())
-            prune(error)
+            show_users(error)
             raise
 
     def _passed(self, given: Mapping[int, Variable]) -> list[Variable]:

@@ -17,7 +17,7 @@ from types import CodeType, MethodType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 import autograph as ag
-from autograph.backend import meet_all, meeting, prune, restored, until_gone
+from autograph.backend import meet_all, meeting, restored, until_gone
 from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
@@ -32,6 +32,7 @@ from runtime.core.tensor import EagerTensor
 from runtime.core.tensor_writes import check_results, tracing_writes
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
+from runtime.core.traceback_replay import show_users
 from runtime.core.types import TensorType, Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.concrete import ConcreteFunction
@@ -129,7 +130,7 @@ class Function(Called):
                         return found.run(*arrays)
             return self._call(args, kwargs)
         except BaseException as error:
-            prune(error)
+            show_users(error)
             raise
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -174,7 +175,7 @@ class Function(Called):
             with tracing(None):
                 return self._find_or_trace(self._arguments(args, kwargs, specs=True))
         except BaseException as error:
-            prune(error)
+            show_users(error)
             raise
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
@@ -513,8 +514,7 @@ def _runs_here() -> bool:
 
 
 class VerifiedFunction(Function):
-    """A Function each of whose calls is compared with the Python function; see
-    `runtime.function.differential_check`."""
+    """A Function that compares each call with the Python function: `runtime.function.differential_check`."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -522,7 +522,7 @@ class VerifiedFunction(Function):
             return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
                                  self._arrays.captured)
         except BaseException as error:
-            prune(error)
+            show_users(error)
             raise
 
     def _graph(self, *args: Any, **kwargs: Any) -> Graph:

@@ -1,6 +1,7 @@
 """Tracebacks of errors that a graph raises are those of Python, to the frame, the line and the column."""
 from __future__ import annotations
 
+import pickle
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -129,3 +130,54 @@ def shown(fn: Callable[[Any], Any], x: Any) -> list[Any]:
 ])
 def test_tracebacks_are_those_of_python(fn: Callable[[Any], Any], executor: str | None) -> None:
     assert shown(rt.function(fn, executor=executor), rt.constant(5)) == shown(fn, 5)
+
+
+def divided(x, n):
+    return x // n
+
+
+def through_a_callee(x, n):
+    for i in rt.range(3):
+        x = x + divided(x, n - i)
+    return x
+
+
+def outside_the_range(x, n):
+    total = 0
+    for i in range(n + 9):
+        total += x[i]
+    return total
+
+
+def frames(call: Callable[[], Any], kind: type[Exception]) -> list[tuple[str, str]]:
+    """The functions and source lines of the traceback, but for that of this function."""
+    with pytest.raises(kind) as caught:
+        call()
+    return [(entry.name, entry.line or "") for entry in traceback.extract_tb(caught.value.__traceback__)[2:]]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_the_error_of_an_op_has_a_frame_of_the_function_that_computes_it(executor: str) -> None:
+    traced = rt.function(through_a_callee, executor=executor)
+    for _ in range(2):  # the second call is found by native code
+        assert frames(lambda: traced(rt.constant(4), rt.constant(1)), rt.errors.DivisionByZeroError) == [
+            ("divided", "return x // n")]
+    indexed = rt.function(outside_the_range, executor=executor)
+    assert frames(lambda: indexed(rt.zeros(5), rt.constant(1)), IndexError) == [("outside_the_range", "total += x[i]")]
+    concrete = traced.get_concrete_function(rt.TensorSpec([], rt.int32), rt.TensorSpec([], rt.int32))
+    assert frames(lambda: concrete(rt.constant(4), rt.constant(1)), rt.errors.DivisionByZeroError) == [
+        ("divided", "return x // n")]
+
+
+def test_the_error_of_an_argument_has_only_the_frame_of_the_call() -> None:
+    traced = rt.function(divided)
+    concrete = traced.get_concrete_function(rt.TensorSpec([], rt.int32), rt.TensorSpec([], rt.int32))
+    assert frames(lambda: traced(rt.constant(4)), TypeError) == []
+    assert frames(lambda: concrete(rt.constant(4.5), rt.constant(1)), TypeError) == []
+
+
+def test_an_error_of_an_op_is_pickled_with_its_text() -> None:
+    with pytest.raises(rt.errors.DivisionByZeroError) as caught:
+        rt.function(divided)(rt.constant(4), rt.constant(0))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(caught.value) and str(again) == str(caught.value)

@@ -20,7 +20,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from autograph.backend import prune
 from runtime.backends.executable import Called
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.jit.call_abi import DATA, DIMS, FLAGS, PLAIN, TYPE, field, freeze, restore
@@ -28,6 +27,7 @@ from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 from runtime.core.config import settings
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
+from runtime.core.traceback_replay import show_users
 from runtime.core.types import TensorType, Type
 
 __all__ = ["FRONT", "FRONT_SYMBOLS", "Body", "Findable", "define_front", "install", "is_possible"]
@@ -220,7 +220,7 @@ def _pruning(run: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return run(*arrays)
         except BaseException as error:
-            prune(error)
+            show_users(error)
             raise
 
     return call
