@@ -3,6 +3,9 @@ tests. All of them: `python -m tests.stdlib --lines`."""
 from __future__ import annotations
 
 import inspect
+import json
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -84,3 +87,52 @@ def test_a_line_that_differs_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     assert compare.compare_lines(SUBJECT) == compare.Lines("several", 1, 1, 2, ("m.py executed lines 3 unconverted",))
     monkeypatch.setattr(compare, "_run", lambda *args: {"failed": "no end after 1 s"})
     assert compare.compare_lines(SUBJECT) == "several: no end after 1 s"
+
+
+_BRANCHES = """
+import runtime as rt
+
+def clip(x):
+    if x > 2:
+        y = x * 2
+    else:
+        y = x - 1
+    return y
+
+def never(x):
+    if isinstance(x, str):
+        x = rt.constant(0)
+    return x
+
+@rt.function
+def f(x):
+    if x > 1:
+        x = clip(x)
+    elif x < -5:
+        x = -x
+    else:
+        x = x + 0
+    for i in rt.range(3):
+        if i == 1:
+            continue
+        x = x + i
+    while x < 10:
+        x = x + 3
+        if x > 100:
+            break
+    return never(x)
+
+f(rt.constant(1))
+"""
+
+
+def test_branches_of_staged_statements_count_as_taken(tmp_path: Path) -> None:
+    """Those that are traced; a branch that plain Python does not take is missing."""
+    program, report = tmp_path / "program.py", tmp_path / "report.json"
+    program.write_text(_BRANCHES)
+    coverage = [sys.executable, "-m", "coverage"]
+    subprocess.run([*coverage, "run", "--branch", f"--include={program}", str(program)], check=True, cwd=tmp_path)
+    subprocess.run([*coverage, "json", "-o", str(report)], check=True, cwd=tmp_path)
+    (found,) = json.loads(report.read_text())["files"].values()
+    line = 1 + _BRANCHES[:_BRANCHES.index("    if isinstance")].count("\n")
+    assert found["missing_branches"] == [[line, line + 1]] and found["missing_lines"] == [line + 1]
