@@ -33,7 +33,7 @@ else:
     native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
     timed_native = deferred("runtime.backends.native.jit.timed")
 
-__all__ = ["EXECUTORS", "Timed", "able", "arrays_of", "chosen", "make", "tensors_of", "timed"]
+__all__ = ["EXECUTORS", "Timed", "able", "arrays_of", "chosen", "load", "make", "tensors_of", "timed"]
 
 
 class Reference:
@@ -101,6 +101,12 @@ def chosen(executor: str | None) -> str:
     if executor == "native" and not _has_llvm():
         raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
     return executor
+
+
+def load() -> None:
+    """Load what the executor that is chosen by default needs, which the first call would do."""
+    if chosen(None) == "native":
+        native.Native  # noqa: B018 - loads LLVM
 
 
 class Timed(Protocol):

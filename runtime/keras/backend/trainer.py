@@ -17,6 +17,7 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import is_default, pythonify_logs
 
 import runtime as rt
+from runtime.function.executors import load
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
 from runtime.keras.backend.resuming import Resume
@@ -33,6 +34,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
+        load()  # a model will run: its first epoch need not wait for LLVM
         self.train_function: Callable[[Any], Any] | None = None
         self.test_function: Callable[[Any], Any] | None = None
         self.predict_function: Callable[[Any], Any] | None = None
