@@ -11,7 +11,7 @@ from runtime.core.graph import Graph
 from runtime.core.positions import Position
 from runtime.core.types import Type
 
-__all__ = ["Routine"]
+__all__ = ["Routine", "too_deep"]
 
 _FRAMES: Final = 8000  # that a recursion may take beyond Python's limit: each of its calls takes several
 
@@ -26,11 +26,17 @@ class _Depth(threading.local):
 _depth: Final = _Depth()
 
 
+def too_deep(name: str) -> str:
+    """The text of the error if the calls of a routine nest too deeply."""
+    return f"maximum recursion depth exceeded: {name!r} calls itself too often"
+
+
 class Routine:
     """A graph that is called by name.
 
     types  those of its results
     graph  closed: what it used from outside is among its inputs; it may call the routine
+    optimized  the graph as executors run it, once they have made it
     runs   by the name of the executor, the function that runs it
     """
 
@@ -40,6 +46,7 @@ class Routine:
     def __init__(self, name: str, types: tuple[Type, ...], position: Position | None = None) -> None:
         self.name, self.types, self.position = name, types, position
         self.graph = Graph(name)
+        self.optimized: Graph | None = None
         self.runs: dict[str, Runner] = {}
 
     def call(self, executor: str, arrays: Sequence[Any]) -> tuple[Any, ...]:
@@ -51,7 +58,7 @@ class Routine:
         try:
             return self._nested(run, arrays)
         except RecursionError:
-            error = RecursionError(f"maximum recursion depth exceeded: {self.name!r} calls itself too often")
+            error = RecursionError(too_deep(self.name))
             locate(error, self.position)
             raise error from None
         finally:

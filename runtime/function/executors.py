@@ -139,21 +139,31 @@ def make(
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
     name = chosen(executor)
-    _make_routines(graph, name, fast_math, set())
+    _make_routines(graph, name, fast_math)
     return _executable(graph, name, fast_math, donated)
 
 
-def _make_routines(graph: Graph, executor: str, fast_math: bool, known: set[Routine]) -> None:
-    """Make what a graph calls ready to run; a routine may call itself, and `known` others."""
-    executor = able(graph, executor)
+def _make_routines(graph: Graph, executor: str, fast_math: bool) -> None:
+    """Make what a graph calls ready to run, unless native code calls it directly."""
+    made: dict[Routine, str] = {}
+    _find_routines(graph, able(graph, executor), made)
+    for routine, executor in made.items():
+        if executor not in routine.runs and (executor != "native" or native.why_not_direct(routine) is not None):
+            assert routine.optimized is not None
+            routine.runs[executor] = _executable(routine.optimized, executor, fast_math).function()
+
+
+def _find_routines(graph: Graph, executor: str, found: dict[Routine, str]) -> None:
+    """Optimise the routines that a graph calls, and that these call, and record by which executor each is run."""
     for node in graph.walk():
         if node.op is not CALL:
             continue
         routine = node.params["function"]
-        if executor not in routine.runs and routine not in known:
-            inner = rewrite(with_python_numbers(routine.graph))
-            _make_routines(inner, executor, fast_math, {*known, routine})
-            routine.runs[executor] = _executable(inner, executor, fast_math).function()
+        if routine not in found:
+            found[routine] = executor
+            if routine.optimized is None:
+                routine.optimized = rewrite(with_python_numbers(routine.graph))
+            _find_routines(routine.optimized, able(routine.optimized, executor), found)
 
 
 def _executable(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from runtime.backends.numpy import kernel_of
-from runtime.core.errors import OpError, OutOfMemoryError, locate
+from runtime.core.errors import OutOfMemoryError, locate
 from runtime.core.graph import Node
 from runtime.core.op import better_error
 from runtime.core.positions import Position
@@ -167,11 +167,11 @@ def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
 class Refusal(NamedTuple):
     """An error that ends native code without a call of Python, by its number: for example out of memory."""
 
-    kind: type[OpError]
+    kind: type[Exception]
     text: str
     position: Position | None
 
-    def error(self) -> OpError:
+    def error(self) -> Exception:
         error = self.kind(self.text)
         locate(error, self.position)
         return error

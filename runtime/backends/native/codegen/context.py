@@ -9,9 +9,9 @@ if there is an exception in the call, 2 for a refusal, 4 if there is an exceptio
 addresses of the inputs' data followed by their unknown dimensions, the same for variables, and the addresses of memory
 for the outputs. The frame is an array of words: the address of the function that calls Python back, that of a table of
 the constants' addresses, that of the number of threads, three words of an exception, the time of the last poll for
-signals, the number of the refusal (an error that does not need Python, such as out of memory), then pairs of address
-and capacity: memory that is kept from call to call. Each callback to Python is a numbered `Site`
-(`runtime.backends.native.abi.callbacks`).
+signals, the number of the refusal (an error that does not need Python, such as out of memory), two words for recursion
+(`runtime.backends.native.abi.stack`), then pairs of address and capacity: memory that is kept from call to call. Each
+callback to Python is a numbered `Site` (`runtime.backends.native.abi.callbacks`).
 
 No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
 (`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`); with known sizes the checks are constant.
@@ -47,9 +47,10 @@ from runtime.backends.native.codegen.piecewise_arrays import Joined, split
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, literal, llvm_type
 from runtime.backends.native.codegen.variables import Variable, changes_any, variables_of
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
-from runtime.core.errors import OpError, OutOfMemoryError
+from runtime.core.errors import OutOfMemoryError
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
+from runtime.core.positions import Position
 from runtime.core.types import MAX_BYTES, DType, ListType, TensorType, Type, dtype_of
 
 __all__ = [
@@ -105,7 +106,9 @@ class Lowering(ListMemory):
         self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
         self.sites: list[Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
-        self.slots = 0  # number of pairs in the frame
+        self.slots = 0  # number of pairs
+        self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # where they are
+        self.on_stack = _STACK, _STACK_ALL  # the sizes up to which an array, and all, are on the stack
         self.objects = 0  # size of the table of objects
         self.loops = 0  # current loop depth
         self.stack = 0
@@ -144,6 +147,7 @@ class Lowering(ListMemory):
         self.written: list[Variable] = []
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
+        self.routines: dict[Any, Any] = {}  # that the code calls: the function of each, or why there is none
         self.long = False  # whether a call may take long, so that the GIL should be released
 
     # Memory.
@@ -162,20 +166,16 @@ class Lowering(ListMemory):
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
         size = self.b.room(dims, dtype.size)
-        if isinstance(size, int) and size <= _STACK and self.stack + size <= _STACK_ALL:
+        most, of_all = self.on_stack
+        if isinstance(size, int) and size <= most and self.stack + size <= of_all:
             self.stack += size
             place = self.b.alloca("i8", max(size, 1), 64)
             return self.b.hidden(place) if dtype.is_complex and size > dtype.size else place
         return self.slot_memory(self.new_slot(), size)
 
-    def new_slot(self) -> int:
-        self.slots += 1
-        return self.slots - 1
-
     def slot_memory(self, slot: int, size: Index) -> Val:
-        """The memory of a slot of the frame, enlarged if necessary, which loses its content."""
-        pair = self.b.offset(self.frame, FIRST_SLOT + 2 * slot, "i64")
-        return self.reserved(pair, size)
+        """The memory of a slot, enlarged if necessary, which loses its content."""
+        return self.reserved(self.pair(slot), size)
 
     def reserved(self, pair: Val, size: Index) -> Val:
         """Memory of at least that many bytes, for a pair of address and capacity in memory."""
@@ -194,9 +194,9 @@ class Lowering(ListMemory):
         name = "the graph" if self.current is None else self.current.op.name
         self.refuse(OutOfMemoryError, f"{name} got no memory")
 
-    def refuse(self, kind: type[OpError], text: str) -> None:
-        """End the call with an error of the current node that does not need Python."""
-        refusal = Refusal(kind, text, None if self.current is None else self.current.position)
+    def refuse(self, kind: type[Exception], text: str, position: Position | None = None) -> None:
+        """End the call with an error that does not need Python; without a position it is the current node's."""
+        refusal = Refusal(kind, text, position or (None if self.current is None else self.current.position))
         if not self.refusals or self.refusals[-1] != refusal:
             self.refusals.append(refusal)
         self.b.store(const("i64", len(self.refusals) - 1), self.b.offset(self.frame, REFUSAL_WORD, "i64"))

@@ -14,7 +14,7 @@ __all__ = ["FIRST_SLOT", "REFUSAL_WORD", "REFUSED", "ListMemory", "listed"]
 
 REFUSED: Final = 2  # the status of code that ended with a refusal
 REFUSAL_WORD: Final = 7  # the word of the frame with its number
-FIRST_SLOT: Final = 8  # of the frame, where the pairs begin
+FIRST_SLOT: Final = 10  # of the frame, where the pairs begin
 
 
 def listed(type: Type) -> bool:
@@ -29,9 +29,17 @@ class ListMemory:
     frame: Val
     module: Module
     objects: int
+    slots: int
+    first_slot: tuple[Val, int]
 
     def new_slot(self) -> int:
-        raise NotImplementedError
+        self.slots += 1
+        return self.slots - 1
+
+    def pair(self, slot: int) -> Val:
+        """The address of a slot: a pair of address and capacity."""
+        place, first = self.first_slot
+        return self.b.offset(place, first + 2 * slot, "i64")
 
     def reserved(self, pair: Val, size: Index) -> Val:
         raise NotImplementedError
@@ -52,7 +60,8 @@ class ListMemory:
 
     def _other(self, x: Listed) -> Listed:
         slots = [self.new_slot() for _ in range(1 + x.ragged)]
-        pair = self.b.at_entry("ptr", f"getelementptr i64, {self.frame}, i64 {FIRST_SLOT + 2 * slots[0]}")
+        place, first = self.first_slot
+        pair = self.b.at_entry("ptr", f"getelementptr i64, {place}, i64 {first + 2 * slots[0]}")
         return Listed(x.dtype, x.dims, pair, x.length)
 
     def unwritten(self, type: ListType, length: Val) -> Listed:

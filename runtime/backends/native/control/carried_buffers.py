@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
-from runtime.backends.native.codegen.context import FIRST_SLOT, Lowering, Value, listed
+from runtime.backends.native.codegen.context import Lowering, Value, listed
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar, reads, same_dims
 from runtime.backends.native.codegen.piecewise_arrays import Axis, Joined, Slicer, has_part, split
 from runtime.backends.native.codegen.variables import Variable
@@ -271,7 +271,7 @@ class Carried:
             return b.select(b.icmp("eq", x.pointer, own), second, own)
         if self.second[k] is None:
             self.second[k] = w.new_slot()
-        first, second = (b.offset(w.frame, FIRST_SLOT + 2 * s, "i64") for s in (slot, self.second[k]))
+        first, second = w.pair(slot), w.pair(self.second[k])
         pair = b.select(b.icmp("eq", x.pointer, b.load("ptr", first)), second, first)
         return w.reserved(pair, b.room(dims, x.dtype.size))
 

@@ -16,10 +16,12 @@ from autograph.backend import until_gone, with_room
 from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
+from runtime.backends.native.abi.stack import STACK_WORD, stack_limit
 from runtime.backends.native.codegen.context import Lowering
 from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD
 from runtime.backends.native.codegen.variables import ASSIGN, variables_of
-from runtime.backends.native.control import control_flow, exceptions
+from runtime.backends.native.control import control_flow, exceptions, routines
+from runtime.backends.native.control.routines import why_not_direct
 from runtime.backends.native.jit.call_abi import NOT_PLAIN, description, write
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
@@ -46,11 +48,11 @@ from runtime.core.profiling import phase
 from runtime.core.types import ListType
 from runtime.core.variable_bindings import Placeholder, bound
 
-__all__ = ["Native"]
+__all__ = ["Native", "why_not_direct"]
 
 _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, list_stack_unstack, lists, elementwise,
      pooling, products, random,
-     reductions, shapes, sorting, linear_solve, strings, exceptions)  # importing these registers lowerings
+     reductions, routines, shapes, sorting, linear_solve, strings, exceptions)  # importing these registers lowerings
 
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
 """It does not use its last argument, the weak reference whose callback it is."""
@@ -136,7 +138,7 @@ class Native:
         sources = [source.lock for source in sorted(w.sources, key=id)]
         if assigned or sources:
             return _locked(self._general(results), assigned, sources)
-        if w.storages or w.sites or w.objects or not results.are_arrays:
+        if w.storages or w.sites or w.objects or w.routines or not results.are_arrays:
             return self._general(results)
         shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
         simple = self._simple(results, shared)
@@ -147,11 +149,14 @@ class Native:
         """For graphs with variables, Python objects, or callbacks."""
         w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
-        needs_call, passes = bool(w.sites) or bool(w.objects), any(isinstance(x, Placeholder) for x in written)
+        needs_call, recurs = bool(w.sites) or bool(w.objects), bool(w.routines)
+        passes = any(isinstance(x, Placeholder) for x in written)
 
         def run(*inputs: Any) -> tuple[Any, ...]:
             frame = self.frame()
             call, made = None, results.arrays(inputs)
+            if recurs:
+                frame.words[STACK_WORD] = stack_limit()
             if needs_call:
                 call = Call(w.objects, sites)
                 frame.words[CALL_WORD] = id(call)

@@ -1,0 +1,496 @@
+"""Calls of routines: each is a function of the module of the graph that calls it, which calls itself directly.
+
+A function takes the frame of the call, then its inputs: scalars by value, arrays as their address and unknown
+dimensions. It returns a struct of its status, its scalars, and the unknown dimensions of its arrays. The memory of an
+array that it gives is the caller's: of a known shape, at an address that is passed; else in a pair of address and
+capacity, which the function enlarges. An array that is an updated input stays in the memory of that input: the caller
+passes an array that nothing else reads, or a copy.
+
+What a function allocates is in slots of its own, on its stack, and freed when it returns. Once on each way to its
+calls it compares the address of the stack with the thread's limit, and counts down to the next poll for signals. A
+call that comes last may become a jump, which takes no stack: functions with such calls are passed their depth, and
+LLVM makes no jumps of the calls of others.
+
+`why_not_direct` decides which routines have such functions. Others are called through Python.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from runtime.backends.native.abi.allocator import RELEASE
+from runtime.backends.native.abi.interrupts import INTERRUPTED
+from runtime.backends.native.abi.stack import CREDIT_WORD, STACK_WORD, is_known
+from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
+from runtime.backends.native.codegen.list_storage import REFUSED
+from runtime.backends.native.codegen.piecewise_arrays import Joined
+from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.control.subgraph_values import cost_of
+from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.core.graph import Graph, Node
+from runtime.core.graph import Value as GraphValue
+from runtime.core.routine import Routine, too_deep
+from runtime.core.types import ListType, TensorType
+
+__all__ = ["why_not_direct"]
+
+_DEEP: Final = 5  # the status if calls nest too deeply
+_DEEPEST: Final = 1 << 17  # calls within calls that take no stack
+_STACK: Final = 1024, 2048  # bytes on the stack for an array, and for all
+_RAISING: Final = ("call", "raise", "raise_unless")
+
+
+# Which routines are called directly.
+
+def why_not_direct(routine: Routine) -> str | None:
+    """Why a routine has to be called through Python; None: it need not."""
+    if not is_known():
+        return "the system does not tell how large the stack is"
+    for each in reached(routine):
+        why = _obstacle(_graph(each))
+        if why is not None:
+            return why if each is routine else f"{why} ({each.name}, which it calls)"
+    return None
+
+
+def reached(*routines: Routine) -> list[Routine]:
+    """Routines, and all that they call."""
+    found = dict.fromkeys(routines)
+    waiting = list(routines)
+    while waiting:
+        for node in _graph(waiting.pop()).walk():
+            if node.op.name == "call" and node.params["function"] not in found:
+                found[node.params["function"]] = None
+                waiting.append(node.params["function"])
+    return list(found)
+
+
+def _graph(routine: Routine) -> Graph:
+    assert routine.optimized is not None, "whoever makes the graph that calls it has optimised it"
+    return routine.optimized
+
+
+def _obstacle(graph: Graph) -> str | None:
+    for value in _values(graph):
+        if isinstance(value.type, ListType):
+            return "it has lists"
+        if value.type.dtype.is_narrow or value.type.dtype.is_string:
+            return f"it has {value.type.dtype.name} values"
+    for node in graph.walk():
+        if "variable" in node.params:
+            return "it uses variables"
+        if "region" in node.params:
+            return "it handles exceptions"
+        if node.params.get("stream") is not None or node.op.name.startswith("iterator_"):
+            return "it loops over a dataset"
+        if node.op.foreign and node.op.name not in _RAISING:
+            return f"it calls Python ({node.op.name})"
+    return None
+
+
+def _values(graph: Graph) -> Iterator[GraphValue]:
+    yield from graph.parameters
+    for node in graph.walk():
+        yield from node.inputs
+        yield from node.outputs
+        for inner in node.subgraphs.values():
+            yield from inner.inputs
+
+
+# Which results are updated inputs.
+
+Homes = dict[int, int]
+"""By the number of a result, the number of the input in whose memory it is."""
+
+
+def homes_of(routine: Routine) -> dict[Routine, Homes]:
+    """The results that are updated inputs, of a routine and of all that it calls."""
+    every = reached(routine)
+    sources: dict[Routine, list[frozenset[int | None]]] = {each: [frozenset()] * len(each.types) for each in every}
+    outer = {each: _outer_values(_graph(each)) for each in every}
+    changed = True
+    while changed:
+        changed = False
+        for each in every:
+            graph = _graph(each)
+            now = [_sources(value, outer[each], sources, graph.inputs) for value in graph.outputs]
+            changed |= now != sources[each]
+            sources[each] = now
+    return {each: _homes(each, sources[each]) for each in every}
+
+
+def _homes(routine: Routine, sources: Sequence[frozenset[int | None]]) -> Homes:
+    homes: Homes = {}
+    for k, (type, of_one) in enumerate(zip(routine.types, sources, strict=True)):
+        (source,) = of_one if len(of_one) == 1 else (None,)
+        if source is not None and source not in homes.values() and isinstance(type, TensorType) and type.shape and (
+                _graph(routine).inputs[source].type == type):
+            homes[k] = source
+    return homes
+
+
+def _sources(value: GraphValue, outer: dict[GraphValue, list[GraphValue]],
+             known: dict[Routine, list[frozenset[int | None]]], inputs: Sequence[GraphValue]) -> frozenset[int | None]:
+    """The inputs of a graph of which a value is an updated form; None stands for anything else. `outer`: see
+    `_outer_values`."""
+    found: set[int | None] = set()
+    visited: set[GraphValue] = set()
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if value in visited:
+            continue
+        visited.add(value)
+        if value in inputs:
+            found.add(inputs.index(value))
+            continue
+        more = outer.get(value) if value.node is None else _updated(value, value.node, known)
+        if more is None:
+            return frozenset([None])
+        waiting += more
+    return frozenset(found)
+
+
+def _updated(value: GraphValue, node: Node, known: dict[Routine, list[frozenset[int | None]]]
+             ) -> list[GraphValue] | None:
+    """Of what a result of a node is an updated form; None if that is not known."""
+    name, at = node.op.name, node.outputs.index(value)
+    if name in ("setitem", "scatter"):
+        return [node.inputs[0]]
+    if name == "cond":
+        return [graph.outputs[at] for graph in node.subgraphs.values()]
+    if name in ("while_loop", "reduce"):
+        return [node.operands[len(node.operands) - len(node.outputs) + at], node.params["body"].outputs[at]]
+    if name == "call":
+        sources = known[node.params["function"]][at]
+        return None if None in sources else [node.inputs[k] for k in sources if k is not None]
+    return None
+
+
+def _outer_values(top: Graph) -> dict[GraphValue, list[GraphValue]]:
+    """What captures, and the states of loops in their sub-graphs, stand for."""
+    found: dict[GraphValue, list[GraphValue]] = {}
+    for node in top.walk():
+        at = len(node.operands)
+        for graph in node.subgraphs.values():
+            for _, inner in graph.captures:
+                found[inner] = [node.inputs[at]]
+                at += 1
+            if node.op.name in ("while_loop", "reduce"):
+                state = node.operands[len(node.operands) - len(node.outputs):]
+                for value, first, last in zip(graph.inputs[len(graph.inputs) - len(state):], state,
+                                              node.params["body"].outputs, strict=True):
+                    found[value] = [first, last]
+    return found
+
+
+# The functions.
+
+def _ends_in_call(graph: Graph) -> bool:
+    """Whether a graph may call a routine last."""
+    last = graph.nodes[-1] if graph.nodes else None
+    if last is None or last.op.name != "cond":
+        return last is not None and last.op.name == "call"
+    return any(map(_ends_in_call, last.subgraphs.values()))
+
+
+class Function:
+    """The function of a routine: its name, and how it is called."""
+
+    def __init__(self, name: str, routine: Routine, homes: Homes) -> None:
+        self.name, self.routine, self.homes = name, routine, homes
+        self.types: list[TensorType] = [_tensor(type) for type in routine.types]
+        self.inputs: list[TensorType] = [_tensor(value.type) for value in _graph(routine).inputs]
+        self.counts = _ends_in_call(_graph(routine))  # whether it is passed its depth
+        self.made = [k for k, type in enumerate(self.types) if type.shape and k not in homes]
+        returned = ["i32"]
+        for k, type in enumerate(self.types):
+            if not type.shape:
+                returned.append(llvm_type(type.dtype))
+            elif k not in homes:
+                returned += ["i64"] * type.shape.count(None)
+        self.returned = f"{{ {', '.join(returned)} }}"
+
+    def call(self, w: Lowering, node: Node, values: Sequence[Value]) -> list[Value]:
+        """The code of a call."""
+        b = w.b
+        arrays: dict[int, Leaf] = {}
+        args = [w.frame, *[w.depth] * self.counts] if isinstance(w, RoutineLowering) else [
+            w.frame, *[const("i64", 0)] * self.counts]
+        kept = {source: k for k, source in self.homes.items()}
+        for k, (type, x) in enumerate(zip(self.inputs, values, strict=True)):
+            if not type.shape:
+                args.append(w.element(x))
+                continue
+            leaf = _writable(w, k, x) if k in kept else w.leaf(x)
+            arrays[k] = leaf
+            args += [leaf.pointer, *_unknown(w, type, leaf.dims)]
+        places: dict[int, Val] = {}
+        for k in self.made:
+            type = self.types[k]
+            sizes = [size for size in type.shape if size is not None]
+            places[k] = w.pair(w.new_slot()) if None in type.shape else w.result(node.outputs[k], sizes).pointer
+            args.append(places[k])
+        result = b.op(self.returned, f"call fastcc {self.returned} @{self.name}({', '.join(map(str, args))})")
+        status = b.op("i32", f"extractvalue {result}, 0")
+        with b.when(b.icmp("ne", status, const("i32", 0))):
+            self.failed(w, status)
+        return self.results(w, result, arrays, places)
+
+    def results(self, w: Lowering, result: Val, arrays: dict[int, Leaf], places: dict[int, Val]) -> list[Value]:
+        """What a call returned."""
+        b, at = w.b, 0
+
+        def word(ty: str) -> Val:
+            nonlocal at
+            at += 1
+            return b.op(ty, f"extractvalue {result}, {at}")
+
+        found: list[Value] = []
+        for k, type in enumerate(self.types):
+            if not type.shape:
+                found.append(Scalar(type.dtype, word(llvm_type(type.dtype))))
+            elif k in self.homes:
+                x = arrays[self.homes[k]]
+                found.append(Leaf(x.dtype, x.dims, x.pointer, scratch=True, bases=x.bases))
+            else:
+                dims: list[Index] = [word("i64") if size is None else size for size in type.shape]
+                pointer = b.load("ptr", places[k]) if None in type.shape else places[k]
+                found.append(Leaf(type.dtype, dims, pointer, scratch=True))
+        return found
+
+    def failed(self, w: Lowering, status: Val) -> None:
+        """Leave the caller with the status of a call that failed."""
+        if isinstance(w, RoutineLowering):
+            w.end(status)
+            return
+        with w.b.when(w.b.icmp("eq", status, const("i32", _DEEP))):
+            w.refuse(RecursionError, too_deep(self.routine.name), self.routine.position)
+        for each in (1, REFUSED):
+            with w.b.when(w.b.icmp("eq", status, const("i32", each))):
+                w.leave(each)
+        w.leave(INTERRUPTED)
+
+
+def _tensor(type: object) -> TensorType:
+    assert isinstance(type, TensorType)
+    return type
+
+
+def _unknown(w: Lowering, type: TensorType, dims: Sequence[Index]) -> list[Val]:
+    return [w.b.i64(size) for size, known in zip(dims, type.shape, strict=True) if known is None]
+
+
+def _writable(w: Lowering, operand: int, x: Value) -> Leaf:
+    """The array in memory that a call may write: its own if it is dead afterwards, else a copy."""
+    leaf = w.leaf(x)
+    if w.overwritable(operand, leaf):
+        return leaf
+    made = w.memory(leaf.dtype, leaf.dims)
+    w.copy(leaf, made.pointer)
+    return made
+
+
+class RoutineLowering(Lowering):
+    """The code of the function of a routine, in the module of another graph."""
+
+    def __init__(self, outer: Lowering, function: Function) -> None:
+        graph = _graph(function.routine)
+        super().__init__(graph)
+        self.function = function
+        for name in ("flags", "module", "sites", "constants", "refusals", "called_back", "routines", "sources"):
+            setattr(self, name, getattr(outer, name))
+        b = self.b
+        b.module, b.flags = outer.module, outer.b.flags
+        b.credit = Val("ptr", "%credit")
+        b.types.update({"%slots": "ptr", "%credit": "ptr"})
+        self.first_slot = Val("ptr", "%slots"), 0
+        self.on_stack = _STACK
+        self.guarded = False  # whether the stack has been looked at
+        self.depth = const("i64", 0)  # of the calls
+        self.status = b.alloca("i32")
+        self.leaving = b.label("leave")
+        self.exits.append(lambda status: self.end(const("i32", status)))
+
+    def end(self, status: Val) -> None:
+        """Return without results."""
+        self.b.store(status, self.status)
+        self.b.jump(self.leaving)
+
+    def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
+        guarded = self.guarded
+        results = super().run(graph, env)
+        self.guarded = guarded
+        return results
+
+    def guard(self) -> None:
+        """Before a call: the stack has room for it, and signals are handled now and then."""
+        if self.guarded:
+            return
+        self.guarded = True
+        b = self.b
+        b.module.declare("llvm.stacksave", "ptr")
+        deep = b.icmp("ult", b.op("ptr", "call ptr @llvm.stacksave()"), self.word(STACK_WORD))
+        if self.function.counts:
+            deep = b.or_(deep, b.icmp("ugt", self.depth, const("i64", _DEEPEST)))
+        with b.when(deep):
+            self.end(const("i32", _DEEP))
+        self.poll(cost_of(self, self.graph))
+
+    def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
+        """The results of a kernel last until the site runs again, perhaps within a call: they are copied."""
+        found = super().kernel(node, values, why)
+        return found if why == "raises" else [self._copied(x) if isinstance(x, Leaf) else x for x in found]
+
+    def _copied(self, x: Leaf) -> Leaf:
+        made = self.memory(x.dtype, x.dims)
+        self.copy(x, made.pointer)
+        return made
+
+    # The function.
+
+    def write(self) -> None:
+        """Add the function to the module."""
+        b, graph, function = self.b, self.graph, self.function
+        params = ["ptr noalias %frame"]
+
+        def parameter(ty: str) -> Val:
+            name = f"%a{len(params)}"
+            params.append(f"{ty} {name}")
+            b.types[name] = ty
+            return Val(ty, name)
+
+        if function.counts:
+            self.depth = b.add(parameter("i64"), const("i64", 1))
+        env: dict[GraphValue, Value] = {}
+        written = set(function.homes.values())
+        for k, (value, type) in enumerate(zip(graph.inputs, function.inputs, strict=True)):
+            if not type.shape:
+                env[value] = Scalar(type.dtype, parameter(llvm_type(type.dtype)))
+                continue
+            pointer = parameter("ptr")
+            dims: list[Index] = [parameter("i64") if size is None else size for size in type.shape]
+            env[value] = Leaf(type.dtype, dims, pointer, scratch=k in written)
+        inputs = [env[value] for value in graph.inputs]
+        places = {k: parameter("ptr") for k in function.made}
+        for outer, inner in graph.captures:
+            env[inner] = self.captured(outer, inner.type)
+        self._find_finals(places)
+        results = self.run(graph, env)
+        if b.done:  # an exception was surely raised: results are written in an unreachable block
+            b.start(b.label("never"))
+        returned = self._deliver(inputs, results, places)
+        self._close(returned)
+        assert not self.objects and not self.storages
+        b.module.parts.append(b.function(
+            f"internal fastcc {function.returned} @{function.name}({', '.join(params)}) nounwind"
+            + ' "disable-tail-calls"="true"' * (not function.counts)))
+
+    def _find_finals(self, places: dict[int, Val]) -> None:
+        """Record the destinations of results of known shapes."""
+        own = frozenset(self.graph.nodes)
+        for k, place in places.items():
+            value, type = self.graph.outputs[k], self.function.types[k]
+            if None not in type.shape and value.node in own and value not in self.finals:
+                self.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], place, scratch=True)
+
+    def _deliver(self, inputs: Sequence[Value], results: Sequence[Value], places: dict[int, Val]) -> list[Val]:
+        """Store the arrays among the results; what the function returns besides its status."""
+        b, returned = self.b, list[Val]()
+        stores: list[tuple[Array, Leaf]] = []
+        last: list[tuple[Leaf, Leaf]] = []  # into inputs, which the others may read
+        for k, (type, x) in enumerate(zip(self.function.types, results, strict=True)):
+            if not type.shape:
+                returned.append(self.element(x))
+                continue
+            assert isinstance(x, Array)
+            if isinstance(x, (Map, Joined)) and x.leaf is not None:
+                x = x.leaf
+            if k in self.function.homes:
+                home = inputs[self.function.homes[k]]
+                assert isinstance(home, Leaf)
+                if not (isinstance(x, Leaf) and x.flat and x.pointer.ref == home.pointer.ref):
+                    last.append((self._apart(x), home))
+                continue
+            returned += _unknown(self, type, x.dims)
+            if x is self.finals.pop(self.graph.outputs[k], None):
+                continue  # it is there already
+            pointer = places[k]
+            if None in type.shape:
+                pointer = self.reserved(pointer, b.room(x.dims, type.dtype.size))
+            target = Leaf(type.dtype, x.dims, pointer)
+            if isinstance(x, Leaf) and x.flat:
+                self.copy(x, pointer)
+            else:
+                stores.append((x, target))
+        self.store_all(stores)
+        for source, home in last:
+            self.copy(source, home.pointer)
+        return returned
+
+    def _apart(self, x: Array) -> Leaf:
+        """The array in memory that is no input's."""
+        found = self.leaf(x)
+        mine = found.scratch and found.flat and not any(name[:2] == "%a" for name in found.bases)
+        return found if mine else self._copied(found)
+
+    def _close(self, returned: Sequence[Val]) -> None:
+        """The ends of the function: with results, and with an error."""
+        b, ty = self.b, self.function.returned
+        self._free()
+        value = Val(ty, "zeroinitializer")
+        for k, x in enumerate(returned, 1):
+            value = b.op(ty, f"insertvalue {value}, {x}, {k}")
+        b.line(f"ret {value}")
+        b.start(self.leaving)
+        self._free()
+        status = b.op(ty, f"insertvalue {ty} zeroinitializer, {b.load('i32', self.status)}, 0")
+        b.line(f"ret {status}")
+        b.entry[:0] = [
+            f"  %credit = getelementptr i64, ptr %frame, i64 {CREDIT_WORD}",
+            "  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
+        if self.slots:
+            b.module.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
+            b.entry[:0] = [
+                f"  %slots = alloca i64, i64 {2 * self.slots}, align 8",
+                f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {16 * self.slots}, i1 false)"]
+
+    def _free(self) -> None:
+        """Free the memory of the slots."""
+        b = self.b
+        for slot in range(self.slots):
+            pair = self.pair(slot)
+            b.module.declare(RELEASE, "void", "ptr", "i64")
+            with b.when(b.icmp("ne", b.load("ptr", pair), Val("ptr", "null"))):
+                b.call("void", RELEASE, pair, const("i64", 1))
+
+
+def function_of(w: Lowering, routine: Routine) -> Function | str:
+    """The function of a routine in the module of `w`, or why it has to be called through Python."""
+    found: Function | str | None = w.routines.get(routine)
+    if found is None:
+        found = why_not_direct(routine)
+        if found is None:
+            for each, homes in homes_of(routine).items():
+                if each not in w.routines:
+                    w.routines[each] = Function(f"routine{len(w.routines)}", each, homes)
+            made = [f for f in w.routines.values() if isinstance(f, Function) and f.name not in w.module.defined]
+            for function in made:
+                w.module.defined.add(function.name)
+                RoutineLowering(w, function).write()
+            found = w.routines[routine]
+        w.routines[routine] = found
+    return found
+
+
+@lowers("call")
+def call(w: Lowering, node: Node, *values: Value) -> list[Value]:
+    function = function_of(w, node.params["function"])
+    if isinstance(function, str):
+        raise NotNative(function)
+    if isinstance(w, RoutineLowering):
+        w.guard()
+    else:
+        w.long = w.module.by_items = True
+    return function.call(w, node, values)
