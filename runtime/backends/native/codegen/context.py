@@ -147,7 +147,7 @@ class Lowering(ListMemory):
         self.written: list[Variable] = []
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
-        self.routines: dict[Any, Any] = {}  # that the code calls: the function of each, or why there is none
+        self.direct: list[str] = []  # the routines that native code calls
         self.long = False  # whether a call may take long, so that the GIL should be released
 
     # Memory.

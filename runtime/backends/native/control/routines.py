@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.interrupts import INTERRUPTED
@@ -27,7 +28,7 @@ from runtime.backends.native.codegen.list_storage import REFUSED
 from runtime.backends.native.codegen.piecewise_arrays import Joined
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.control.subgraph_values import cost_of
-from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.llvm.builder import Index, Module, Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.routine import Routine, too_deep
@@ -299,7 +300,7 @@ class RoutineLowering(Lowering):
         graph = _graph(function.routine)
         super().__init__(graph)
         self.function = function
-        for name in ("flags", "module", "sites", "constants", "refusals", "called_back", "routines", "sources"):
+        for name in ("flags", "module", "sites", "constants", "refusals", "called_back", "direct", "sources"):
             setattr(self, name, getattr(outer, name))
         b = self.b
         b.module, b.flags = outer.module, outer.b.flags
@@ -307,6 +308,7 @@ class RoutineLowering(Lowering):
         b.types.update({"%slots": "ptr", "%credit": "ptr"})
         self.first_slot = Val("ptr", "%slots"), 0
         self.on_stack = _STACK
+        self.loops = 1  # it may run as often as a loop's body
         self.guarded = False  # whether the stack has been looked at
         self.depth = const("i64", 0)  # of the calls
         self.status = b.alloca("i32")
@@ -466,29 +468,30 @@ class RoutineLowering(Lowering):
                 b.call("void", RELEASE, pair, const("i64", 1))
 
 
-def function_of(w: Lowering, routine: Routine) -> Function | str:
-    """The function of a routine in the module of `w`, or why it has to be called through Python."""
-    found: Function | str | None = w.routines.get(routine)
-    if found is None:
-        found = why_not_direct(routine)
-        if found is None:
-            for each, homes in homes_of(routine).items():
-                if each not in w.routines:
-                    w.routines[each] = Function(f"routine{len(w.routines)}", each, homes)
-            made = [f for f in w.routines.values() if isinstance(f, Function) and f.name not in w.module.defined]
-            for function in made:
-                w.module.defined.add(function.name)
-                RoutineLowering(w, function).write()
-            found = w.routines[routine]
-        w.routines[routine] = found
-    return found
+_functions: Final[WeakKeyDictionary[Module, dict[Routine, Function]]] = WeakKeyDictionary()
+"""By module, the functions of the routines that its code calls."""
+
+
+def function_of(w: Lowering, routine: Routine) -> Function:
+    """The function of a routine in the module of `w`, which is written at the first call."""
+    known = _functions.setdefault(w.module, {})
+    if routine not in known:
+        new = [Function(f"routine{len(known) + k}", each, homes)
+               for k, (each, homes) in enumerate(homes_of(routine).items()) if each not in known]
+        known.update({function.routine: function for function in new})
+        w.direct += [function.routine.name for function in new]
+        for function in new:
+            RoutineLowering(w, function).write()
+    return known[routine]
 
 
 @lowers("call")
 def call(w: Lowering, node: Node, *values: Value) -> list[Value]:
-    function = function_of(w, node.params["function"])
-    if isinstance(function, str):
-        raise NotNative(function)
+    routine = node.params["function"]
+    why = why_not_direct(routine)
+    if why is not None:
+        raise NotNative(why)
+    function = function_of(w, routine)
     if isinstance(w, RoutineLowering):
         w.guard()
     else:

@@ -138,7 +138,7 @@ class Native:
         sources = [source.lock for source in sorted(w.sources, key=id)]
         if assigned or sources:
             return _locked(self._general(results), assigned, sources)
-        if w.storages or w.sites or w.objects or w.routines or not results.are_arrays:
+        if w.storages or w.sites or w.objects or w.direct or not results.are_arrays:
             return self._general(results)
         shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
         simple = self._simple(results, shared)
@@ -149,7 +149,7 @@ class Native:
         """For graphs with variables, Python objects, or callbacks."""
         w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
-        needs_call, recurs = bool(w.sites) or bool(w.objects), bool(w.routines)
+        needs_call, recurs = bool(w.sites) or bool(w.objects), bool(w.direct)
         passes = any(isinstance(x, Placeholder) for x in written)
 
         def run(*inputs: Any) -> tuple[Any, ...]:
