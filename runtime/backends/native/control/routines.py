@@ -38,6 +38,7 @@ __all__ = ["why_not_direct"]
 
 _DEEP: Final = 5  # the status if calls nest too deeply
 _DEEPEST: Final = 1 << 17  # calls within calls that take no stack
+_SMALL: Final = 80  # lines of code
 _STACK: Final = 1024, 2048  # bytes on the stack for an array, and for all
 _RAISING: Final = ("call", "raise", "raise_unless")
 
@@ -385,9 +386,13 @@ class RoutineLowering(Lowering):
         returned = self._deliver(inputs, results, places)
         self._close(returned)
         assert not self.objects and not self.storages
-        b.module.parts.append(b.function(
-            f"internal fastcc {function.returned} @{function.name}({', '.join(params)}) nounwind"
-            + ' "disable-tail-calls"="true"' * (not function.counts)))
+        attributes = "nounwind" if function.counts else 'nounwind "disable-tail-calls"="true"'
+        text = b.function(f"internal fastcc {function.returned} @{function.name}({', '.join(params)}) {attributes}")
+        b.module.parts += _unrolled(text, function.name) if self._is_small() else [text]
+
+    def _is_small(self) -> bool:
+        """Whether a call takes little time, and no more stack than registers do."""
+        return not self.stack and not self.slots and len(self.b.lines) < _SMALL
 
     def _find_finals(self, places: dict[int, Val]) -> None:
         """Record the destinations of results of known shapes."""
@@ -470,6 +475,15 @@ class RoutineLowering(Lowering):
 
 _functions: Final[WeakKeyDictionary[Module, dict[Routine, Function]]] = WeakKeyDictionary()
 """By module, the functions of the routines that its code calls."""
+
+
+def _unrolled(text: str, name: str) -> list[str]:
+    """The function as two that call each other, of which the second is part of the first, for half of the calls."""
+    head, _, rest = text.partition("\n")
+    if f"@{name}(" not in rest:
+        return [text]
+    inner = head.replace(f"@{name}(", f"@{name}.inner(").removesuffix("{") + "alwaysinline {"
+    return ["\n".join([head, rest.replace(f"@{name}(", f"@{name}.inner(")]), "\n".join([inner, rest])]
 
 
 def function_of(w: Lowering, routine: Routine) -> Function:
