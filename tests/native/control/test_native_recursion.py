@@ -396,11 +396,39 @@ def test_draws(executor):
                                        for _ in range(2)])
 
 
-def printing(n):
-    if n == 0:
-        return n
-    rt.print(n)
-    return printing(n - 1)
+def test_python_code_in_routines(executor, capsys):
+    v = rt.Variable(np.int64(0))
+
+    def note(x):
+        v.assign_add(x)
+        if v > 100:
+            raise ValueError("beyond")
+        return 2 * x
+
+    def walk(n):
+        if n == 0:
+            return n
+        print("at", n)
+        x = rt.numpy_function(note, [n], rt.int64)
+        found = walk(n - 1)
+        return found + x
+
+    @rt.function(executor=executor)
+    def f(n):
+        v.assign(2 * v)
+        found = walk(n)
+        v.assign_add(1)
+        return found, v.read_value()
+
+    found, value = f(int64(4))
+    assert (found, value, v.numpy()) == (20, 11, 11)
+    assert capsys.readouterr().out.split() == "at 4 at 3 at 2 at 1".split()
+    if executor == "native":
+        assert "walk is called directly" in f.explain_native(int64(4))
+    v.assign(20)
+    with pytest.raises(ValueError, match="beyond"):
+        f(int64(40))
+    assert v.numpy() == 2 * 20 + 40 + 39
 
 
 def handling(n):
@@ -423,7 +451,7 @@ def reading(n):
 
 
 @pytest.mark.parametrize(("function", "why"), [
-    (printing, "it calls Python (print)"), (handling, "it handles exceptions"), (reading, "it uses variables")])
+    (handling, "it handles exceptions"), (reading, "it uses variables")])
 def test_what_is_called_through_python(function, why, capsys):
     f = rt.function(function)
     assert f"call calls Python: {why}" in explained(f, int64(5))

@@ -27,6 +27,7 @@ from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, 
 from runtime.backends.native.codegen.list_storage import REFUSED
 from runtime.backends.native.codegen.piecewise_arrays import Joined
 from runtime.backends.native.codegen.scalar_ops import llvm_type
+from runtime.backends.native.codegen.variables import changes_any
 from runtime.backends.native.control.subgraph_values import cost_of
 from runtime.backends.native.llvm.builder import Index, Module, Val, const
 from runtime.core.graph import Graph, Node
@@ -39,8 +40,8 @@ __all__ = ["why_not_direct"]
 _DEEP: Final = 5  # the status if calls nest too deeply
 _DEEPEST: Final = 1 << 17  # calls within calls that take no stack
 _SMALL: Final = 80  # lines of code
+_LEAST: Final = 128  # words of stack for slots, so that endless recursion fills the stack before the memory
 _STACK: Final = 1024, 2048  # bytes on the stack for an array, and for all
-_RAISING: Final = ("call", "raise", "raise_unless")
 
 
 # Which routines are called directly.
@@ -86,8 +87,6 @@ def _obstacle(graph: Graph) -> str | None:
             return "it handles exceptions"
         if node.params.get("stream") is not None or node.op.name.startswith("iterator_"):
             return "it loops over a dataset"
-        if node.op.foreign and node.op.name not in _RAISING:
-            return f"it calls Python ({node.op.name})"
     return None
 
 
@@ -205,6 +204,8 @@ class Function:
         self.types: list[TensorType] = [_tensor(type) for type in routine.types]
         self.inputs: list[TensorType] = [_tensor(value.type) for value in _graph(routine).inputs]
         self.counts = _ends_in_call(_graph(routine))  # whether it is passed its depth
+        self.runs_python = any(changes_any(inner) for each in reached(routine) for inner in _graph(each).walk()
+                               if inner.op.name != "call")  # so that it may change variables of the caller
         self.made = [k for k, type in enumerate(self.types) if type.shape and k not in homes]
         returned = ["i32"]
         for k, type in enumerate(self.types):
@@ -218,6 +219,8 @@ class Function:
         """The code of a call."""
         b = w.b
         arrays: dict[int, Leaf] = {}
+        if self.runs_python:
+            w.flush()
         args = [w.frame, *[w.depth] * self.counts] if isinstance(w, RoutineLowering) else [
             w.frame, *[const("i64", 0)] * self.counts]
         kept = {source: k for k, source in self.homes.items()}
@@ -238,6 +241,8 @@ class Function:
         status = b.op("i32", f"extractvalue {result}, 0")
         with b.when(b.icmp("ne", status, const("i32", 0))):
             self.failed(w, status)
+        if self.runs_python:
+            w.reload()
         return self.results(w, result, arrays, places)
 
     def results(self, w: Lowering, result: Val, arrays: dict[int, Leaf], places: dict[int, Val]) -> list[Value]:
@@ -267,12 +272,16 @@ class Function:
         if isinstance(w, RoutineLowering):
             w.end(status)
             return
+        dirty = w.dirty
+        if self.runs_python:
+            w.dirty = {}  # they have been written back before the call
         with w.b.when(w.b.icmp("eq", status, const("i32", _DEEP))):
             w.refuse(RecursionError, too_deep(self.routine.name), self.routine.position)
         for each in (1, REFUSED):
             with w.b.when(w.b.icmp("eq", status, const("i32", each))):
                 w.leave(each)
         w.leave(INTERRUPTED)
+        w.dirty = dirty
 
 
 def _tensor(type: object) -> TensorType:
@@ -460,7 +469,7 @@ class RoutineLowering(Lowering):
         if self.slots:
             b.module.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
             b.entry[:0] = [
-                f"  %slots = alloca i64, i64 {2 * self.slots}, align 8",
+                f"  %slots = alloca i64, i64 {max(2 * self.slots, _LEAST)}, align 8",
                 f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {16 * self.slots}, i1 false)"]
 
     def _free(self) -> None:
