@@ -1,4 +1,4 @@
-"""Loops that take and set items of arrays one by one, beside Python and numba, which checks no index.
+"""Loops that take and set items of arrays one by one, and recursion, beside Python and numba, which checks no index.
 
 The same text for all: in Python and numba the arrays are NumPy's.
 """
@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,9 +26,7 @@ def run(budget: Budget) -> Iterator[Row]:
         if budget.peers:
             subjects["Python"] = functools.partial(_on_copies, fn, sizes, arrays)
             if importlib.util.find_spec("numba") is not None:
-                import numba
-
-                subjects["numba"] = functools.partial(_on_copies, numba.njit(fn), sizes, arrays)
+                subjects["numba"] = functools.partial(_on_copies, _compiled(fn), sizes, arrays)
         want = _on_copies(fn, sizes, arrays) if budget.peers else None
         for subject in subjects.values():
             got = subject()
@@ -36,6 +35,16 @@ def run(budget: Budget) -> Iterator[Row]:
         peer = times.get("numba")
         yield Row(name, "ms", {k: v * 1e3 for k, v in times.items()},
                   "" if peer is None else f"this / numba = {times[OURS] / peer:.2f}")
+
+
+def _compiled(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function by numba, which calls itself by its own name."""
+    import numba
+
+    copy = types.FunctionType(fn.__code__, {**fn.__globals__}, fn.__name__)
+    found: Callable[..., Any] = numba.njit(copy)
+    copy.__globals__[fn.__name__] = found
+    return found
 
 
 def _on_copies(fn: Callable[..., Any], sizes: list[int], arrays: list[Any]) -> Any:
@@ -155,6 +164,32 @@ def bodies(n, steps, x, v, mass):
     return x
 
 
+def fib(n):
+    if n < 2:
+        return n
+    return fib(n - 1) + fib(n - 2)
+
+
+def ackermann(m, n):
+    if m == 0:
+        return n + 1
+    if n == 0:
+        return ackermann(m - 1, n + 1)
+    return ackermann(m - 1, ackermann(m, n - 1))
+
+
+def queens(row, columns, left, right, n):
+    """The number of ways to place queens from a row on; bits are squares that are attacked."""
+    if row == n:
+        return row * 0 + 1
+    count = row * 0
+    for k in range(n):
+        square = 1 << k
+        if (columns | left | right) & square == 0:
+            count += queens(row + 1, columns | square, (left | square) << 1, (right | square) >> 1, n)
+    return count
+
+
 Make = Callable[[np.random.Generator], tuple[list[int], list[Any]]]
 PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
     ("sieve of 1,000,000 numbers", sieve, lambda r: ([1_000_000], [np.zeros(1_000_000, np.int64)])),
@@ -167,5 +202,8 @@ PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
         [100, 1000], [r.integers(1, 50, 100), r.integers(1, 100, 100), np.zeros(1001, np.int64)])),
     ("common subsequence of 500 and 600", common_subsequence, lambda r: (
         [500, 600], [r.integers(0, 4, 500), r.integers(0, 4, 600), np.zeros((501, 601), np.int64)])),
+    ("recursion: fib(25)", fib, lambda r: ([25], [])),
+    ("recursion: Ackermann's function of 2 and 300", ackermann, lambda r: ([2, 300], [])),
+    ("recursion: 8 queens", queens, lambda r: ([0, 0, 0, 0, 8], [])),
     ("40 bodies, 50 steps", bodies, lambda r: ([40, 50], [r.random((40, 3)), np.zeros((40, 3)), r.random(40)])),
 ]
