@@ -419,8 +419,8 @@ class Function(Called):
                     mode.existed = outside.existed
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
-                            returned = trace_function(given.until_error(lambda: fn(*args, **kwargs)) if until_error
-                                                      else lambda: fn(*args, **kwargs))
+                            run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
+                            returned = trace_function(given.until_error(run) if until_error else run)
                         mode.returned_at = return_position(getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:

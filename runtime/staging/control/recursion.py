@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import Heap, meet_all, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
@@ -101,7 +103,7 @@ class _Arguments:
             return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
         if kind in _LEAVES:
             self.leaves.append(x)
-            return kind, _strong(x.type)
+            return _strong(x.type)
         if kind is ArrayCell:
             number = self.number_of(x)
             if number is None:
@@ -145,8 +147,8 @@ class _Activation:
     captured   the tensors and lists from outside that the routine is passed
     """
 
-    def __init__(self, fn: Any, key: Hashable, graph: Graph) -> None:
-        self.fn, self.key, self.graph = fn, key, graph
+    def __init__(self, fn: Any, given: _Arguments, graph: Graph) -> None:
+        self.fn, self.given, self.key, self.graph = fn, given.given, given.key, graph
         self.depth = depth()
         self.is_inlined = False  # it changes objects, as a graph that is called cannot
         self.routine: Routine | None = None
@@ -193,22 +195,23 @@ _active: Final = of_trace(_Active())
 
 def recursive(fn: Any, form: Any) -> Any:
     """What to call in place of the function `fn`, whose converted form is `form`."""
-    code = fn.__code__
-    names_itself = code.co_name in code.co_names or code.co_name in code.co_freevars
-    if not (depth() or names_itself) or code.co_flags & _NOT_CALLED:
+    code = getattr(fn, "__code__", None)
+    if code is None or code.co_flags & _NOT_CALLED or not (
+            depth() or code.co_name in code.co_names or code.co_name in code.co_freevars):
         return form
 
     def called(*args: Any, **kwargs: Any) -> Any:
         here = current_graph()
         if here is None:
             return form(*args, **kwargs)
-        given = _Arguments(args, kwargs)
+        given = _Arguments(*_generalised(fn, args, kwargs))
         outer = _active.calls
         again = _known(fn, given, here)
         if again is not None and again.routine is not None:
             _note_call(again, outer)
             return again.call(given)
-        new = _Activation(fn, given.key, here)
+        args, kwargs = given.given
+        new = _Activation(fn, given, here)
         _active.calls = (*outer, new)
         try:
             if again is not None and not again.is_inlined and again.depth < new.depth:
@@ -227,6 +230,30 @@ def recursive(fn: Any, form: Any) -> Any:
             _active.calls = outer
 
     return called
+
+
+def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that a tensor decides, with a tensor for each number in place of one: else a call with a
+    literal would be a recursion of its own, whose results have a type of their own."""
+    outer = next((call for call in reversed(_active.calls) if call.fn is fn and call.depth < depth()), None)
+    if outer is None:
+        return args, kwargs
+    names = fn.__code__.co_varnames[:fn.__code__.co_argcount]
+    before, named = outer.given
+    known = {**dict(zip(names, before)), **named}
+    return (*(_in_place_of(x, known.get(name)) for name, x in zip(names, args)), *args[len(names):]), {
+        name: _in_place_of(x, known.get(name)) for name, x in kwargs.items()}
+
+
+def _in_place_of(x: Any, tensor: Any) -> Any:
+    """The number `x` as a scalar of the dtype of `tensor`, where it is one and the dtype has the number."""
+    if type(x) not in (int, float) or type(tensor) not in (EagerTensor, GraphTensor) or tensor.type.shape != ():
+        return x
+    dtype = tensor.dtype
+    if dtype.is_integer and type(x) is int:
+        limits = np.iinfo(dtype.np)
+        return convert_to_tensor(x, dtype) if limits.min <= x <= limits.max else x
+    return convert_to_tensor(x, dtype) if dtype.is_floating else x
 
 
 def _known(fn: Any, given: _Arguments, here: Graph) -> _Activation | None:

@@ -343,3 +343,29 @@ def test_recursion_beside_strings() -> None:
 
     text, count = program(rt.constant("a"), rt.constant(9))
     assert text.numpy() == b"A" and count == 4
+
+
+@pytest.mark.parametrize("decorated", [False, True])
+@pytest.mark.parametrize("dtype", [rt.int64, rt.int32, rt.int8, rt.float32], ids=str)
+def test_numbers_in_place_of_tensors_are_tensors_of_their_dtype(executor, dtype, decorated):
+    def ackermann(m, n):
+        if m == 0:
+            return n + 1
+        if n == 0:
+            return ackermann(m - 1, 1)
+        return ackermann(m - 1, ackermann(m, n=n - 1))
+
+    f = rt.function(ackermann, executor=executor)
+    if decorated:
+        ackermann = f
+    found = f(rt.constant(2, dtype), rt.constant(3, dtype))
+    assert found == 9 and found.dtype == dtype
+
+
+def test_numbers_that_no_tensor_of_the_dtype_has_stay_what_they_are():
+    def last(n, limit, *rest):
+        if n > 9:
+            return n
+        return last(n + 1, 1000, 1)
+
+    assert rt.function(last)(rt.constant(1, rt.int8), rt.constant(10, rt.int8)) == 10
