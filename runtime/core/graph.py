@@ -286,9 +286,13 @@ class Graph:
     def __str__(self) -> str:
         return "\n".join(Printer().graph(self, "graph " + self.name))
 
+    def to_svg(self, most: int) -> str:
+        """A drawing as SVG text, with the names of the printed graph, and at most that many ops."""
+        return svg(_Drawing(most).graph(self, 0))
+
     def _repr_svg_(self) -> str:
-        """For notebooks: a drawing of the first ops, with the names of the printed graph."""
-        return svg(_Drawing().graph(self, 0))
+        """For notebooks."""
+        return self.to_svg(most=150)
 
     def __repr__(self) -> str:
         sizes = len(self.inputs), len(self.nodes), len(self.outputs)
@@ -367,8 +371,8 @@ class Printer:
 class _Drawing:
     """The boxes of a graph and of its sub-graphs, with the names that `Printer` gives; at most `left` of them."""
 
-    def __init__(self) -> None:
-        self.left = 150
+    def __init__(self, most: int) -> None:
+        self.left = most
 
     def graph(self, graph: Graph, depth: int) -> list[Box]:
         printer = Printer()

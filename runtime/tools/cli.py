@@ -30,7 +30,7 @@ from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
 from runtime.numbers.prepared import prepared
 from runtime.tools import saved
-from runtime.tools.draw import to_dot, to_svg
+from runtime.tools.draw import to_dot
 
 __all__ = ["main", "parse_spec"]
 
@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="print the graphs of its derivative: the forward graph, which also gives what is saved, "
                              "and the backward graph")
     output.add_argument("--dot", metavar="OUT", help="write the graph in Graphviz's language; - for stdout")
-    output.add_argument("--svg", metavar="OUT", help="write a drawing, made by Graphviz; - for stdout")
+    output.add_argument("--svg", metavar="OUT", help="write a drawing; - for stdout")
     return parser
 
 
@@ -124,7 +124,7 @@ def _drawn(options: argparse.Namespace) -> str:
     if options.dot is not None:
         return _write(options.dot, to_dot(concrete))
     if options.svg is not None:
-        return _write(options.svg, to_svg(concrete))
+        return _write(options.svg, concrete.graph.to_svg(most=5000))
     return _derivative(concrete) if options.grad else str(concrete.graph)
 
 

@@ -1,15 +1,12 @@
-"""Drawings of graphs: DOT text, and SVG by Graphviz."""
+"""Graphs in the language of Graphviz."""
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from runtime.core.errors import FailedPreconditionError
 from runtime.core.graph import Graph, Node, Value, param_text
 
-__all__ = ["to_dot", "to_svg"]
+__all__ = ["to_dot"]
 
 
 def to_dot(graph: Any) -> str:
@@ -24,22 +21,6 @@ def to_dot(graph: Any) -> str:
              '  node [fontname="Helvetica", fontsize=11, shape=box, style=rounded, height=0.3];',
              '  edge [fontname="Helvetica", fontsize=9];']
     return "\n".join([*lines, *("  " + line for line in body), *("  " + line for line in drawing.edges), "}\n"])
-
-
-def to_svg(graph: Any) -> str:
-    """A graph, or the graph of a ConcreteFunction, as SVG text.
-
-    FailedPreconditionError if Graphviz's program `dot` is missing, or fails.
-    """
-    program = shutil.which("dot")
-    if program is None:
-        raise FailedPreconditionError(
-            "an SVG drawing needs Graphviz, and its program 'dot' was not found: install the system's package "
-            "'graphviz' (the extra autograph[draw] has its Python interface), or take the DOT text")
-    result = subprocess.run([program, "-Tsvg"], input=to_dot(graph), capture_output=True, text=True, encoding="utf-8")
-    if result.returncode:
-        raise FailedPreconditionError(f"Graphviz could not draw the graph: {result.stderr.strip()}")
-    return result.stdout
 
 
 def _graph_of(graph: Any) -> Graph:
