@@ -262,8 +262,15 @@ def _known(fn: Any, given: _Arguments, here: Graph) -> _Activation | None:
                   and call.graph.contains(here)), None)
     if again is not None and again.routine is not None:
         return again
-    finished = (call for call in _active.finished if call.fn is fn and call.key == given.key)
+    finished = (call for call in _active.finished if call.fn is fn and call.key == given.key
+                and (not call.depends or _root(call.graph) is _root(here)))  # other traces are kept
     return next((call for call in finished if call.may_be_called(here)), again)
+
+
+def _root(graph: Graph) -> Graph:
+    while graph.parent is not None:
+        graph = graph.parent
+    return graph
 
 
 def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:

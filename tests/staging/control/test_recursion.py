@@ -369,3 +369,14 @@ def test_numbers_that_no_tensor_of_the_dtype_has_stay_what_they_are():
         return last(n + 1, 1000, 1)
 
     assert rt.function(last)(rt.constant(1, rt.int8), rt.constant(10, rt.int8)) == 10
+
+
+def test_traces_that_are_kept_take_nothing_that_is_assumed_meanwhile(executor):
+    """Each order of the pegs is a trace of its own, made while others that call it are found."""
+    @rt.function(executor=executor)
+    def moves(n, source, target, spare):
+        if n == 0:
+            return 0
+        return moves(n - 1, source, spare, target) + 1 + moves(n - 1, spare, target, source)
+
+    assert [int(moves(rt.constant(n), 0, 1, 2)) for n in range(7)] == [2 ** n - 1 for n in range(7)]
