@@ -12,7 +12,7 @@ __all__ = ["CREDIT_WORD", "STACK_WORD", "is_known", "stack_limit"]
 STACK_WORD: Final = 8  # of the frame: the address below which no function may call a routine
 CREDIT_WORD: Final = 9  # of the frame: nanoseconds up to the next poll for signals, of all calls of routines
 _KEPT: Final = 1 << 19  # bytes for what does not look at the limit: the last call, Python code and signal handlers
-_MOST: Final = 1 << 26  # bytes: a stack may be unlimited
+_MOST: Final = 1 << 30  # bytes: a stack may be unlimited
 _ATTRIBUTES: Final = 256  # bytes that `pthread_attr_t` has at most
 
 
