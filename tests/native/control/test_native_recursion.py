@@ -472,3 +472,34 @@ def test_derivatives_and_lanes(executor):
         y = f(x, int64(5))
     assert y == 32 and tape.gradient(y, x) == 80
     np.testing.assert_array_equal(rt.vmap(f)(rt.constant([1.0, 2.0]), int64([2, 3])), [1, 8])
+
+
+def first(n, a, b):
+    if n <= 0:
+        return b + 1
+    return first(n - 1, n, a) - second(n - 2, a, a)
+
+
+def second(n, a, b):
+    if n <= 0:
+        return a
+    if n == 1:
+        return first(n - 1, a, a) + a
+    return first(n - 2, b, a) - n
+
+
+def exchanging(n, a, b):
+    if n <= 0:
+        return b + 1
+    if n > 2:
+        return exchanging(n - 2, n, a) + exchanging(n - 1, b, a)
+    if n % 2 == 0:
+        return exchanging(n - 1, a, b) - a
+    return exchanging(n - 1, b, a) - exchanging(n - 1, b, a)
+
+
+@pytest.mark.parametrize("fn", [first, exchanging])
+def test_routines_for_several_python_values_call_each_other(fn) -> None:
+    traced = rt.function(fn, executor="native")
+    for n in range(8):
+        assert traced(rt.constant(n), 0, 1) == fn(n, 0, 1)

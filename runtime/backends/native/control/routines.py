@@ -499,8 +499,8 @@ def function_of(w: Lowering, routine: Routine) -> Function:
     """The function of a routine in the module of `w`, which is written at the first call."""
     known = _functions.setdefault(w.module, {})
     if routine not in known:
-        new = [Function(f"routine{len(known) + k}", each, homes)
-               for k, (each, homes) in enumerate(homes_of(routine).items()) if each not in known]
+        missing = [(each, homes) for each, homes in homes_of(routine).items() if each not in known]
+        new = [Function(f"routine{k}", each, homes) for k, (each, homes) in enumerate(missing, len(known))]
         known.update({function.routine: function for function in new})
         w.direct += [function.routine.name for function in new]
         for function in new:
