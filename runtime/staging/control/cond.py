@@ -183,9 +183,10 @@ def _stage_cond(
     specs += [spec for _, spec in contents]
     names = [*names, *["" for _ in contents]]
     if true.graph.outputs or true.graph.effect or false.graph.effect:
-        results = iter(named(apply(COND, pred, true=true.graph, false=false.graph), specs, names))
+        outputs = apply(COND, pred, true=true.graph, false=false.graph)
         if true.values is None and false.values is None:
             raise Unreachable
+        results = iter(named(outputs, specs, names))
     else:
         results = iter(())
         written_by((true.graph, false.graph))

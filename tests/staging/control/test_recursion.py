@@ -380,3 +380,20 @@ def test_traces_that_are_kept_take_nothing_that_is_assumed_meanwhile(executor):
         return moves(n - 1, source, spare, target) + 1 + moves(n - 1, spare, target, source)
 
     assert [int(moves(rt.constant(n), 0, 1, 2)) for n in range(7)] == [2 ** n - 1 for n in range(7)]
+
+
+def test_nothing_follows_branches_that_never_return():
+    def endless(n):
+        return endless(n - 1) if n > 0 else endless(n + 1)
+
+    def raising(n):
+        if n > 0:
+            m = 1
+            raise ValueError("positive")
+        else:
+            raise ValueError("not positive")
+        return m
+
+    for fn in endless, raising:
+        graph = rt.function(fn).get_concrete_function(rt.TensorSpec([], rt.int32)).graph
+        assert [node.op.name for node in graph.nodes][-1] == "cond"
