@@ -36,7 +36,7 @@ def stack_limit() -> int:
 
 def _stack() -> tuple[int, int]:
     """The lowest address of this thread's stack, and its size."""
-    c = ctypes.CDLL(None)
+    c = ctypes.pythonapi  # the process itself, with the C library
     c.pthread_self.restype = ctypes.c_void_p
     thread = ctypes.c_void_p(c.pthread_self())
     if sys.platform == "darwin":
@@ -57,4 +57,4 @@ def is_known() -> bool:
     """Whether the system tells where the stack of a thread ends."""
     if sys.platform == "darwin":
         return True
-    return hasattr(ctypes.CDLL(None), "pthread_getattr_np") and os.path.exists("/proc/self/maps")
+    return hasattr(ctypes.pythonapi, "pthread_getattr_np") and os.path.exists("/proc/self/maps")

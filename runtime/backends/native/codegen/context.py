@@ -147,7 +147,7 @@ class Lowering(ListMemory):
         self.written: list[Variable] = []
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
-        self.direct: list[str] = []  # the routines that native code calls
+        self.direct: dict[Any, Any] = {}  # the functions of the module by the routines whose graphs they run
         self.long = False  # whether a call may take long, so that the GIL should be released
 
     # Memory.

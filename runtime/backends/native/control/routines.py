@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.interrupts import INTERRUPTED
@@ -29,7 +28,7 @@ from runtime.backends.native.codegen.piecewise_arrays import Joined
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.codegen.variables import changes_any
 from runtime.backends.native.control.subgraph_values import cost_of
-from runtime.backends.native.llvm.builder import Index, Module, Val, const
+from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.routine import Routine, too_deep
@@ -482,10 +481,6 @@ class RoutineLowering(Lowering):
                 b.call("void", RELEASE, pair, const("i64", 1))
 
 
-_functions: Final[WeakKeyDictionary[Module, dict[Routine, Function]]] = WeakKeyDictionary()
-"""By module, the functions of the routines that its code calls."""
-
-
 def _unrolled(text: str, name: str) -> list[str]:
     """The function as two that call each other, of which the second is part of the first, for half of the calls."""
     head, _, rest = text.partition("\n")
@@ -497,12 +492,11 @@ def _unrolled(text: str, name: str) -> list[str]:
 
 def function_of(w: Lowering, routine: Routine) -> Function:
     """The function of a routine in the module of `w`, which is written at the first call."""
-    known = _functions.setdefault(w.module, {})
+    known: dict[Routine, Function] = w.direct
     if routine not in known:
         missing = [(each, homes) for each, homes in homes_of(routine).items() if each not in known]
         new = [Function(f"routine{k}", each, homes) for k, (each, homes) in enumerate(missing, len(known))]
         known.update({function.routine: function for function in new})
-        w.direct += [function.routine.name for function in new]
         for function in new:
             RoutineLowering(w, function).write()
     return known[routine]

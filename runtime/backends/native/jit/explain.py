@@ -76,7 +76,7 @@ def report(w: Lowering) -> str:
     lines += [f"  {_place(node)}{node.op.name} multiplies by a matrix that is copied once, before the loop"
               for node in w.by_packed]
     lines += [f"  {_place(node)}{node.op.name} is added in place" for node in w.added]
-    lines += [f"  {name} is called directly, as a native function" for name in w.direct]
+    lines += [f"  {routine.name} is called directly, as a native function" for routine in w.direct]
     lines += _saved(nodes)
     lines += _lane_by_lane(nodes)
     lines += [f"  {_place(node)}{node.op.name} calls Python: {why}" for node, why in w.called_back]
