@@ -174,15 +174,15 @@ def ackermann(m, n):
     if m == 0:
         return n + 1
     if n == 0:
-        return ackermann(m - 1, n + 1)
+        return ackermann(m - 1, 1)
     return ackermann(m - 1, ackermann(m, n - 1))
 
 
 def queens(row, columns, left, right, n):
     """The number of ways to place queens from a row on; bits are squares that are attacked."""
     if row == n:
-        return row * 0 + 1
-    count = row * 0
+        return 1
+    count = 0
     for k in range(n):
         square = 1 << k
         if (columns | left | right) & square == 0:

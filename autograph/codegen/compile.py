@@ -90,7 +90,6 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
     names = _made_in(tree)
     known = (*original.co_freevars, name) if is_free else original.co_freevars
     function = to_ast(tree)
-    _enter_from_headers(function, names, name)
     _strip_signature(function)
     statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
@@ -138,23 +137,6 @@ def _definition(cls: Any, **fields: Any) -> Any:
     if TYPE_PARAMETERS:
         fields["type_params"] = []
     return cls(decorator_list=[], **fields)
-
-
-def _enter_from_headers(function: Any, made: dict[Key, str | None], operators: str) -> None:
-    """Let bodies begin with code at the line of their statement, and those of loops end so: a tracer of branches, such
-    as that of coverage, counts the branch from there to the body's first line, as in the user's function. The code must
-    do something, or the compiler omits it: it looks up the `operators`."""
-    for node in ast.walk(function):
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        key = node.name, node.lineno, tuple([parameter.arg for parameter in node.args.args])
-        lines = [part.lineno for part in node.body if not isinstance(part, (ast.Nonlocal, ast.Global))]
-        if key in made and lines[:1] > [node.lineno]:
-            lookup = ast.copy_location(ast.Name(operators, ast.Load()), node)
-            lookup.end_lineno, lookup.end_col_offset = node.lineno, node.col_offset
-            statement = [ast.copy_location(ast.Expr(lookup), lookup)]
-            is_loop = node.name.startswith(("for_body", "while_body"))
-            node.body[:] = [*statement, *node.body, *statement * is_loop]
 
 
 def _strip_signature(function: Any) -> None:

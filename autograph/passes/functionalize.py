@@ -18,7 +18,7 @@ import gast
 from autograph.analysis.liveness import annotate, annotate_chain
 from autograph.analysis.scopes import Names, Scope, bound_by, names_of, scan
 from autograph.frontend.tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
-from autograph.passes.expressions import lazy, load, operator_call
+from autograph.passes.expressions import AG, lazy, load, operator_call
 from autograph.passes.match import match_chain
 from autograph.passes.thunks import bound_in_lambdas, parameters_for
 
@@ -214,7 +214,7 @@ class _Statements:
             out.append(self.function(name, [], [_at(gast.Return(test), test)], test_binds, node))
             keywords = [_at(gast.keyword("test", load(name, node)), node), *options]
         body_name = scope.fresh(f"{prefix}_body")
-        out.append(self.function(body_name, parameters, body, outer & names.binds, node, names))
+        out.append(self.function(body_name, parameters, body, outer & names.binds, node, names, repeats=True))
         arguments = [load(body_name, node), *self.state(state, node)]
         if is_for:
             call = operator_call("reduce", [node.iter, *arguments], node, keywords)
@@ -354,10 +354,11 @@ class _Statements:
         return live
 
     def function(
-        self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any, names: Names | None = None
+        self, name: str, parameters: list[str], body: Body, outer: set[str], origin: Any, names: Names | None = None,
+        repeats: bool = False,
     ) -> Any:
         """The nested function for a body. `outer`: the variables it binds that belong to the enclosing function;
-        `names`: `self.scan(body)`."""
+        `names`: `self.scan(body)`; `repeats`: whether it is the body of a loop."""
         if all(hasattr(s, "gen") for s in body):
             reads = self.live_in(body, frozenset()) & self.scope.locals - set(parameters)
             self.free |= reads.difference(*self.around)
@@ -377,6 +378,8 @@ class _Statements:
             head += self.declare(inner, origin)
         if self.has_annotation:
             body = [_without_annotation(s, outer) for s in body]
+        if body[0].lineno > origin.lineno:
+            body = [_enter(origin), *body, *[_enter(origin)] * repeats]
         arguments = parameters_for(parameters, origin)
         return _made(
             gast.FunctionDef, origin, name=name, args=arguments, body=head + body, decorator_list=[], returns=None,
@@ -431,6 +434,16 @@ def _header(origin: Any) -> Any:
         found.end_lineno = origin.lineno
         found.end_col_offset = header.end_col_offset if one_line else origin.col_offset + 1
     return found
+
+
+def _enter(origin: Any) -> Any:
+    """Code at the line of a statement, at which its bodies begin and those of loops end: a tracer of branches, such as
+    that of coverage, counts the branch from there to the body's first line, as in the user's function. It must do
+    something, or the compiler omits it: it looks up the operators."""
+    operators = _made(
+        gast.Name, origin, id=AG, ctx=gast.Load(), annotation=None, type_comment=None, is_operators=True)
+    operators.end_col_offset = operators.col_offset
+    return _made(gast.Expr, origin, value=operators, invisible=True)
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:

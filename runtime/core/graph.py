@@ -276,6 +276,15 @@ class Graph:
             else:
                 open_graphs.pop()
 
+    def values(self) -> Iterator[Value]:
+        """All values, those of sub-graphs too; some several times."""
+        yield from self.parameters
+        for node in self.walk():
+            yield from node.inputs
+            yield from node.outputs
+            for inner in node.subgraphs.values():
+                yield from inner.inputs
+
     def verify(self) -> None:
         """Check the rules of the IR here and in sub-graphs; GraphError, with the node, if one is violated.
 

@@ -179,10 +179,7 @@ def able(graph: Graph, executor: str) -> str:
 
 def _needs_reference(graph: Graph) -> bool:
     """Whether there are strings or narrow floats, for which there is no native code."""
-    return any(_is_foreign(value.type) for value in graph.parameters) or any(
-        _is_foreign(value.type) for node in graph.walk()
-        for values in (node.inputs, node.outputs, *[inner.inputs for inner in node.subgraphs.values()])
-        for value in values)
+    return any(_is_foreign(value.type) for value in graph.values())
 
 
 def _is_foreign(type: Type) -> bool:

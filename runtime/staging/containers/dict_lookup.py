@@ -19,7 +19,7 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, wrap
-from runtime.core.types import TensorType
+from runtime.core.types import TensorType, int64
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, where
@@ -236,8 +236,8 @@ def _as_equal(number: Any, key: Tensor) -> Any:
     if dtype.is_integer:
         if isinstance(number, complex) or number != number or number in (np.inf, -np.inf) or number != int(number):
             return None
-        bounds = np.iinfo(np.int64 if weak else dtype.np)
-        return int(number) if bounds.min <= number <= bounds.max else None
+        least, most = (int64 if weak else dtype).limits
+        return int(number) if least <= number <= most else None
     if isinstance(number, complex) and dtype.is_floating:
         return None
     try:

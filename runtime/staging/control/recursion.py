@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from typing import Any, Final
 
-import numpy as np
-
 from autograph.backend import Heap, meet_all, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
@@ -251,8 +249,8 @@ def _in_place_of(x: Any, tensor: Any) -> Any:
         return x
     dtype = tensor.dtype
     if dtype.is_integer and type(x) is int:
-        limits = np.iinfo(dtype.np)
-        return convert_to_tensor(x, dtype) if limits.min <= x <= limits.max else x
+        least, most = dtype.limits
+        return convert_to_tensor(x, dtype) if least <= x <= most else x
     return convert_to_tensor(x, dtype) if dtype.is_floating else x
 
 

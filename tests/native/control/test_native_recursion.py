@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from benchmarks.items import ackermann, fib
 from runtime.core.config import held_memory
+from tests.recursive_programs import quicksort
 
 EXECUTORS = ["numpy", "native"]
 
@@ -27,20 +29,6 @@ def explained(f, *args):
     """The report on the native code of `f` for these arguments."""
     f(*args)
     return f.explain_native()
-
-
-def fib(n):
-    if n < 2:
-        return n
-    return fib(n - 1) + fib(n - 2)
-
-
-def ackermann(m, n):
-    if m == 0:
-        return n + 1
-    if n == 0:
-        return ackermann(m - 1, n * 0 + 1)
-    return ackermann(m - 1, ackermann(m, n - 1))
 
 
 def is_even(n):
@@ -110,18 +98,6 @@ def permute(a, k, found):
         found = permute(a, k + 1, found)
         a[k], a[i] = a[i], a[k]
     return found
-
-
-def quicksort(a, low, high):
-    if low < high:
-        pivot, i = a[high], low
-        for j in range(low, high):
-            if a[j] < pivot:
-                a[i], a[j] = a[j], a[i]
-                i += 1
-        a[i], a[high] = a[high], a[i]
-        quicksort(a, low, i - 1)
-        quicksort(a, i + 1, high)
 
 
 def sort(a):

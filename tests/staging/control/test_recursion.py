@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.recursive_programs import quicksort
 
 
 @pytest.fixture(params=["numpy", "native"])
@@ -255,18 +256,6 @@ def test_results_that_do_not_fit(returned, text):
     with pytest.raises((rt.errors.StagingError, TypeError)) as info:
         rt.function(f)(rt.constant(1.0), rt.constant(2))
     assert "test_recursion.py" in str(info.value)
-
-
-def quicksort(a, low, high):
-    if low < high:
-        pivot, i = a[high], low
-        for j in range(low, high):
-            if a[j] < pivot:
-                a[i], a[j] = a[j], a[i]
-                i += 1
-        a[i], a[high] = a[high], a[i]
-        quicksort(a, low, i - 1)
-        quicksort(a, i + 1, high)
 
 
 @pytest.mark.slow

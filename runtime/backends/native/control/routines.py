@@ -15,7 +15,7 @@ LLVM makes no jumps of the calls of others.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from runtime.backends.native.abi.allocator import RELEASE
@@ -74,7 +74,7 @@ def _graph(routine: Routine) -> Graph:
 
 
 def _obstacle(graph: Graph) -> str | None:
-    for value in _values(graph):
+    for value in graph.values():
         if isinstance(value.type, ListType):
             return "it has lists"
         if value.type.dtype.is_narrow or value.type.dtype.is_string:
@@ -87,15 +87,6 @@ def _obstacle(graph: Graph) -> str | None:
         if node.params.get("stream") is not None or node.op.name.startswith("iterator_"):
             return "it loops over a dataset"
     return None
-
-
-def _values(graph: Graph) -> Iterator[GraphValue]:
-    yield from graph.parameters
-    for node in graph.walk():
-        yield from node.inputs
-        yield from node.outputs
-        for inner in node.subgraphs.values():
-            yield from inner.inputs
 
 
 # Which results are updated inputs.
@@ -491,9 +482,12 @@ def _unrolled(text: str, name: str) -> list[str]:
 
 
 def function_of(w: Lowering, routine: Routine) -> Function:
-    """The function of a routine in the module of `w`, which is written at the first call."""
+    """The function of a routine in the module of `w`, which is written at the first call; NotNative if it has none."""
     known: dict[Routine, Function] = w.direct
     if routine not in known:
+        why = why_not_direct(routine)
+        if why is not None:
+            raise NotNative(why)
         missing = [(each, homes) for each, homes in homes_of(routine).items() if each not in known]
         new = [Function(f"routine{k}", each, homes) for k, (each, homes) in enumerate(missing, len(known))]
         known.update({function.routine: function for function in new})
@@ -504,11 +498,7 @@ def function_of(w: Lowering, routine: Routine) -> Function:
 
 @lowers("call")
 def call(w: Lowering, node: Node, *values: Value) -> list[Value]:
-    routine = node.params["function"]
-    why = why_not_direct(routine)
-    if why is not None:
-        raise NotNative(why)
-    function = function_of(w, routine)
+    function = function_of(w, node.params["function"])
     if isinstance(w, RoutineLowering):
         w.guard()
     else:
