@@ -22,8 +22,8 @@ from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
 from runtime.core.variable_bindings import bound
 
-__all__ = ["AllocateSite", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal", "ReloadSite", "Site",
-           "StreamSite", "UnboxSite", "new_array", "result_array"]
+__all__ = ["AllocateSite", "ArraySpec", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal",
+           "ReloadSite", "Site", "Spec", "StreamSite", "UnboxSite", "new_array", "result_array"]
 
 
 class Call:
@@ -68,20 +68,34 @@ def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
     return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(pointer))
 
 
-def read(call: Call, words: Any, specs: Sequence[Any], copied: bool) -> list[Any]:
-    """The values that words describe: a spec is (dtype, rank, whether one element stands for all), or an object's
-    number."""
+class ArraySpec(NamedTuple):
+    """What is known of an array that words describe, by its address and unknown sizes. `repeated`: one element stands
+    for all."""
+
+    dtype: Any
+    dims: tuple[int | None, ...]
+    repeated: bool
+
+
+Spec = ArraySpec | int
+"""Of an array, or the number of an object."""
+
+
+def read(call: Call, words: Any, specs: Sequence[Spec], copied: bool) -> list[Any]:
+    """The values that words describe."""
     values = []
     at = 0
     for spec in specs:
         if isinstance(spec, int):
             values.append(call.objects[spec])
             continue
-        dtype, rank, repeated = spec
-        shape = words[at + 1:at + 1 + rank]
-        array = np.broadcast_to(view(words[at], dtype, ()), shape) if repeated else view(words[at], dtype, shape)
-        at += 1 + rank
-        values.append(array[()] if not rank else array.copy() if copied else array)
+        dtype, dims, repeated = spec
+        end = at + 1 + dims.count(None)
+        address, *unknown = words[at:end]
+        at, sizes = end, iter(unknown)
+        shape = [next(sizes) if size is None else size for size in dims]
+        array = np.broadcast_to(view(address, dtype, ()), shape) if repeated else view(address, dtype, shape)
+        values.append(array[()] if not dims else array.copy() if copied else array)
     return values
 
 
@@ -89,8 +103,8 @@ def words_at(address: int, count: int) -> Any:
     return (ctypes.c_int64 * max(count, 1)).from_address(address)
 
 
-def _size(specs: Sequence[Any]) -> int:
-    return sum(0 if isinstance(spec, int) else 1 + spec[1] for spec in specs)
+def _size(specs: Sequence[Spec]) -> int:
+    return sum(0 if isinstance(spec, int) else 1 + spec.dims.count(None) for spec in specs)
 
 
 def result_array(x: Any, dtype: Any) -> Any:
@@ -108,7 +122,7 @@ def _native(function: Routine, *arrays: Any) -> tuple[Any, ...]:
 class KernelSite(Site):
     """Call the NumPy kernel of a node. `failing`: it is called in order to raise."""
 
-    def __init__(self, node: Node, specs: Sequence[Any], places: Sequence[int | None], failing: bool) -> None:
+    def __init__(self, node: Node, specs: Sequence[Spec], places: Sequence[int | None], failing: bool) -> None:
         self.node = node
         self.specs = specs
         self.places = places
@@ -180,7 +194,7 @@ class Refusal(NamedTuple):
 class StreamSite(Site):
     """The next element of a streaming loop: whether there is one, and its arrays. With `specs` the stream starts."""
 
-    def __init__(self, stream: Any, place: int, specs: Sequence[Any] | None, types: Sequence[TensorType]) -> None:
+    def __init__(self, stream: Any, place: int, specs: Sequence[Spec] | None, types: Sequence[TensorType]) -> None:
         self.stream = stream
         self.place = place
         self.specs = specs
@@ -296,7 +310,7 @@ class AllocateSite(Site):
 class FlushSite(Site):
     """Assign to variables: to all in one step of Python's, which no signal handler interrupts."""
 
-    def __init__(self, storages: Sequence[Any], specs: Sequence[Any]) -> None:
+    def __init__(self, storages: Sequence[Any], specs: Sequence[Spec]) -> None:
         self.storages = storages
         self.specs = specs
 

@@ -29,15 +29,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.backends.native.abi import callbacks
 from runtime.backends.native.abi.allocator import GROW
-from runtime.backends.native.abi.callbacks import (
-    FlushSite,
-    KernelSite,
-    MoveSite,
-    Refusal,
-    ReloadSite,
-    Site,
-)
 from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
 from runtime.backends.native.codegen import fusion
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
@@ -45,7 +38,7 @@ from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WOR
 from runtime.backends.native.codegen.parallel import WORTH, region
 from runtime.backends.native.codegen.piecewise_arrays import Joined, split
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, literal, llvm_type
-from runtime.backends.native.codegen.variables import Variable, changes_any, variables_of
+from runtime.backends.native.codegen.variables import Variable, WriteBacks, changes_any, variables_of
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 from runtime.core.errors import OutOfMemoryError
 from runtime.core.graph import Graph, Node
@@ -104,7 +97,7 @@ class Lowering(ListMemory):
         self.frame = Val("ptr", "%frame")
         self.args = Val("ptr", "%args")
         self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
-        self.sites: list[Site] = []
+        self.sites: list[callbacks.Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
         self.slots = 0  # number of pairs
         self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # where they are
@@ -123,10 +116,11 @@ class Lowering(ListMemory):
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
         self.in_bounds: frozenset[Node] = frozenset()  # what takes items that were tested before the loop
         self.current: Node | None = None  # the node being lowered
-        self.refusals: list[Refusal] = []  # errors that do not need Python, by number
+        self.refusals: list[callbacks.Refusal] = []  # errors that do not need Python, by number
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
+        self.write_backs = WriteBacks()
         self.sources: list[Any] = []  # of random numbers
         self.exits: list[Callable[[int], None]] = []  # targets of errors, the innermost last
         self.regions: dict[Any, Any] = {}  # the kept state of each enclosing `try`
@@ -196,7 +190,7 @@ class Lowering(ListMemory):
 
     def refuse(self, kind: type[Exception], text: str, position: Position | None = None) -> None:
         """End the call with an error that does not need Python; without a position it is the current node's."""
-        refusal = Refusal(kind, text, position or (None if self.current is None else self.current.position))
+        refusal = callbacks.Refusal(kind, text, position or (None if self.current is None else self.current.position))
         if not self.refusals or self.refusals[-1] != refusal:
             self.refusals.append(refusal)
         self.b.store(const("i64", len(self.refusals) - 1), self.b.offset(self.frame, REFUSAL_WORD, "i64"))
@@ -292,21 +286,21 @@ class Lowering(ListMemory):
 
     # Python.
 
-    def site(self, site: Site) -> int:
+    def site(self, site: callbacks.Site) -> int:
         self.sites.append(site)
         return len(self.sites) - 1
 
-    def ask(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+    def ask(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
         """Call a site with words; returns its status, and the address of its words."""
         space = self.stored(words, results)
         return self._asked(ASK, site, space), space
 
-    def insist(self, site: Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
+    def insist(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
         """Call a site that must complete, whatever signals arrive."""
         space = self.stored(words, results)
         return self._asked(INSIST, site, space), space
 
-    def _asked(self, function: str, site: Site, space: Val) -> Val:
+    def _asked(self, function: str, site: callbacks.Site, space: Val) -> Val:
         self.module.declare(function, "i32", "ptr", "i32", "ptr")
         return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
 
@@ -317,7 +311,7 @@ class Lowering(ListMemory):
             self.b.store(word, self.b.offset(space, k, "i64"))
         return space
 
-    def call_python(self, site: Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
+    def call_python(self, site: callbacks.Site, words: Sequence[Val] = (), results: int = 0) -> list[Val]:
         """Call a site with words, and return its result words; leave the function if it raised."""
         b = self.b
         status, space = self.ask(site, words, results)
@@ -327,8 +321,11 @@ class Lowering(ListMemory):
 
     def leave(self, status: int) -> None:
         """End the call without results. Assignments to variables take effect."""
-        self.hand_over()
-        self.fail(status)
+        way = status, self.exits[-1] if self.exits else None
+        values = {s: self.variables[s] for s in self.dirty}
+        if not values or self.b.done or self.write_backs.enter(self.b, way, values):
+            self.hand_over()
+            self.fail(status)
 
     def fail(self, status: int) -> None:
         """Let an error leave the function, or the enclosing `try`: variables have been written back."""
@@ -337,10 +334,10 @@ class Lowering(ListMemory):
         else:
             self.b.line(f"ret i32 {status}")
 
-    def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[Any]]:
+    def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[callbacks.Spec]]:
         """Words that describe values to Python, and their specs. `repeated`: arrays of one value need no memory."""
         words: list[Val] = []
-        specs: list[Any] = []
+        specs: list[callbacks.Spec] = []
         for x in values:
             if isinstance(x, Listed):
                 x = self.boxed(x)
@@ -349,8 +346,9 @@ class Lowering(ListMemory):
                 continue
             one = repeated and isinstance(x, Map) and x.name == "splat" and isinstance(x.args[0], Scalar)
             leaf = self.leaf(x.args[0] if one else x)  # type: ignore[union-attr]
-            words += [leaf.pointer, *[self.b.i64(d) for d in x.dims]]
-            specs.append((leaf.dtype.np, len(x.dims), one))
+            words += [leaf.pointer, *[d for d in x.dims if isinstance(d, Val)]]
+            dims = tuple([None if isinstance(d, Val) else d for d in x.dims])
+            specs.append(callbacks.ArraySpec(leaf.dtype.np, dims, one))
         return words, specs
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
@@ -361,7 +359,8 @@ class Lowering(ListMemory):
         types = [value.type for value in node.outputs]
         places = [self.new_object() if isinstance(type, ListType) else None for type in types]
         count = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
-        results = iter(self.call_python(KernelSite(node, specs, places, failing=why == "raises"), words, count))
+        site = callbacks.KernelSite(node, specs, places, failing=why == "raises")
+        results = iter(self.call_python(site, words, count))
         values = []
         for type, place in zip(types, places, strict=True):
             if place is not None:
@@ -440,7 +439,7 @@ class Lowering(ListMemory):
             return None
         stores = list(self.dirty)
         words, specs = self.described([self.variables[s] for s in stores])
-        return self.insist(FlushSite([s.storage for s in stores], specs), words)[0]
+        return self.insist(callbacks.FlushSite([s.storage for s in stores], specs), words)[0]
 
     def reload(self) -> None:
         """Read the values of variables from Python, which may have changed them."""
@@ -448,7 +447,7 @@ class Lowering(ListMemory):
             return
         stores = list(self.variables)
         count = sum(1 + len(s.type.shape) for s in stores)
-        words = iter(self.call_python(ReloadSite([s.storage for s in stores]), (), count))
+        words = iter(self.call_python(callbacks.ReloadSite([s.storage for s in stores]), (), count))
         for storage in stores:
             pointer = self.b.op("ptr", f"inttoptr {next(words)} to ptr")
             self.variables[storage] = self.incoming(
@@ -468,7 +467,7 @@ class Lowering(ListMemory):
         """An eager tensor or list that the graph captures."""
         if isinstance(type, ListType):
             place = self.new_object()
-            self.call_python(MoveSite([], {place: tuple(outer.items)}))
+            self.call_python(callbacks.MoveSite([], {place: tuple(outer.items)}))
             return Boxed(place)
         return self.constant(outer._array)
 
@@ -583,7 +582,7 @@ class Lowering(ListMemory):
                 none = const("i64", 0)
                 return self.new_list(type, none) if self.b.done else self.unwritten(type, none)
             place = self.new_object()
-            self.call_python(MoveSite([], {place: ()}))
+            self.call_python(callbacks.MoveSite([], {place: ()}))
             return Boxed(place)
         zero = Scalar(type.dtype, const(llvm_type(type.dtype), 0))
         if not type.shape:

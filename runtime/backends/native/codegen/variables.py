@@ -1,13 +1,14 @@
-"""Variables of a graph, by identity."""
+"""Variables of a graph, by identity, and the code that writes them back when a call ends early."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
+from runtime.backends.native.llvm.builder import Builder
 from runtime.core.graph import Graph, Node
 from runtime.core.types import TensorType
 
-__all__ = ["ASSIGN", "Variable", "changes_any", "variables_of"]
+__all__ = ["ASSIGN", "Variable", "WriteBacks", "changes_any", "variables_of"]
 
 ASSIGN: Final = ("assign_variable", "accumulate_variable")
 _END: Final = ("raise", "raise_unless", "reraise")
@@ -31,6 +32,27 @@ class Variable:
 
     def __hash__(self) -> int:
         return id(self.storage)
+
+
+class WriteBacks:
+    """The blocks that write variables back and leave. Ways out with the same values share one: it is long where there
+    are many variables, and many ops may fail."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[Hashable, tuple[str, Mapping[Variable, object]]] = {}
+
+    def enter(self, b: Builder, way: Hashable, values: Mapping[Variable, object]) -> bool:
+        """Go to the block for these values and that way out; whether it is new, and has to be written."""
+        key = b, way, *[(variable, id(value)) for variable, value in values.items()]
+        is_new = key not in self._blocks
+        if is_new:
+            self._blocks[key] = b.label("leave"), values  # which keeps the values, and so their ids
+        label, _ = self._blocks[key]
+        if is_new:
+            b.start(label)
+        else:
+            b.jump(label)
+        return is_new
 
 
 def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:

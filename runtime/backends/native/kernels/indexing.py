@@ -1,6 +1,7 @@
 """Lowerings of indexing: views by ints and slices, and item assignment."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from runtime.core.types import MAX_BYTES
 __all__: list[str] = []
 
 _SMALL_STEP: Final = 1 << 10
+_LARGE: Final = 16  # elements
 
 
 def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
@@ -27,7 +29,7 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
     """For each entry of the index its selection; None is a new axis. The kernel raises for what is out of range."""
     b = w.b
     found: list[Axis | None] = []
-    axis = 0
+    axis, by_items = 0, False
     for entry in index:
         if entry is None:
             found.append(None)
@@ -55,9 +57,16 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
                            position) if not (isinstance(at, int) and at >= 0) else position
         w.fail_if(b.icmp("uge", wrapped, length), node, values)
         found.append(Axis(wrapped, 1, None))
-        w.module.by_items |= w.loops > 0
+        by_items = w.loops > 0
     found += [Axis(0, 1, size) for size in x.dims[axis:]]
+    w.module.by_items |= by_items and not _is_large([one.count for one in found if one is not None])
     return found
+
+
+def _is_large(counts: Sequence[Index | None]) -> bool:
+    """Whether the part of an array with these counts (of `Axis`) may be worth a loop of its own."""
+    known = [count for count in counts if isinstance(count, int)]
+    return any(isinstance(count, Val) for count in counts) or math.prod(known) >= _LARGE
 
 
 def _within(at: Index) -> Index:
