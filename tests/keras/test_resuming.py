@@ -141,7 +141,7 @@ class Counting(keras.callbacks.Callback):
 
 
 def with_callbacks(path: Path, stop_at: int | None = None) -> tuple[Any, ...]:
-    """The history, learning rate, weights and callbacks of a fit that is stopped early, or interrupted at a step."""
+    """The history, learning rate, weights, callbacks and log of a fit that stops early or is interrupted at a step."""
     class Interrupted(Exception):
         pass
 
@@ -156,14 +156,15 @@ def with_callbacks(path: Path, stop_at: int | None = None) -> tuple[Any, ...]:
     slower = keras.callbacks.ReduceLROnPlateau("val_loss", factor=0.5, min_delta=0.05, patience=1)
     counting = Counting()
     resume = runtime.keras.Resume(path, save_freq=1)
-    others = [resume, early, slower, counting, *([Interrupting()] if stop_at is not None else [])]
+    log = keras.callbacks.CSVLogger(f"{path}.csv")
+    others = [resume, early, slower, counting, log, *([Interrupting()] if stop_at is not None else [])]
     try:
         history = model.fit(X, Y, batch_size=4, epochs=30, verbose=0, validation_data=(X, Y), callbacks=others)
     except Interrupted:
         return ()
     return (history.history, float(model.optimizer.learning_rate.numpy()), [w.tolist() for w in model.get_weights()],
             early.best_epoch, early.wait, early.min_delta, slower.wait, counting.seen, counting.total.tolist(),
-            counting.of_epochs, counting.says)
+            counting.of_epochs, counting.says, Path(log.filename).read_text())
 
 
 @pytest.mark.slow

@@ -74,6 +74,60 @@ def test_batches_in_groups_give_the_same_as_one_by_one() -> None:
         np.testing.assert_array_equal(a, c)
 
 
+def test_arrays_are_taken_in_the_order_of_keras() -> None:
+    """By blocks of batches, by single batches, and by Keras' adapter, which the others stand for."""
+    from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+
+    from runtime.keras.backend.datasets import batches
+
+    data = {"a": np.arange(11), "b": np.arange(33.0).reshape(11, 3)}
+    for shuffle in True, False, "batch":
+        for size in 3, 11, 20:
+            np.random.seed(0)
+            expected = list(ArrayDataAdapter(data, data["a"], batch_size=size, shuffle=shuffle).get_numpy_iterator())
+            options = {"x": data, "y": data["a"], "batch_size": size, "shuffle": shuffle}
+            np.random.seed(0)
+            found = [batch for _, _, one in batches(**options) for batch in one]
+            ways = [found]
+            if shuffle != "batch":
+                np.random.seed(0)
+                blocks = list(batches(**options).blocks(lambda: 2))
+                assert [(a, b) for a, b, _ in blocks] == {3: [(0, 1), (2, 2), (3, 3)]}.get(size, [(0, 0)])
+                ways.append([batch for _, _, block in blocks for batch in block])
+            for way in ways:
+                assert len(way) == len(expected)
+                for (x, y), (other, label) in zip(way, expected, strict=True):
+                    np.testing.assert_array_equal(x["a"], other["a"])
+                    np.testing.assert_array_equal(x["b"], other["b"])
+                    np.testing.assert_array_equal(y, label)
+
+
+@pytest.mark.slow
+def test_predictions_of_many_batches() -> None:
+    """In groups, as one by one."""
+    class EachBatch(keras.callbacks.Callback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows: list[int] = []
+
+        def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+            self.rows.append(len(logs["a"]))  # Keras flattens the outputs
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, {"a": layers.Dense(4)(inputs), "b": keras.ops.sum(inputs, axis=1)})
+    x = RNG.normal(size=(163, 3)).astype("float32")
+    each = EachBatch()
+    expected = model.predict(x, batch_size=4, verbose=0, callbacks=[each])
+    assert each.rows == [4] * 40 + [3]
+    for found in (model.predict(x, batch_size=4, verbose=0), model.predict(x, batch_size=4, verbose=0),
+                  model.predict(tf.data.Dataset.from_tensor_slices(x).batch(4), verbose=0)):
+        for name, shape in ("a", (163, 4)), ("b", (163,)):
+            assert found[name].shape == shape
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-5, atol=1e-6)
+    traced = model.predict_function.__self__._traced.values()
+    assert [one.has_loop for one in traced] == [True, False]
+
+
 def test_a_step_is_traced_once_for_each_shape() -> None:
     traced = []
 

@@ -1,12 +1,14 @@
 """What the callbacks of a `fit` remember, as arrays and a JSON document: the attributes that are numbers, texts,
-arrays, or lists, tuples and dicts of these."""
+arrays, lists, tuples and dicts of these, and text files that are open for writing."""
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from keras.src.callbacks.csv_logger import CSVLogger
 from keras.src.callbacks.history import History
 from keras.src.callbacks.monitor_callback import MonitorCallback
 from keras.src.callbacks.progbar_logger import ProgbarLogger
@@ -58,7 +60,12 @@ def restore(callbacks: Sequence[Any], own: Any, document: Mapping[str, Any], arr
         if isinstance(callback, MonitorCallback) and saved["compares"] and callback.monitor_op is None:
             callback._set_monitor_op()  # it also changes the sign of `min_delta`, so before that is set
         for key, value in saved["attributes"].items():
-            setattr(callback, key, _decoded(value, arrays))
+            if isinstance(value, dict) and "file" in value:
+                _rewrite(getattr(callback, key, None), value["file"])
+            else:
+                setattr(callback, key, _decoded(value, arrays))
+        if isinstance(callback, CSVLogger) and callback.csv_file is not None and callback.csv_file.tell():
+            callback.append_header = False
 
 
 def _encoded(value: Any, path: str, arrays: dict[str, Any]) -> Any:
@@ -72,7 +79,26 @@ def _encoded(value: Any, path: str, arrays: dict[str, Any]) -> Any:
         return {type(value).__name__: [_encoded(item, f"{path}/{i}", arrays) for i, item in enumerate(value)]}
     if type(value) is dict and all(type(key) is str for key in value):
         return {"dict": {key: _encoded(item, f"{path}/{key}", arrays) for key, item in value.items()}}
+    if _is_written(value):
+        value.flush()
+        with open(value.name, encoding=value.encoding, errors=value.errors, newline="") as file:
+            return {"file": file.read()}
     raise _Opaque
+
+
+def _is_written(value: Any) -> bool:
+    return isinstance(value, io.TextIOWrapper) and not value.closed and value.writable() and type(value.name) is str
+
+
+def _rewrite(file: Any, text: str) -> None:
+    """Give the file that a callback has opened anew the text that it had."""
+    if _is_written(file):
+        file.seek(0)
+        file.truncate()
+        file.flush()
+        with open(file.name, "w", encoding=file.encoding, errors=file.errors, newline="") as other:
+            other.write(text)
+        file.seek(0, io.SEEK_END)
 
 
 def _decoded(value: Any, arrays: Mapping[str, Any]) -> Any:

@@ -1,16 +1,22 @@
-"""An `rt.data.Dataset` of batches as data of `fit`, `evaluate` and `predict`."""
+"""The batches of `fit`, `evaluate` and `predict`: those of an `rt.data.Dataset`, and those of arrays."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
+import numpy as np
 from keras.src import tree
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from runtime.data.dataset import Dataset
 
-__all__ = ["DatasetAdapter", "batches"]
+__all__ = ["Block", "DatasetAdapter", "batches"]
+
+_MOST: Final = 16  # batches that are taken of arrays at once
+_MEMORY: Final = 1 << 24  # bytes of these
 
 
 class DatasetAdapter(DataAdapter):  # type: ignore[misc]
@@ -59,6 +65,32 @@ class _Batches(EpochIterator):  # type: ignore[misc]
 
     _has_data = False
 
+    def _get_iterator(self) -> Iterator[Any]:
+        adapter = self.data_adapter
+        if not self._has_arrays:
+            return super()._get_iterator()  # type: ignore[no-any-return]
+        size = sum(x.nbytes for x in _leaves(adapter)) // adapter.num_batches
+        count = max(1, min(_MOST, _MEMORY // max(1, size)))
+        return (batch for block in _blocks_of_arrays(adapter, lambda: count) for batch in block)
+
+    @functools.cached_property
+    def _has_arrays(self) -> bool:
+        adapter = self.data_adapter
+        return isinstance(adapter, ArrayDataAdapter) and adapter._shuffle != "batch" and adapter.num_batches > 0 and (
+            all(type(x) is np.ndarray for x in _leaves(adapter)))
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether `blocks` gives the batches of an epoch."""
+        return self._has_arrays and not self.steps_per_epoch
+
+    def blocks(self, most: Callable[[], int]) -> Iterator[tuple[int, int, Block]]:
+        """The batches of an epoch, at most that many at a time, with the numbers of the first and the last one."""
+        first = 0
+        for block in _blocks_of_arrays(self.data_adapter, most):
+            yield first, first + len(block) - 1, block
+            first += len(block)
+
     def __next__(self) -> Any:
         try:
             found = super().__next__()
@@ -68,6 +100,42 @@ class _Batches(EpochIterator):  # type: ignore[misc]
             raise
         self._has_data = True
         return found
+
+
+class Block(Sequence[Any]):
+    """Batches of equal structure and shapes, stacked."""
+
+    def __init__(self, like: Any, arrays: Sequence[Any]) -> None:
+        self.like = like
+        """The structure of a batch."""
+        self.arrays = arrays
+        """For each leaf that is not None the stacked arrays."""
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = iter([x[index] for x in self.arrays])
+        return tree.map_structure(lambda _: next(parts), self.like, none_is_leaf=False)
+
+
+def _leaves(adapter: ArrayDataAdapter) -> list[Any]:
+    return [x for x in tree.flatten(adapter._inputs) if x is not None]
+
+
+def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Iterator[Block]:
+    """What Keras' adapter gives, in the same order, many batches at a time: one by one, that takes longer than a small
+    model's step."""
+    arrays, count, size = _leaves(adapter), adapter._num_samples, adapter._batch_size
+    order = np.random.permutation(count) if adapter._shuffle else None
+    start = 0
+    while start < count:
+        batches = max(1, min(most(), (count - start) // size))
+        stop = min(start + batches * size, count)
+        rows = slice(start, stop) if order is None else order[start:stop]
+        shape = batches, (stop - start) // batches
+        yield Block(adapter._inputs, [x[rows].reshape(*shape, *x.shape[1:]) for x in arrays])
+        start = stop
 
 
 def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:

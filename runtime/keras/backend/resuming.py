@@ -27,9 +27,10 @@ class Resume(Callback):  # type: ignore[misc]
     Saved are the variables of model, optimizer and metrics (the metrics' sums within the epoch, the state of dropout),
     Keras' global seed, the history, the position in the data, NumPy's global random state at the begin of the epoch,
     from which `fit` shuffles arrays, and of other callbacks the attributes that are numbers, texts, arrays or
-    structures of these, such as what EarlyStopping has seen. So weights, optimizer and history are, bit for bit, those
-    of a `fit` that was not interrupted. What callbacks have in files, or draw from NumPy's global state within an
-    epoch, is not saved. Resume is called after all others, so that they have seen the batch that it saves.
+    structures of these, such as what EarlyStopping has seen, and the contents of text files that they have open for
+    writing, such as CSVLogger's. So weights, optimizer, history and logs are, bit for bit, those of a `fit` that was
+    not interrupted. What callbacks draw from NumPy's global state within an epoch is not saved. Resume is called after
+    all others, so that they have seen the batch that it saves.
 
     The file is replaced as a whole: a process that is killed leaves the last one. It is removed when `fit` ends.
     The data are arrays or an `rt.data.Dataset`, the same ones as before.

@@ -15,6 +15,7 @@ from keras.src import tree
 
 import runtime as rt
 from runtime.keras.backend.core import convert_to_tensor
+from runtime.keras.backend.datasets import Block
 from runtime.keras.backend.foreign import is_foreign_sparse
 from runtime.staging.control_flow import scan_with_carry
 
@@ -31,10 +32,12 @@ class Steps:
 
     The step is traced once for each structure of a batch; where it is small it becomes the body of a loop over batches.
     It reads and writes variables in program order: the graph reads each once, and writes it when the call ends.
+
+    `joins`: the result for several batches is that of all, joined along their first axis, and not the last one's.
     """
 
-    def __init__(self, step: Callable[[Any], Any]) -> None:
-        self._step = step
+    def __init__(self, step: Callable[[Any], Any], joins: bool = False) -> None:
+        self._step, self._joins = step, joins
         self._traced: dict[Hashable, _Traced] = {}
 
     @property
@@ -44,34 +47,47 @@ class Steps:
 
     def one(self, batch: Any) -> Any:
         """The step's result for one batch."""
-        return self._find(batch).one(batch)
+        return self._find(batch, _kinds(batch)).one(batch)
 
     def many(self, batches: Sequence[Any]) -> Any:
-        """The step's result for the last of these batches."""
-        result = None
+        """The step's result for these batches."""
+        results = self._stacked(batches) if isinstance(batches, Block) else self._grouped(batches)
+        if len(results) == 1 or not self._joins:
+            return results[-1]
+        return tree.map_structure(lambda *parts: rt.concat(parts, 0), *results)
+
+    def _grouped(self, batches: Sequence[Any]) -> list[Any]:
+        results = []
         start = 0
+        kinds = list(map(_kinds, batches))
         while start < len(batches):
-            traced, kinds, stop = self._find(batches[start]), _kinds(batches[start]), start + 1
-            while traced.is_grouped and stop < len(batches) and _kinds(batches[stop]) == kinds:
+            traced, stop = self._find(batches[start], kinds[start]), start + 1
+            while traced.is_grouped and stop < len(batches) and kinds[stop] == kinds[start]:
                 stop += 1
             group = batches[start:stop]
             # A rest of another size is often alone: then it needs no loop.
-            result = traced.many(group) if len(group) > 1 or traced.has_loop else traced.one(batches[start])
+            results.append(traced.many(group) if len(group) > 1 or traced.has_loop else traced.one(batches[start]))
             start = stop
-        return result
+        return results
 
-    def _find(self, batch: Any) -> _Traced:
-        key = tuple(_kinds(batch))
-        if key not in self._traced:
-            self._traced[key] = _Traced(self._step, batch)
-        return self._traced[key]
+    def _stacked(self, block: Block) -> list[Any]:
+        traced = self._find(block[0], _kinds(block[0]))
+        if traced.has_loop or (len(block) > 1 and traced.is_grouped):
+            return [traced.stacked(block.arrays)]
+        return [traced.one(batch) for batch in block]
+
+    def _find(self, batch: Any, kinds: tuple[Hashable, ...]) -> _Traced:
+        if kinds not in self._traced:
+            self._traced[kinds] = _Traced(self._step, self._joins, batch)
+        return self._traced[kinds]
 
 
 class _Traced:
     """The step for batches with the structure, dtypes and shapes of `like`."""
 
-    def __init__(self, step: Callable[[Any], Any], like: Any) -> None:
-        self._step, self._like = step, tree.map_structure(lambda x: None if x is None else True, like)
+    def __init__(self, step: Callable[[Any], Any], joins: bool, like: Any) -> None:
+        self._step, self._joins = step, joins
+        self._like = tree.map_structure(lambda x: None if x is None else True, like)
         self._result: Any = None
         self.has_loop = False
         """Whether the loop over batches is compiled."""
@@ -101,9 +117,12 @@ class _Traced:
         return tree.pack_sequence_as(self._result, flat)
 
     def many(self, batches: Sequence[Any]) -> Any:
-        self.has_loop = True
         columns = zip(*map(_tensors, batches), strict=True)
-        flat = self._several(*[rt.convert_to_tensor(np.stack([np.asarray(x) for x in column])) for column in columns])
+        return self.stacked([np.stack([np.asarray(x) for x in column]) for column in columns])
+
+    def stacked(self, arrays: Sequence[Any]) -> Any:
+        self.has_loop = True
+        flat = self._several(*map(rt.convert_to_tensor, arrays))
         return tree.pack_sequence_as(self._result, flat)
 
     def _once(self, *tensors: Any) -> list[Any]:
@@ -120,7 +139,7 @@ class _Traced:
 
     def _loop(self, *tensors: Any) -> list[Any]:
         _, results = scan_with_carry(lambda carry, batch: (carry, self._single(*batch)), (), list(tensors))
-        return [x[-1] for x in results]
+        return [rt.reshape(x, [-1, *x.shape[2:]]) if self._joins else x[-1] for x in results]
 
 
 def _leaves(batch: Any) -> list[Any]:
@@ -128,7 +147,7 @@ def _leaves(batch: Any) -> list[Any]:
 
 
 def _is_sparse(x: Any) -> bool:
-    return isinstance(x, rt.SparseTensor) or is_foreign_sparse(x)
+    return type(x) is not np.ndarray and (isinstance(x, rt.SparseTensor) or is_foreign_sparse(x))
 
 
 def _tensors(batch: Any) -> list[Any]:
@@ -143,18 +162,18 @@ def _tensors(batch: Any) -> list[Any]:
     return found
 
 
-def _kinds(batch: Any) -> list[Hashable]:
+def _kinds(batch: Any) -> tuple[Hashable, ...]:
     """The dtype and shape of each leaf."""
-    found: list[Hashable] = []
-    for x in tree.flatten(batch):
-        if x is None:
-            found.append(None)
-        elif _is_sparse(x):
-            found.append(("sparse", str(x.dtype), tuple(x.shape)))
-        else:
-            array = x if isinstance(x, np.ndarray) else np.asarray(x)
-            found.append((array.dtype.str, array.shape))
-    return found
+    return tuple([(x.dtype, x.shape) if type(x) is np.ndarray else _kind(x) for x in tree.flatten(batch)])
+
+
+def _kind(x: Any) -> Hashable:
+    if x is None:
+        return None
+    if _is_sparse(x):
+        return "sparse", str(x.dtype), tuple(x.shape)
+    array = np.asarray(x)
+    return array.dtype, array.shape
 
 
 class Grouping:
@@ -164,8 +183,11 @@ class Grouping:
         self.count = 2  # the first call compiles the loop
         self._is_compiled = False
 
-    def groups(self, epoch_iterator: Any) -> Iterator[tuple[int, int, list[Any]]]:
+    def groups(self, epoch_iterator: Any) -> Iterator[tuple[int, int, Sequence[Any]]]:
         """The batches of an epoch in groups, each with the numbers of its first and last step."""
+        if epoch_iterator.has_blocks:
+            yield from epoch_iterator.blocks(lambda: self.count)
+            return
         group: list[Any] = []
         first = last = 0
         for begin, last, data in epoch_iterator:

@@ -5,7 +5,7 @@ import contextlib
 import functools
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from keras.src import callbacks as callbacks_module
@@ -25,6 +25,8 @@ from runtime.keras.backend.steps import Grouping, Steps
 from runtime.keras.backend.users import convert_what_keras_calls
 
 __all__ = ["RuntimeTrainer"]
+
+_MANY: Final = 32  # batches
 
 convert_what_keras_calls()  # here, since Keras imports a backend's trainer after its losses, metrics and layers
 
@@ -96,13 +98,16 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def make_predict_function(self, force: bool = False) -> None:
         if self.predict_function is not None and not force:
             return
-        step = self._make_function(self.predict_step) if self.run_eagerly else Steps(self.predict_step).one
+        if not self.run_eagerly:
+            self.predict_function = Steps(self.predict_step, joins=True).many
+            return
+        step = self._make_function(self.predict_step)
 
-        def function(data: Any) -> Any:
-            results = [step([batch] if self.run_eagerly else batch) for batch in data]
+        def eagerly(data: Any) -> Any:
+            results = [step([batch]) for batch in data]
             return results[0] if len(results) == 1 else tree.map_structure(lambda *xs: rt.concat(xs, 0), *results)
 
-        self.predict_function = function
+        self.predict_function = eagerly
 
     # Loops over epochs and batches.
 
@@ -176,8 +181,9 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any
     ) -> tuple[Callable[[Any], Any], Any]:
         """What runs batches, and the batches: several at a time unless the user says how many, or a callback has
-        something to do for each."""
-        if self.run_eagerly or self.steps_per_execution > 1 or _handles_batches(what, callbacks):
+        something to do for each; and unless there are few to predict, for which compiling a loop takes too long."""
+        is_short = what == "predict" and (epoch_iterator.num_batches or 0) < _MANY
+        if self.run_eagerly or self.steps_per_execution > 1 or is_short or _handles_batches(what, callbacks):
             return function, epoch_iterator
         grouping = self._groupings.setdefault(what, Grouping())
         return functools.partial(grouping.run, function), grouping.groups(epoch_iterator)
@@ -230,12 +236,13 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self.make_predict_function()
         assert self.predict_function is not None
         self.stop_predicting = False
+        run, batches = self._grouped("predict", self.predict_function, epoch_iterator, callbacks)
         callbacks.on_predict_begin()
         outputs: list[Any] = []
         with epoch_iterator.catch_stop_iteration():
-            for begin_step, end_step, data in epoch_iterator:
+            for begin_step, end_step, data in batches:
                 callbacks.on_predict_batch_begin(begin_step)
-                result = self.predict_function(data)
+                result = run(data)
                 outputs.append(tree.map_structure(convert_to_numpy, result))
                 callbacks.on_predict_batch_end(end_step, {"outputs": result})
                 if self.stop_predicting:
