@@ -132,12 +132,16 @@ class Node:
 
     @property
     def subgraphs(self) -> dict[str, Graph]:
-        return {name: param for name, param in self.params.items() if isinstance(param, Graph)}
+        for param in self.params.values():
+            if isinstance(param, Graph):
+                return {name: param for name, param in self.params.items() if isinstance(param, Graph)}
+        return {}  # of most nodes, and asked for often
 
     @property
     def operands(self) -> list[Value]:
         """The inputs without those that feed captures of sub-graphs."""
-        return self.inputs[: len(self.inputs) - sum(len(g.captures) for g in self.subgraphs.values())]
+        graphs = self.subgraphs
+        return self.inputs[:len(self.inputs) - sum(len(g.captures) for g in graphs.values()) if graphs else None]
 
     @property
     def effect(self) -> bool:
