@@ -53,6 +53,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("random")
 
 
+@pytest.fixture
+def unoptimised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM does not optimise native code, which would take most of the time of tests of many graphs that run once.
+    The other tests of `tests/native` are of optimised code."""
+    jit = pytest.importorskip("runtime.backends.native.jit.compile")
+    monkeypatch.setattr(jit, "_level_of", lambda text: 0)
+
+
 @pytest.fixture(autouse=True)
 def converted_form(request: pytest.FixtureRequest) -> Iterator[None]:
     """Converted functions run their converted form on plain values, too, so that its operators are held to what Python

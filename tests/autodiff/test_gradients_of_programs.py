@@ -8,9 +8,8 @@ import pytest
 from autodiff.derivatives import check, f64
 
 import runtime as rt
-from runtime.autodiff.rules.registry import VJP
 
-pytestmark = pytest.mark.skipif(not {"sin", "list_get"} <= set(VJP), reason="the rules of ops are not there yet")
+pytestmark = pytest.mark.usefixtures("unoptimised")
 
 
 def straight(x: Any) -> Any:

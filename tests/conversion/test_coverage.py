@@ -20,7 +20,7 @@ pytest.importorskip("test.test_textwrap", reason="this Python comes without CPyt
 MODULES = {
     "textwrap": "test_textwrap", "shlex": "test_shlex", "fnmatch": "test_fnmatch", "csv": "test_csv",
     "calendar": "test_calendar", "string": "test_string", "graphlib": "test_graphlib", "copy": "test_copy",
-    "reprlib": "test_reprlib", "html.parser": "test_htmlparser", "difflib": "test_difflib",
+    "reprlib": "test_reprlib", "html.parser": "test_htmlparser",
     "urllib.parse": "test_urlparse", "bisect": "test_bisect", "configparser": "test_configparser",
     "optparse": "test_optparse", "glob": "test_glob",
 }

@@ -434,7 +434,7 @@ def test_division_of_long_integers(divisor: int) -> None:
                 turns += 1
         return total
 
-    check(both, rt.int64, (0, 1, 17, 700))
+    check(both, rt.int64, (0, 1, 17, 300))
     concrete = rt.function(both).get_concrete_function(rt.TensorSpec([], rt.int64))
     total = 0
     for k in range(17):

@@ -94,7 +94,7 @@ class Lanes(Registers):
         if plan.checks:
             wide = count > 1 and w.module.vector_bits < 512  # registers of bools alone are AVX-512's
             self.flags = "i1" if count == 1 else f"<{count} x {'i64' if wide else 'i1'}>"
-            self.failed = w.b.alloca(self.flags)
+            self.failed = w.b.alloca(self.flags, align=64)
             w.b.line(f"store {const(self.flags, 0)}, {self.failed}")
 
     def fail(self, where: Val) -> None:
