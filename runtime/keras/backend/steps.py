@@ -21,7 +21,7 @@ from runtime.staging.control_flow import scan_with_carry
 
 __all__ = ["Grouping", "Steps"]
 
-_WORTH: Final = 4e-3  # seconds that a call should take, to make Python's share small
+_WORTH: Final = 2e-2  # seconds that a call should take, to make Python's share small
 _MOST: Final = 256  # batches in a call
 _MEMORY: Final = 1 << 24  # bytes of batches in a call
 _SMALL: Final = 500  # nodes in the graph of a step
@@ -201,8 +201,8 @@ class Grouping:
             yield first, last, group
 
     def took(self, seconds: float, group: Sequence[Any]) -> None:
-        """Adapt to the time of a call; the first one has compiled."""
-        if self._is_compiled:
+        """Adapt to the time of a call: not the first one, which has compiled, nor that of what was left of an epoch."""
+        if self._is_compiled and len(group) >= self.count:
             size = sum(getattr(x, "nbytes", 0) for x in _tensors(group[0])) or 1
             fitting = min(int(_WORTH * len(group) / seconds) + 1, _MEMORY // size, 2 * len(group), _MOST)
             self.count = max(fitting, 1)
