@@ -14,6 +14,7 @@ from test_native_microkernel import HERE, needs_packed
 import runtime as rt
 from runtime.backends.native.abi import blas
 from runtime.backends.native.kernels.matmul import gemm
+from runtime.backends.native.llvm.builder import Module
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 ROOT = Path(__file__).parents[4]
@@ -115,7 +116,7 @@ def test_what_blas_adds_up_at_once_is_told_from_what_it_does_not(monkeypatch: py
 @needs_packed
 @pytest.mark.parametrize("dtype", [rt.float32, rt.float64], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize(("sizes", "own"), [
-    ((128, 128, 128), True), ((512, 300, 16), True), ((8, 600, 500), True), ((60, 64, 60), False),
+    ((128, 128, 128), True), ((512, 300, 16), True), ((8, 600, 500), True), ((40, 64, 40), False),
     ((128, 32, 512), True), ((4000, 16, 400), True), ((4000, 3, 400), False)])
 def test_products_that_blas_would_divide_among_its_threads_are_made_on_those_of_loops(
         dtype: Any, sizes: tuple[int, int, int], own: bool) -> None:
@@ -129,6 +130,26 @@ def test_products_that_blas_would_divide_among_its_threads_are_made_on_those_of_
             text = concrete.inspect_llvm(optimized=False)
             assert ("@runtime_product_" in text) is ((own and not unknown) or not blas.blas_symbols())
             assert (concrete(x, y).numpy() == expected).all()
+
+
+@needs_packed
+@pytest.mark.parametrize(("bits", "own"), [(256, True), (512, False)])
+def test_a_transposed_left_matrix_is_packed_from_a_smaller_size_on(bits: int, own: bool) -> None:
+    """Where OpenBLAS takes twice as long for it: with registers of 256 bits."""
+    for turned, expected in ((True, own), (False, False)):
+        found = gemm._is_own(Module(True, bits), rt.float32, (64, 64, 64), turned, False)
+        assert found is (expected or not blas.blas_symbols())
+
+
+@pytest.mark.parametrize("dtype", [rt.float32, rt.float64, rt.int32, rt.complex64], ids=lambda dtype: dtype.name)
+def test_products_of_few_columns(dtype: Any) -> None:
+    """Rows of all widths in registers, several at once, with rows that are left."""
+    rng = np.random.default_rng(0)
+    for columns in (2, 3, 5, 7, 8, 10, 13, 31, 64):
+        for rows in (1, 5, 19):
+            x, y = (rt.constant(rng.integers(-9, 9, shape).astype(dtype.np)) for shape in ((rows, 6), (6, columns)))
+            found = rt.function(rt.matmul, executor="native")(x, y)
+            assert (found.numpy() == x.numpy() @ y.numpy()).all()
 
 
 @needs_packed

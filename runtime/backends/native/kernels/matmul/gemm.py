@@ -32,6 +32,7 @@ __all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
+_TURNED: Final = 1 << 17  # multiplications from which a transposed left matrix is worth packing
 _LOOK: Final = 1 << 24  # the cost of a call for polling: more than is needed for a poll
 _DEEP: Final = 4  # multiplications per element: products with less are mostly writing
 _WASTE: Final = 2.0  # by how much the tiles of `microkernel` may exceed a product
@@ -56,8 +57,8 @@ def on_one_thread(module: Module, y_turned: bool = False) -> int:
     return 1_000_000 if module.vector_bits >= 512 and not y_turned else 1 << 18
 
 
-def _is_own(module: Module, dtype: DType, sizes: Sizes, y_turned: bool) -> bool:
-    """Whether `microkernel` computes a product. `y_turned`: only the right matrix is transposed."""
+def _is_own(module: Module, dtype: DType, sizes: Sizes, x_turned: bool, y_turned: bool) -> bool:
+    """Whether `microkernel` computes a product of matrices that may be transposed."""
     rows, inner, columns = sizes
     if not fits(module, dtype):
         return False
@@ -65,7 +66,10 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes, y_turned: bool) -> bool:
         return True
     if not (isinstance(rows, int) and isinstance(inner, int) and isinstance(columns, int)):
         return False
-    return (inner >= _DEEP and rows * inner * columns > on_one_thread(module, y_turned)
+    least = on_one_thread(module, y_turned and not x_turned)
+    if x_turned and module.vector_bits < 512:  # for which OpenBLAS takes twice as long
+        least = min(least, _TURNED)
+    return (inner >= _DEEP and rows * inner * columns > least
             and fills(module, dtype, rows, columns, _WASTE))
 
 
@@ -77,7 +81,7 @@ def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
 
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
     """Whether a product may be computed by a BLAS on threads of its own, in one of the layouts."""
-    if _is_own(module, dtype, sizes, True) or by_sums(module, dtype, sizes):
+    if _is_own(module, dtype, sizes, False, True) or by_sums(module, dtype, sizes):
         return False
     work = work_of(sizes)
     return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module, True))
@@ -111,7 +115,7 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
     sizes = x.dims[0], x.dims[1], y.dims[1]
     operands = [x.pointer, b.i64(x_step), y.pointer, b.i64(y_step)]
 
-    if _is_own(w.module, dtype, sizes, y_turned and not x_turned):
+    if _is_own(w.module, dtype, sizes, x_turned, y_turned):
         own = Packed(w.module, dtype, x_turned, y_turned)
         memory = w.memory(dtype, [own.room(b, *sizes)])
         args = [b.load("i64", w.word(THREADS_WORD)), *map(b.i64, sizes), *operands, out.pointer, memory.pointer,

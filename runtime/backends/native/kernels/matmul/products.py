@@ -21,6 +21,7 @@ from runtime.core.types import DType, float16
 __all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
 
 _ROW: Final = 64  # columns that are kept in registers then
+_CHAINS: Final = 8  # sums that are added to in turn, in registers of 256 bits
 _WORTH_COPYING: Final = 4  # rows that read a transposed matrix
 
 
@@ -175,19 +176,12 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
         _by_vector(w, x, y, out)
         return
     y = _by_rows(w, x, y)
+    if isinstance(columns, int) and 1 < columns <= _ROW and _is(y.steps(b)[1], 1):
+        _by_short_rows(w, x, y, out, columns)
+        return
     with b.loop(0, x.dims[0]) as i:
         if isinstance(columns, int) and columns == 1:
             _dot(w, x, y, out, i)
-        elif isinstance(columns, int) and columns <= _ROW and _is(y.steps(b)[1], 1):
-            row = f"<{columns} x {ty}>"
-
-            def step(k: Val, state: Sequence[Val], i: Val = i, row: str = row) -> list[Val]:
-                one = b.splat(b.load(ty, x.address(b, [i, k])), columns)
-                line = b.load(row, y.address(b, [k, 0]), x.dtype.size)
-                return [_added(b, x.dtype, one, line, state[0])]
-
-            (total,) = b.folded(0, inner, [const(row, 0)], step)
-            b.store(total, out.address(b, [i, 0]), x.dtype.size)
         else:
             with b.loop(0, columns, parallel=True) as j:
                 out.store(b, [i, j], const(ty, 0))
@@ -197,6 +191,56 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
                     value = b.load(ty, y.address(b, [k, j]))
                     old = b.load(ty, out.address(b, [i, j]))
                     out.store(b, [i, j], _added(b, x.dtype, one, value, old))
+
+
+def _by_short_rows(w: Lowering, x: Leaf, y: Leaf, out: Leaf, columns: int) -> None:
+    """The rows of the product are in registers: of several at once, since each sum waits for its last addition."""
+    b, dtype = w.b, x.dtype
+    ty, size = llvm_type(dtype), dtype.size
+    parts = _parts(columns, w.module.vector_bits // (8 * size)) if dtype.is_floating else [(0, columns)]
+
+    def rows(first: Val, count: int) -> None:
+        def step(k: Val, totals: Sequence[Val]) -> list[Val]:
+            line = [b.load(_vector(ty, width), y.address(b, [k, at]), size) for at, width in parts]
+            ones = [b.load(ty, x.address(b, [b.iadd(first, r), k])) for r in range(count)]
+            left = iter(totals)
+            return [_added(b, dtype, b.splat(one, width) if width > 1 else one, part, next(left))
+                    for one in ones for part, (_, width) in zip(line, parts, strict=True)]
+
+        zeros = [const(_vector(ty, width), 0) for _ in range(count) for _, width in parts]
+        totals = iter(b.folded(0, x.dims[1], zeros, step))
+        for r in range(count):
+            for at, _ in parts:
+                b.store(next(totals), out.address(b, [b.iadd(first, r), at]), size)
+
+    height, start = x.dims[0], 0
+    if not isinstance(height, int) or not dtype.is_floating:
+        with b.loop(0, height) as i:
+            rows(i, 1)
+        return
+    for count in dict.fromkeys((max(1, _CHAINS // len(parts)), 1)):
+        stop = start + (height - start) // count * count
+        if start < stop:
+            with b.loop(start, stop, count) as i:
+                rows(i, count)
+        start = stop
+
+
+def _vector(ty: str, width: int) -> str:
+    return f"<{width} x {ty}>" if width > 1 else ty
+
+
+def _parts(columns: int, lanes: int) -> list[tuple[int, int]]:
+    """A row in registers: the first column and the number of columns of each, a power of two. LLVM would keep vectors
+    of other widths element by element where they pass from block to block."""
+    found, at = [], 0
+    while at < columns:
+        width = lanes
+        while width > columns - at:
+            width //= 2
+        found.append((at, width))
+        at += width
+    return found
 
 
 def _by_rows(w: Lowering, x: Leaf, y: Leaf) -> Leaf:
