@@ -1,6 +1,6 @@
 """Keras on this runtime: digits to 97 % by `fit`, and a model whose `call` branches on a tensor, saved and resumed.
 
-Needs the extra `keras` and scikit-learn (`pip install 'autograph[keras]' scikit-learn`).
+Needs the extra `examples` (`pip install 'autograph[examples]'`): Keras and scikit-learn.
 """
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import tempfile
 import time
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import runtime as tf
+
+try:
+    from sklearn.datasets import load_digits
+except ModuleNotFoundError as error:
+    raise SystemExit("this example needs scikit-learn: pip install 'autograph[examples]'") from error
 
 keras = tf.keras
 

@@ -1,7 +1,7 @@
 """Transfer: a model of the digits 0 to 4 is trained and saved; another process loads it, freezes all but a new head and
 trains that on the digits 5 to 9; a third one restores the checkpoint and tunes the whole.
 
-Needs the extra `keras` and scikit-learn (`pip install 'autograph[keras]' scikit-learn`).
+Needs the extra `examples` (`pip install 'autograph[examples]'`): Keras and scikit-learn.
 """
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import sys
 import tempfile
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import runtime as tf
+
+try:
+    from sklearn.datasets import load_digits
+except ModuleNotFoundError as error:
+    raise SystemExit("this example needs scikit-learn: pip install 'autograph[examples]'") from error
 
 keras = tf.keras
 
