@@ -13,7 +13,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 
 from runtime.data.dataset import Dataset
 
-__all__ = ["Block", "DatasetAdapter", "batches"]
+__all__ = ["Block", "DatasetAdapter", "batches", "leaves"]
 
 _MOST: Final = 16  # batches that are taken of arrays at once
 _MEMORY: Final = 1 << 24  # bytes of these
@@ -69,7 +69,7 @@ class _Batches(EpochIterator):  # type: ignore[misc]
         adapter = self.data_adapter
         if not self._has_arrays:
             return super()._get_iterator()  # type: ignore[no-any-return]
-        size = sum(x.nbytes for x in _leaves(adapter)) // adapter.num_batches
+        size = sum(x.nbytes for x in leaves(adapter._inputs)) // adapter.num_batches
         count = max(1, min(_MOST, _MEMORY // max(1, size)))
         return (batch for block in _blocks_of_arrays(adapter, lambda: count) for batch in block)
 
@@ -77,7 +77,7 @@ class _Batches(EpochIterator):  # type: ignore[misc]
     def _has_arrays(self) -> bool:
         adapter = self.data_adapter
         return isinstance(adapter, ArrayDataAdapter) and adapter._shuffle != "batch" and adapter.num_batches > 0 and (
-            all(type(x) is np.ndarray for x in _leaves(adapter)))
+            all(type(x) is np.ndarray for x in leaves(adapter._inputs)))
 
     @property
     def has_blocks(self) -> bool:
@@ -119,14 +119,15 @@ class Block(Sequence[Any]):
         return tree.map_structure(lambda _: next(parts), self.like, none_is_leaf=False)
 
 
-def _leaves(adapter: ArrayDataAdapter) -> list[Any]:
-    return [x for x in tree.flatten(adapter._inputs) if x is not None]
+def leaves(batch: Any) -> list[Any]:
+    """What is not None in a structure."""
+    return [x for x in tree.flatten(batch) if x is not None]
 
 
 def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Iterator[Block]:
     """What Keras' adapter gives, in the same order, many batches at a time: one by one, that takes longer than a small
     model's step."""
-    arrays, count, size = _leaves(adapter), adapter._num_samples, adapter._batch_size
+    arrays, count, size = leaves(adapter._inputs), adapter._num_samples, adapter._batch_size
     order = np.random.permutation(count) if adapter._shuffle else None
     start = 0
     while start < count:

@@ -15,11 +15,11 @@ from keras.src import tree
 
 import runtime as rt
 from runtime.keras.backend.core import convert_to_tensor
-from runtime.keras.backend.datasets import Block
+from runtime.keras.backend.datasets import Block, leaves
 from runtime.keras.backend.foreign import is_foreign_sparse
 from runtime.staging.control_flow import scan_with_carry
 
-__all__ = ["Grouping", "Steps"]
+__all__ = ["Grouping", "Steps", "joined"]
 
 _WORTH: Final = 2e-2  # seconds that a call should take, to make Python's share small
 _MOST: Final = 256  # batches in a call
@@ -52,9 +52,7 @@ class Steps:
     def many(self, batches: Sequence[Any]) -> Any:
         """The step's result for these batches."""
         results = self._stacked(batches) if isinstance(batches, Block) else self._grouped(batches)
-        if len(results) == 1 or not self._joins:
-            return results[-1]
-        return tree.map_structure(lambda *parts: rt.concat(parts, 0), *results)
+        return joined(results) if self._joins else results[-1]
 
     def _grouped(self, batches: Sequence[Any]) -> list[Any]:
         results = []
@@ -92,7 +90,7 @@ class _Traced:
         self.has_loop = False
         """Whether the loop over batches is compiled."""
         tensors = [rt.convert_to_tensor(x) for x in _tensors(like)]
-        self._shapes = [tuple(x.shape) if _is_sparse(x) else None for x in _leaves(like)]
+        self._shapes = [tuple(x.shape) if _is_sparse(x) else None for x in leaves(like)]
         has_sparse = any(shape is not None for shape in self._shapes)
         self._single: Any = rt.function(self._once, autograph=False, input_signature=[
             rt.TensorSpec([None, *x.shape[1:]] if has_sparse else x.shape, x.dtype) for x in tensors])
@@ -142,8 +140,9 @@ class _Traced:
         return [rt.reshape(x, [-1, *x.shape[2:]]) if self._joins else x[-1] for x in results]
 
 
-def _leaves(batch: Any) -> list[Any]:
-    return [x for x in tree.flatten(batch) if x is not None]
+def joined(results: Sequence[Any]) -> Any:
+    """The results for several batches as one, along their first axis."""
+    return results[0] if len(results) == 1 else tree.map_structure(lambda *parts: rt.concat(parts, 0), *results)
 
 
 def _is_sparse(x: Any) -> bool:
@@ -153,7 +152,7 @@ def _is_sparse(x: Any) -> bool:
 def _tensors(batch: Any) -> list[Any]:
     """The leaves; for a sparse one its indices and its values."""
     found: list[Any] = []
-    for x in _leaves(batch):
+    for x in leaves(batch):
         if _is_sparse(x):
             x = convert_to_tensor(x)
             found += [x.indices, x.values]

@@ -21,7 +21,7 @@ from runtime.function.executors import load
 from runtime.keras.backend.core import convert_to_numpy, convert_to_tensor
 from runtime.keras.backend.datasets import batches as batches_of
 from runtime.keras.backend.resuming import Resume
-from runtime.keras.backend.steps import Grouping, Steps
+from runtime.keras.backend.steps import Grouping, Steps, joined
 from runtime.keras.backend.users import convert_what_keras_calls
 
 __all__ = ["RuntimeTrainer"]
@@ -102,12 +102,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
             self.predict_function = Steps(self.predict_step, joins=True).many
             return
         step = self._make_function(self.predict_step)
-
-        def eagerly(data: Any) -> Any:
-            results = [step([batch]) for batch in data]
-            return results[0] if len(results) == 1 else tree.map_structure(lambda *xs: rt.concat(xs, 0), *results)
-
-        self.predict_function = eagerly
+        self.predict_function = lambda data: joined([step([batch]) for batch in data])
 
     # Loops over epochs and batches.
 
