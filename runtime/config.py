@@ -19,6 +19,7 @@ from runtime.core.config import (
     threading,
     threads,
 )
+from runtime.function.executors import flush_subnormals
 from runtime.ops.program_order import LogicalDevice, PhysicalDevice, list_logical_devices, list_physical_devices
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "experimental",
     "experimental_functions_run_eagerly",
     "experimental_run_functions_eagerly",
+    "flush_subnormals",
     "functions_run_eagerly",
     "held_memory",
     "list_logical_devices",

@@ -8,7 +8,8 @@ import functools
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from autograph.backend import deferred
@@ -33,7 +34,8 @@ else:
     native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
     timed_native = deferred("runtime.backends.native.jit.timed")
 
-__all__ = ["EXECUTORS", "Timed", "able", "arrays_of", "chosen", "load", "make", "tensors_of", "timed"]
+__all__ = [
+    "EXECUTORS", "Timed", "able", "arrays_of", "chosen", "flush_subnormals", "load", "make", "tensors_of", "timed"]
 
 
 class Reference:
@@ -107,6 +109,27 @@ def load() -> None:
     """Load what the executor that is chosen by default needs, which the first call would do."""
     if chosen(None) == "native":
         native.Native  # noqa: B018 - loads LLVM
+
+
+@contextmanager
+def flush_subnormals() -> Iterator[None]:
+    """While this lasts, float arithmetic of this thread takes subnormal numbers, which are nearer to zero than any
+    number of full precision (1.2e-38 for float32, 2.2e-308 for float64), as zero. They take most processors a hundred
+    cycles more, and the moments of optimizers decay into them. TensorFlow and XLA always do this.
+
+    It holds for native code, with the threads of its loops, for NumPy and for Python's own floats, and for threads that
+    are started meanwhile; on other processors than x86 and ARM, and without llvmlite, it has no effect. Results that
+    are not subnormal may differ where their operands are. A context may be inside of another
+    (`torch.set_flush_denormal`).
+    """
+    if not _has_llvm():
+        yield
+        return
+    before = native.set_flush(True)
+    try:
+        yield
+    finally:
+        native.set_flush(before)
 
 
 class Timed(Protocol):

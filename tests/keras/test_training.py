@@ -186,6 +186,28 @@ def test_the_users_train_step_and_control_flow() -> None:
 
 
 @pytest.mark.slow
+def test_subnormal_numbers_are_zero_in_steps() -> None:
+    class Decaying(keras.Model):
+        def build(self, shape: Any) -> None:
+            self.moment = self.add_weight(shape=(4,), initializer="ones", trainable=False)
+            self.built = True
+
+        def call(self, x: Any) -> Any:
+            return x
+
+        def train_step(self, data: Any) -> Any:
+            self.moment.assign(self.moment * 0.25)
+            return {"sum": keras.ops.sum(self.moment)}
+
+    decaying = {}
+    for eager in False, True:
+        model = Decaying()
+        model.compile(run_eagerly=eager)
+        model.fit(np.zeros((70, 1), "float32"), batch_size=1, verbose=0)
+        decaying[eager] = float(model.moment[0])
+    assert decaying == {False: 0.0, True: 0.25 ** 70}
+
+
 def test_a_saved_model_goes_on(tmp_path: Any) -> None:
     model, _ = trained(*STACKS["lstm"])
     model.save(tmp_path / "m.keras")

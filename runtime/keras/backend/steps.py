@@ -96,6 +96,7 @@ class _Traced:
             rt.TensorSpec([None, *x.shape[1:]] if has_sparse else x.shape, x.dtype) for x in tensors])
         self._several: Any = rt.function(self._loop, autograph=False, input_signature=[
             rt.TensorSpec([None, *x.shape], x.dtype) for x in tensors])
+        self._compiled: set[Any] = set()
 
     @property
     def graph(self) -> Any:
@@ -111,7 +112,7 @@ class _Traced:
         return len(nodes) < _SMALL and not any(node.op.name in ("while_loop", "reduce") for node in nodes)
 
     def one(self, batch: Any) -> Any:
-        flat = self._single(*[rt.convert_to_tensor(x) for x in _tensors(batch)])
+        flat = self._run(self._single, [rt.convert_to_tensor(x) for x in _tensors(batch)])
         return tree.pack_sequence_as(self._result, flat)
 
     def many(self, batches: Sequence[Any]) -> Any:
@@ -120,8 +121,17 @@ class _Traced:
 
     def stacked(self, arrays: Sequence[Any]) -> Any:
         self.has_loop = True
-        flat = self._several(*map(rt.convert_to_tensor, arrays))
+        flat = self._run(self._several, [rt.convert_to_tensor(x) for x in arrays])
         return tree.pack_sequence_as(self._result, flat)
+
+    def _run(self, function: Any, tensors: Sequence[Any]) -> Any:
+        """The results of a call, in which subnormal numbers are zero, as on Keras' other backends: moments of weights
+        whose gradients are zero decay into them within a thousand steps."""
+        if function not in self._compiled and not rt.config.functions_run_eagerly():
+            function.lower()
+            self._compiled.add(function)
+        with rt.config.flush_subnormals():
+            return function(*tensors)
 
     def _once(self, *tensors: Any) -> list[Any]:
         remaining, shapes = iter(tensors), iter(self._shapes)

@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from runtime.backends.native.abi.interrupts import INTERRUPTED, SIGNALS
+from runtime.backends.native.abi.subnormals import flush, flushes
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
 __all__ = ["RESET", "RUN", "STATE", "define_pool", "divided", "state"]
@@ -36,6 +37,7 @@ _POLITE: Final = 64  # polls before it yields its core, perhaps to the thread th
 _BUSY, _WORKERS, _GENERATION = 0, 1, 2
 _FUNCTION, _CONTEXT, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of the loop; _COUNT threads may take part
 _EACH: Final = 14  # number of indices per thread
+_FLUSHES: Final = 15  # whether subnormal numbers are zero in the loop, as in the thread that began it
 _OPEN: Final = 16  # the number of the loop that threads may join, or 0
 _ACTIVE: Final = 32  # threads that look at the loop
 _STATUS: Final = 64  # the worst status of the parts so far
@@ -193,6 +195,7 @@ def _worker(b: Builder, number: Val) -> Val:
         with b.when(b.icmp("ne", job, const("i64", 0))):
             b.store(job, seen)
             with b.when(b.icmp("slt", mine, _get(b, _COUNT))):
+                flush(b, b.icmp("ne", _get(b, _FLUSHES), const("i64", 0)))
                 b.call("void", "work", mine)
         _update(b, "add", _ACTIVE, -1)
 
@@ -245,6 +248,7 @@ def _run(b: Builder, function: Val, context: Val, size: Val, step: Val, most: Va
         share = b.mul(up(units, shares), step)
         _set(b, _SHARE, b.intrinsic("smin", share, most))
         _set(b, _FRAME, frame)
+        _set(b, _FLUSHES, b.convert("zext", flushes(b), "i64"))
         _set(b, _COUNT, count)
         with b.loop(0, count) as k:
             b.line(f"store atomic {b.mul(k, each)}, {_next(b, k)} seq_cst, align 8")

@@ -17,6 +17,7 @@ from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
 from runtime.backends.native.abi.stack import STACK_WORD, stack_limit
+from runtime.backends.native.abi.subnormals import FLUSH
 from runtime.backends.native.codegen.context import Lowering
 from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD
 from runtime.backends.native.codegen.variables import ASSIGN, variables_of
@@ -48,7 +49,7 @@ from runtime.core.profiling import phase
 from runtime.core.types import ListType
 from runtime.core.variable_bindings import Placeholder, bound
 
-__all__ = ["Native", "why_not_direct"]
+__all__ = ["Native", "set_flush", "why_not_direct"]
 
 _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, list_stack_unstack, lists, elementwise,
      pooling, products, random,
@@ -56,6 +57,8 @@ _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, 
 
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
 """It does not use its last argument, the weak reference whose callback it is."""
+set_flush: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(address_of(FLUSH))
+"""Whether float arithmetic of this thread takes subnormal numbers as zero from now on; what held before."""
 _LARGE: Final = 1 << 24  # bytes: smaller allocations succeed
 
 
