@@ -32,6 +32,7 @@ from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.deep_stack import lower_limit, raise_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import is_iterator, taken_by
+from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import fields_in, is_users_class, put, take_out
@@ -78,6 +79,7 @@ __all__ = [
     "Refused",
     "Remake",
     "RolledLoop",
+    "Source",
     "Values",
     "accept",
     "ambient",

@@ -219,7 +219,7 @@ class Backend(Protocol):
 
     def rolled(self, iterable: Any) -> RolledLoop | None:
         """The loop over a Python iterable, or a `while` (None), that begins here while this backend traces, if it may
-        be staged; None to run it in Python."""
+        be staged; None to run it in Python. An iterator of Python's own is given as its `Source`, if it has one."""
         return None
 
     def if_exp(

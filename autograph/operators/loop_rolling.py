@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, staging_backend
+from autograph.core.iterator_sources import Source, source_of
 from autograph.core.slots import fields_in
-from autograph.core.trace_cleanup import of_trace
-from autograph.operators.loop_unrolling import unroll
+from autograph.core.trace_cleanup import at_end, of_trace
+from autograph.operators.loop_unrolling import lose_left, unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
 
@@ -43,14 +45,24 @@ class _Known(threading.local):
 _known = of_trace(_Known())
 
 
+@at_end
+def _forget() -> None:
+    _known.rolls.clear()
+    _known.quiet.clear()
+
+
+class _NotTheSame(Exception):
+    """Why a loop that was staged does not do what Python's does."""
+
+
 class _Attempt:
     """A loop that may be rolled, with what is needed to undo what it does until then."""
 
     def __init__(
         self, backend: Backend, loop: RolledLoop, functions: tuple[Any, ...], state: tuple[str, ...],
-        stage: Callable[[RolledLoop], None], key: Hashable,
+        stage: Callable[[RolledLoop], None], key: Hashable, over: Sequence[Any],
     ) -> None:
-        self.loop, self.stage, self.key = loop, stage, key
+        self.loop, self.stage, self.key, self.over = loop, stage, key, over
         self.code = _code_of(functions[-1])
         self.before = snapshot_of(state, backend, functions) if _known.quiet.get(self.key, 0) < _OFTEN else None
         self.iterations = 0
@@ -83,14 +95,21 @@ class _Attempt:
         if self.before is None:
             return False
         self._undo()
-        failure = self.loop.attempt(lambda: self.stage(self.loop), self.code)
-        rolls = failure is None and not any(
-            new is not UNBOUND and self.loop.leaks(reached.value, new)
-            for reached, _, new in self.before.heap.changes())
+        rolls = self.loop.attempt(self._stage_same, self.code) is None
         _known.rolls[self.key] = rolls
         if not rolls:
             self._undo()
         return rolls
+
+    def _stage_same(self) -> None:
+        """Stage the loop. _NotTheSame if that changes what only iterations in Python can change."""
+        assert self.before is not None
+        self.stage(self.loop)
+        for reached, _, new in self.before.heap.changes():
+            if any(reached.value is items for items in self.over):
+                raise _NotTheSame("it changes the list that it runs over")
+            if new is not UNBOUND and self.loop.leaks(reached.value, new):
+                raise _NotTheSame("it puts a value into an object that was there before the call")
 
     def note_end(self) -> None:
         """Called where the loop has ended in Python."""
@@ -140,15 +159,16 @@ def _code_of(function: Any) -> Any:
 
 def _attempt(
     backend: Backend, loop: RolledLoop | None, functions: tuple[Any, ...], state: tuple[str, ...],
-    stage: Callable[[RolledLoop], None],
+    stage: Callable[[RolledLoop], None], over: Sequence[Any] = (),
 ) -> _Attempt | None:
-    """The attempt to roll a loop; None if that is not tried."""
+    """The attempt to roll a loop over items of the sequences `over`, which is undone if it changes one of these; None
+    if it is not tried."""
     if loop is None:
         return None
     key = _key(backend, functions)
     if _known.rolls.get(key) is False:
         return None
-    made = _Attempt(backend, loop, functions, state, stage, key)
+    made = _Attempt(backend, loop, functions, state, stage, key, over)
     return made if made.can_undo() else None
 
 
@@ -159,14 +179,47 @@ class _For:
         self, backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
         stage: Callable[[RolledLoop], None],
     ) -> None:
-        self.backend, self.iterable, self.body, self.test, self.state = backend, iterable, body, test, state
+        self.backend, self.body, self.test, self.state = backend, body, test, state
+        source = source_of(iterable)
+        self.iterator = None if source is None else iterable
+        """The iterator whose items the loop takes. It takes them of its source, since that can be done again, and the
+        iterator follows."""
+        self.iterable = iterable if source is None else source
+        self.taken = 0
+        """How many items the iterator has been advanced by."""
         self.stage = stage
 
     def attempt(self, first: int) -> _Attempt | None:
         """The attempt to roll the loop, from iteration `first` on."""
-        items = self.iterable if first == 0 else self.iterable[first:]
+        items = self.iterable
+        if first:
+            items = items.after(first) if isinstance(items, Source) else items[first:]
         functions = (self.body,) if self.test is None else (self.test, self.body)
-        return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage)
+        over = self.iterable.sequences() if isinstance(self.iterable, Source) else [self.iterable]
+        return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage, over)
+
+    def items(self) -> Iterator[Any]:
+        """The items of the loop, from the first on."""
+        return iter(self.iterable) if self.iterator is None else self._followed(self.iterator)
+
+    def _followed(self, iterator: Iterator[Any]) -> Iterator[Any]:
+        for count, item in enumerate(self.iterable):
+            if count == self.taken:
+                next(iterator, None)
+                self.taken += 1
+            yield item
+        next(iterator, None)
+
+    def roll(self, attempt: _Attempt) -> bool:
+        """Roll the loop, if that can be: then it has all items of the iterator, unless the test may leave it."""
+        if not attempt.roll():
+            return False
+        if self.iterator is not None:
+            if self.test is None:
+                deque(self.iterator, 0)
+            else:
+                lose_left(self.backend, self.iterator, self.body)
+        return True
 
     def iterate(self, item: Any) -> Any:
         """Run an iteration; returns whether the loop goes on."""
@@ -175,9 +228,9 @@ class _For:
 
     def run(self, attempt: _Attempt) -> None:
         """Run the loop; it is rolled if it can be and that is worth it."""
-        if _known.rolls.get(attempt.key) and attempt.roll():
+        if _known.rolls.get(attempt.key) and self.roll(attempt):
             return None
-        items, done = iter(self.iterable), 0
+        items, done = self.items(), 0
         for item in items:
             done += 1
             going = self.iterate(item)
@@ -190,10 +243,10 @@ class _For:
         _known.quiet.pop(attempt.key, None)
         if not attempt.loop.is_worth(done):
             return self.rest(items, going)
-        if attempt.roll():
+        if self.roll(attempt):
             return None
         if attempt.before is not None:  # all has been undone
-            items, done = iter(self.iterable), 1
+            items, done = self.items(), 1
             going = self.iterate(next(items))
         return self.rest(items, going, done)
 
@@ -206,7 +259,7 @@ class _For:
             unroll(stager, items, self.body, self.test, self.state)
         elif going:
             attempt = None if first is None else self.attempt(first)
-            if attempt is None or not attempt.roll():
+            if attempt is None or not self.roll(attempt):
                 run_plainly(items, self.body, self.test, self.state)
 
 
@@ -217,6 +270,8 @@ def attempt_for(
     """What runs `for item in iterable: body(item)` while `backend` traces, and rolls it if it can; None if that is not
     tried. `test` says after an iteration whether the loop goes on, and `stage` stages it."""
     loop = _For(backend, iterable, body, test, state, stage)
+    if test is not None and isinstance(loop.iterable, Source) and loop.iterable.kind is iter:
+        return None  # an iterator that was made by itself, so as to go on after the loop
     attempt = loop.attempt(0)
     return None if attempt is None else partial(loop.run, attempt)
 

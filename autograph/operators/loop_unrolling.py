@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, cast
 
 from autograph.core.backend import Backend, staging_backend
@@ -10,7 +10,7 @@ from autograph.core.iterator_positions import taken_by
 from autograph.core.lost_iterators import lose
 from autograph.state.statement_state import Body, State, staged
 
-__all__ = ["unroll"]
+__all__ = ["lose_left", "unroll"]
 
 Test = Callable[[], Any]
 
@@ -20,7 +20,7 @@ def unroll(
 ) -> None:
     """The rest of the loop, up to the iteration that surely leaves it. The iterator, and those it takes its items from,
     cannot be used by others afterwards: only the graph knows their position."""
-    code = cast(FunctionType, getattr(body, "place", body)).__code__
+    code = _code_of(body)
     taken = taken_by(iterator)
     for count, item in enumerate(iterator):
         if count >= backend.unroll_budget:
@@ -32,7 +32,20 @@ def unroll(
             body(item)
         elif _stage_iteration(backend, going, body, test, state, item):
             break
+    _lose(backend, taken, code)
+
+
+def lose_left(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:
+    """Forbid taking items of an iterator after a loop over it, which a staged value may have left."""
+    _lose(backend, taken_by(iterator), _code_of(body))
+
+
+def _lose(backend: Backend, taken: list[Any], code: CodeType) -> None:
     lose(taken, lambda each: backend.refusal("left", each, "", code.co_filename, code.co_firstlineno))
+
+
+def _code_of(body: Callable[[Any], Any]) -> CodeType:
+    return cast(FunctionType, getattr(body, "place", body)).__code__
 
 
 def _stage_iteration(

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from autograph.backend import format_error, of_trace
+from autograph.backend import at_end, format_error, of_trace
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
 from runtime.core.positions import Position
@@ -61,6 +61,7 @@ class _Loops(threading.local):
 
 loops: Final = of_trace(_Loops())
 """The loops of the running trace that are unrolled although they have many iterations."""
+at_end(lambda: loops.unrolled.clear())
 
 
 def why_unrolled(filename: str, lineno: int) -> tuple[str, str]:

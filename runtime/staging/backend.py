@@ -53,7 +53,7 @@ from runtime.staging.values.alias_tracking import as_originals, forget_exits, ma
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
-from runtime.staging.values.iterables import Poison, Staged, as_iterable, view_of
+from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
@@ -437,5 +437,5 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 BACKEND: Final = Staging()
-for _cls in (Tensor, MaybeObject, Staged, Text, ListItems):
+for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows):
     register(_cls, BACKEND)

@@ -9,16 +9,28 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import CodeType
 from typing import Any, Final
 
-from autograph.backend import inside
+import numpy as np
+
+from autograph.backend import Source, inside
 from runtime.core.graph import Graph, Node, Unrolled, loops
+from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import TensorType
 from runtime.staging.control.python_results import python_results
 from runtime.staging.values.body_tracing import checkpoint, rollback
-from runtime.staging.values.iterables import Counted, Staged, StagedRange, indexable
+from runtime.staging.values.iterables import (
+    Counted,
+    EagerRows,
+    Staged,
+    StagedEnumerate,
+    StagedZip,
+    counted,
+    indexable,
+)
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
 from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
 
@@ -143,21 +155,70 @@ def rolled(iterable: Any) -> RolledLoop | None:
     """The loop over a Python iterable, or a `while` (None), if it may be rolled."""
     if current_graph() is None:
         return None
-    kind = type(iterable)
     if iterable is None:
         return RolledLoop(None, None)
+    source = iterable if isinstance(iterable, Source) else Source(iter, (iterable,))
+    sequences = source.sequences()
+    if not all(map(_are_numbers, sequences)):
+        return None
+    count, fewest = _count(source), FEWEST if all(type(items) is range for items in sequences) else LONG + 1
+    return RolledLoop(_Rolled(lambda: _counted(source)), count) if count >= fewest and _fit(source, count) else None
+
+
+def _count(source: Source) -> int:
+    """How many items are left."""
+    if source.kind is zip or source.kind is enumerate:
+        return min(map(_count, source.parts))
+    if source.kind is reversed:
+        return source.position + 1
+    items = source.parts[0]
+    return (len(items) if getattr(items, "shape", None) != () else 0) - source.position
+
+
+def _fit(source: Source, count: int) -> bool:
+    """Whether the numbers that `enumerate` gives fit int32."""
+    if source.kind is enumerate and (source.position not in _INT32 or source.position + count not in _INT32):
+        return False
+    return all(_fit(part, count) for part in source.parts if isinstance(part, Source))
+
+
+def _counted(source: Source) -> Counted:
+    """What the loop of the graph runs over."""
+    if source.kind is zip:
+        made: Staged = StagedZip(*[_Rolled(partial(_counted, part)) for part in source.parts], strict=source.is_strict)
+    elif source.kind is enumerate:
+        made = StagedEnumerate(_Rolled(partial(_counted, source.parts[0])), source.position)
+    else:
+        return _counted_part(source)
+    found = made.__iterable__()
+    assert isinstance(found, Counted)
+    return found
+
+
+def _counted_part(source: Source) -> Counted:
+    items, first, count = source.parts[0], source.position, _count(source)
+    if isinstance(items, EagerRows):
+        items = items.tensor
+    if isinstance(items, (list, tuple)):
+        item = indexable(items, "a loop")
+    else:
+        found = counted(items, "a loop")
+        assert isinstance(found, Counted)
+        item = found.item
+    if source.kind is reversed:
+        return Counted(count, lambda i: item(first - i))
+    return Counted(count, item if first == 0 else lambda i: item(first + i))
+
+
+def _are_numbers(items: Any) -> bool:
+    """Whether the items are numbers of one type, or tuples of such with one type in each place, or rows of an array."""
+    kind = type(items)
+    if kind is EagerTensor or kind is EagerRows or kind is np.ndarray:
+        return kind is not np.ndarray or items.dtype.kind in "biufc"
     if kind is range:
-        if len(iterable) < FEWEST or iterable[0] not in _INT32 or iterable[-1] not in _INT32:
-            return None
-        return RolledLoop(_Rolled(StagedRange(iterable.start, iterable.stop, iterable.step).__iterable__),
-                          len(iterable))
-    if (kind is list or kind is tuple) and len(iterable) > LONG and _are_numbers(iterable):
-        return RolledLoop(_Rolled(lambda: Counted(len(iterable), indexable(iterable, "a loop"))), len(iterable))
-    return None
-
-
-def _are_numbers(items: Sequence[Any]) -> bool:
-    """Whether the items are numbers of one type, or tuples of such with one type in each place."""
+        return not items or (items[0] in _INT32 and items[-1] in _INT32)
+    if (kind is not list and kind is not tuple) or not items:
+        return False
     first = items[0]
     if type(first) is tuple:
         return bool(first) and all(type(item) is tuple and len(item) == len(first) for item in items) and all(

@@ -50,6 +50,7 @@ from runtime.staging.values.iterables import (
     StagedRange,
     StagedReversed,
     StagedZip,
+    iterated,
     stages,
     view_of,
     weak_int,
@@ -214,7 +215,9 @@ def _range(*args: Any) -> Any:
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
-    return once(StagedEnumerate(iterable, start)) if stages(iterable, start) else builtins.enumerate(iterable, start)
+    if stages(iterable, start):
+        return once(StagedEnumerate(iterable, start))
+    return builtins.enumerate(iterated(iterable), start)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
@@ -223,7 +226,7 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
         return zipped(iterables, strict)
     if stages(*iterables):
         return once(StagedZip(*iterables, strict=strict))
-    return builtins.zip(*iterables, strict=strict)
+    return builtins.zip(*map(iterated, iterables), strict=strict)
 
 
 def _map(function: Any, *iterables: Any) -> Any:
@@ -241,7 +244,7 @@ def _filter(function: Any, iterable: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
-    return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(sequence)
+    return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(iterated(sequence))
 
 
 def _list(iterable: Any = ()) -> Any:

@@ -38,6 +38,7 @@ from runtime.ops.shape import dim
 
 __all__ = [
     "Counted",
+    "EagerRows",
     "Poison",
     "Staged",
     "StagedEnumerate",
@@ -51,6 +52,7 @@ __all__ = [
     "flags",
     "indexable",
     "is_staged",
+    "iterated",
     "stacked",
     "stages",
     "stages_within",
@@ -314,6 +316,26 @@ def counted(x: Any, what: str) -> Iterable_:
     if not hasattr(type(x), "__iter__"):
         raise TypeError(f"'{type(x).__name__}' object is not iterable")
     raise _cannot_stage(x, what)
+
+
+class EagerRows:
+    """The rows of an eager tensor, which an iterator takes by their index, so that it can tell which are left."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: EagerTensor) -> None:
+        self.tensor = tensor
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.tensor[index]
+
+
+def iterated(x: Any) -> Any:
+    """What a builtin of Python's takes items of: an eager tensor by its rows, anything else itself."""
+    return EagerRows(x) if isinstance(x, EagerTensor) and x.ndim and current_graph() is not None else x
 
 
 def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:

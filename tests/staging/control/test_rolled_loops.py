@@ -38,12 +38,12 @@ def check(f: Callable[..., Any], *args: Any, rolled: bool = True) -> Any:
     assert is_rolled(f, *args) is rolled
     expected = plain(f(*args))
     found = [rt.function(f, executor=executor)(*args) for executor in ("native", "numpy")]
-    few = rolled_loops.FEWEST
+    bounds = rolled_loops.FEWEST, rolled_loops.LONG
     try:
-        rolled_loops.FEWEST = 1 << 30
+        rolled_loops.FEWEST = rolled_loops.LONG = 1 << 30  # type: ignore[misc]
         found.append(rt.function(f)(*args))
     finally:
-        rolled_loops.FEWEST = few
+        rolled_loops.FEWEST, rolled_loops.LONG = bounds  # type: ignore[misc]
     for each in found:
         np.testing.assert_allclose(np.array(plain(each), float), np.array(expected, float), rtol=1e-5)
     return found[0]
@@ -489,6 +489,230 @@ def test_objects_that_the_loop_makes_are_as_many_as_in_python() -> None:
     assert Node.count == 60
 
 
+
+# Iterators over sequences.
+
+XS = [float(k) for k in range(60)]
+YS = [*range(70)]
+
+
+def test_enumerate_zip_and_reversed_of_long_lists() -> None:
+    def numbered(x: Any) -> Any:
+        for i, v in enumerate(XS, 3):
+            x = x * 0.5 + v * i
+        return x, i
+
+    def side_by_side(x: Any) -> Any:
+        for v, k in zip(XS, YS):
+            x = x * 0.5 + v * k
+        return x
+
+    def backwards(x: Any) -> Any:
+        for v in reversed(XS):
+            x = x * 0.5 + v
+        return x
+
+    def nested(x: Any) -> Any:
+        for i, (k, (v, w)) in enumerate(zip(reversed(YS), zip(XS, reversed(XS), strict=True)), 2):
+            if i % 3 == 0:
+                continue
+            x = x * 0.5 + k * v - i * w
+            if x > 10_000_000:
+                break
+        return x
+
+    def over_ranges(x: Any) -> Any:
+        for i, j in zip(range(5, 125, 2), reversed(range(60))):
+            x = x * 0.5 + i * j
+        return x
+
+    def items(x: Any) -> Any:
+        for v in iter(XS):
+            x = x * 0.5 + v
+        return x
+
+    for program in numbered, side_by_side, backwards, nested, over_ranges, items:
+        check(program, ONE)
+
+
+def test_a_loop_over_an_iterator_left_early() -> None:
+    def f(x: Any) -> Any:
+        for i, v in enumerate(reversed(XS)):
+            x = x * 0.5 + v
+            if i > 40:
+                break
+        else:
+            x = x - 100
+        return x, i, v
+
+    check(f, ONE)
+
+
+@pytest.mark.parametrize("rows", [np.arange(80, dtype=np.float32), rt.range(80.0)], ids=["array", "tensor"])
+def test_arrays_and_eager_tensors(rows: Any) -> None:
+    def f(x: Any) -> Any:
+        for v in rows:
+            x = x * 0.5 + v
+        for i, (v, k) in enumerate(zip(reversed(rows), YS)):
+            x = x * 0.5 + v * k + i
+        return x
+
+    assert [op for op in ops_of(f, ONE) if op == "reduce"] == ["reduce"] * 2
+    expected = 1.0
+    for v in range(80):
+        expected = expected * 0.5 + v
+    for i, (v, k) in enumerate(zip(range(79, -1, -1), YS)):
+        expected = expected * 0.5 + v * k + i
+    for executor in "native", "numpy":
+        np.testing.assert_allclose(rt.function(f, executor=executor)(ONE), expected, rtol=1e-6)
+
+
+def test_the_bodies_that_need_the_python_value_run_once_for_each_item_of_an_iterator() -> None:
+    def by_shape(x: Any) -> Any:
+        for i, v in enumerate(XS):
+            x = x * 0.5 + rt.ones([i + 1, 2])[0, 0] * v
+            shape = rt.zeros([i]).shape
+        return x, shape[0]
+
+    def by_key(x: Any) -> Any:
+        found = {}
+        for i, k in zip(range(200), reversed(range(200))):
+            found[k] = x * i + k
+        return found[3]
+
+    check(by_key, ONE, rolled=False)
+    assert not is_rolled(by_shape, ONE)
+    total, length = rt.function(by_shape)(ONE)
+    expected = 1.0
+    for v in XS:
+        expected = expected * 0.5 + v
+    assert length == 59 and abs(float(total) - expected) < 1e-4
+
+
+def test_an_iterator_is_where_python_leaves_it() -> None:
+    def all_taken(x: Any) -> Any:
+        pairs = enumerate(XS)
+        for i, v in pairs:
+            x = x * 0.5 + v * i
+        return x, len(list(pairs))
+
+    def rest_of_an_iterator(x: Any) -> Any:
+        it = iter(YS)
+        first = next(it)
+        for i, v in enumerate(it):
+            x = x * 0.5 + v * i
+        return x + first, next(it, -1)
+
+    def longer_operand(x: Any) -> Any:
+        it = iter(YS)
+        for v, k in zip(XS, it):
+            x = x * 0.5 + v * k
+        return x, list(it)
+
+    def longer_operand_first(x: Any) -> Any:
+        it = iter(YS)
+        for k, v in zip(it, XS):
+            x = x * 0.5 + v * k
+        return x, list(it)
+
+    for program in all_taken, rest_of_an_iterator, longer_operand, longer_operand_first:
+        check(lambda x, program=program: rt.nest.flatten(program(x)), ONE)
+
+
+def test_iterators_that_cannot_be_run_over_again_or_that_the_body_advances() -> None:
+    def pairs(x: Any) -> Any:
+        it = iter(YS)
+        for a, b in zip(it, it):
+            x = x * 0.5 + a - b
+        return x, next(it, -1)
+
+    def advanced(x: Any) -> Any:
+        it = iter(YS)
+        for i, v in enumerate(it):
+            x = x * 0.5 + v
+            if i % 2 == 0:
+                x = x + next(it, 0)
+        return x
+
+    def left(x: Any) -> Any:
+        it = iter(YS)
+        for v in it:
+            x = x * 0.5 + v
+            if v > 55:
+                break
+        return x, list(it)
+
+    def through_code(x: Any) -> Any:
+        for v in map(lambda v: v * 2, XS):
+            x = x * 0.5 + v
+        return x
+
+    for program in pairs, advanced, left, through_code:
+        check(lambda x, program=program: rt.nest.flatten(program(x)), ONE, rolled=False)
+
+
+def test_items_that_code_of_the_user_s_makes_are_read_once() -> None:
+    reads = []
+
+    class Numbers:
+        def __getitem__(self, index: int) -> float:
+            reads.append(index)
+            return XS[index]
+
+    numbers = Numbers()
+
+    @rt.function
+    def f(x: Any) -> Any:
+        for i, v in enumerate(iter(numbers)):
+            x = x * 0.5 + v * i
+        return x
+
+    f(ONE)
+    assert reads == [*range(61)]
+
+
+def test_a_strict_zip_of_other_lengths() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        for v, k in zip(XS, YS, strict=True):
+            x = x * 0.5 + v * k
+        return x
+
+    with pytest.raises(ValueError, match=re.escape("zip() argument 2 is longer than argument 1")):
+        f(ONE)
+
+
+def test_a_list_whose_items_the_loop_changes() -> None:
+    def by_number(x: Any) -> Any:
+        items = [*XS]
+        for i, v in enumerate(items):
+            x = x * 0.5 + v
+            items[i * 7 % 60] = 1.0
+        return x, items
+
+    def in_a_branch(x: Any) -> Any:
+        items = [*XS]
+        for v in items:
+            x = x * 0.5 + v
+            if x > 3:
+                items[50] = 3.0
+        return x, items[50]
+
+    def backwards(x: Any) -> Any:
+        items = [*XS]
+        for v in reversed(items):
+            x = x * 0.5 + v
+            if x > 3:
+                items[5] = 3.0
+        return x, items[5]
+
+    for program in by_number, in_a_branch, backwards:
+        check(lambda x, program=program: rt.nest.flatten(program(x)), ONE, rolled=False)
+        function = rt.function(program)
+        function(ONE)
+        assert function.explain().endswith("traced iteration by iteration, since it changes the list that it runs over")
+
+
 # Errors and warnings.
 
 def test_the_warning_says_why_a_loop_is_unrolled(monkeypatch: Any) -> None:
@@ -582,6 +806,7 @@ def test_explain_says_which_loops_are_unrolled() -> None:
         return d[1]
 
     program(rt.constant(2))
+    program(rt.constant(2.0))  # another trace, which knows nothing of the first
     lines = program.explain().splitlines()
     assert len(lines) == 3 and "test_rolled_loops.py" in lines[2]
     assert lines[2].endswith("is traced iteration by iteration, since it adds keys to a dict")

@@ -1,0 +1,89 @@
+"""What an iterator takes its items from, so that the rest of it can be run over more than once."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any, Final
+
+from autograph.core.backend import backend_for
+
+__all__ = ["Source", "source_of"]
+
+
+
+class _Indexed:
+    def __getitem__(self, index: int) -> Any:
+        raise IndexError
+
+
+_FORWARDS: Final = frozenset({*map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 99)), iter(_Indexed())))})
+_BACKWARDS: Final[frozenset[type]] = frozenset({type(reversed([])), type(reversed(()))})
+
+
+@dataclass(frozen=True)
+class Source:
+    """The items that are left of an iterator of Python's own over sequences.
+
+    kind      `enumerate` or `zip` of other sources, `reversed` or `iter` of a sequence.
+    parts     the sources, or the sequence.
+    position  for `enumerate` the number of the first item that is left, for a sequence its index.
+    is_strict whether `zip` takes operands of one length only.
+    """
+
+    kind: Any
+    parts: tuple[Any, ...]
+    position: int = 0
+    is_strict: bool = False
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.kind is zip:
+            return zip(*self.parts, strict=self.is_strict)
+        if self.kind is enumerate:
+            return enumerate(self.parts[0], self.position)
+        iterator = self.kind(self.parts[0])
+        iterator.__setstate__(self.position)
+        return iterator  # type: ignore[no-any-return]
+
+    def sequences(self) -> list[Any]:
+        """All sequences that the items come from."""
+        if self.kind is enumerate or self.kind is zip:
+            return [items for part in self.parts for items in part.sequences()]
+        return [*self.parts]
+
+    def after(self, count: int) -> Source:
+        """What is left when so many more items have been taken."""
+        if self.kind is enumerate or self.kind is zip:
+            parts = tuple([part.after(count) for part in self.parts])
+            return replace(self, parts=parts, position=self.position + (count if self.kind is enumerate else 0))
+        return replace(self, position=self.position + (-count if self.kind is reversed else count))
+
+
+def source_of(value: Any) -> Source | None:
+    """The source of an iterator; None for another value, where code of the user's would run to read an item, and where
+    two operands of a `zip` take items of one iterator."""
+    return _source(value, set())
+
+
+def _source(value: Any, seen: set[int]) -> Source | None:
+    kind = type(value)
+    if kind is not zip and kind is not enumerate and kind not in _FORWARDS and kind not in _BACKWARDS:
+        return None
+    if id(value) in seen:
+        return None
+    seen.add(id(value))
+    _, operands, *state = value.__reduce__()  # a tuple, and the position
+    if kind is enumerate:
+        part = _source(operands[0], seen)
+        return None if part is None else Source(enumerate, (part,), operands[1])
+    if kind is zip:
+        parts = [part for operand in operands if (part := _source(operand, seen)) is not None]
+        if not operands or len(parts) < len(operands):
+            return None
+        return Source(zip, tuple(parts), is_strict=bool(state and state[0]))
+    (sequence,) = operands
+    if isinstance(getattr(type(sequence), "__getitem__", None), FunctionType) and backend_for(type(sequence)) is None:
+        return None
+    if kind in _BACKWARDS:
+        return Source(reversed, operands, state[0]) if state else None
+    return Source(iter, operands, state[0] if state and state[0] else 0)
