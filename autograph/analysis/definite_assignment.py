@@ -14,13 +14,15 @@ import gast
 
 from autograph.analysis.scopes import Scope, scan
 from autograph.analysis.staging_candidates import takes_item
-from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, children, outside
+from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, binds_name, children, outside, own_of
 
 __all__ = ["mark_unsure"]
 
 Sure = frozenset[str] | None
 """The variables that are assigned on all paths to a point; None for an unreachable point."""
+_EMPTY: frozenset[str] = frozenset()
 
+_TRY_STAR = getattr(gast, "TryStar", gast.Try)
 _ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscript, gast.FormattedValue, gast.AugAssign)
 """Nodes that check the variable that is their direct operand."""
 
@@ -28,7 +30,7 @@ _ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscrip
 def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> None:
     """Set `unsure` on each name, attribute and item that a function reads without using it in an operation, or deletes,
     and that may be unbound there. `around`: the variables of enclosing functions."""
-    ways = _Ways(scope.locals, (around - scope.locals - scope.globals) | scope.nonlocals)
+    ways = _Ways(function, scope.locals, (around - scope.locals - scope.globals) | scope.nonlocals)
     if isinstance(function, gast.Lambda):
         ways.reads(function.body, frozenset(scope.parameters))
     else:
@@ -36,8 +38,9 @@ def mark_unsure(function: Any, scope: Scope, around: Set[str]) -> None:
 
 
 class _Ways:
-    def __init__(self, names: Set[str], free: Set[str]) -> None:
+    def __init__(self, function: Any, names: Set[str], free: Set[str]) -> None:
         self.names, self.free = names, free
+        self.unbinds = any(n.__class__ in (gast.Delete, gast.ExceptHandler, gast.ClassDef) for n in own_of(function))
         self.left: list[list[Sure]] = []
         """For each enclosing loop: what is definitely assigned at each `break`."""
 
@@ -55,7 +58,7 @@ class _Ways:
             return _both(self.block(node.body, sure), self.block(node.orelse, sure))
         if cls in LOOPS:
             return self.loop(node, sure)
-        if cls.__name__ in ("Try", "TryStar"):
+        if cls is gast.Try or cls is _TRY_STAR:
             return self.guard(node, sure)
         if cls is gast.With or cls is gast.AsyncWith:
             for item in node.items:
@@ -71,7 +74,7 @@ class _Ways:
                 self.reads(case.guard, inner, asks=True)
                 found = _both(found, self.block(case.body, inner))
             return found
-        if isinstance(node, FUNCTIONS) or cls is gast.ClassDef:
+        if cls in FUNCTIONS or cls is gast.ClassDef:
             for part in outside(node):
                 self.reads(part, sure)
             return sure | ({node.name} & self.names)
@@ -116,11 +119,21 @@ class _Ways:
             return None
         return (found - self.deleted(node.finalbody)) | (after - before)
 
-    def bound(self, node: Any) -> frozenset[str]:
-        return frozenset() if node is None else frozenset(scan(node).binds & self.names)
+    def bound(self, node: Any) -> Set[str]:
+        """The variables that a statement without blocks, or a part of one, binds."""
+        if node is None:
+            return _EMPTY
+        if not binds_name(node):
+            if node.__class__ is gast.Expr:
+                return _EMPTY
+            if node.__class__ is gast.Assign and node.targets[0].__class__ is gast.Name and len(node.targets) == 1:
+                return {node.targets[0].id} & self.names
+        return scan(node).binds & self.names
 
     def deleted(self, nodes: list[Any]) -> frozenset[str]:
         """The variables that a `del` in these statements, or the end of a handler, unbinds."""
+        if not self.unbinds:
+            return _EMPTY
         stack, found = list(nodes), set()
         while stack:
             node = stack.pop()
@@ -136,21 +149,23 @@ class _Ways:
         """Mark the names in an expression or simple statement; with `asks`, a name itself is checked by its use."""
         if node is None:
             return
-        cls = type(node)
+        cls = node.__class__
         if cls is gast.Name:
-            unsure = not isinstance(node.ctx, (gast.Store, gast.Param)) and node.id not in sure and (
-                node.id in self.names or node.id in self.free)
-        else:
-            unsure = isinstance(getattr(node, "ctx", None), gast.Load) and (
-                cls is gast.Attribute or (cls is gast.Subscript and not takes_item(node)))
-        if unsure and not asks:
-            node.unsure = True
-        if isinstance(node, COMPREHENSIONS):  # its variables are its own
+            if not asks and node.id not in sure and (node.id in self.names or node.id in self.free) and (
+                    not isinstance(node.ctx, (gast.Store, gast.Param))):
+                node.unsure = True
+            if node.annotation is None:
+                return
+        elif not asks and (cls is gast.Attribute or (cls is gast.Subscript and not takes_item(node))):
+            if isinstance(node.ctx, gast.Load):
+                node.unsure = True
+        elif cls in COMPREHENSIONS:  # its variables are its own
             sure = sure.union(*(scan(g.target).binds for g in node.generators))
-        within = outside(node) if isinstance(node, FUNCTIONS) else children(node)
-        callee = node.func if isinstance(node, gast.Call) else None
-        for child in within:
-            self.reads(child, sure, isinstance(node, _ASKING) or child is callee)
+        asking = cls in _ASKING
+        callee = node.func if cls is gast.Call else None
+        for child in outside(node) if cls in FUNCTIONS else children(node):
+            if child.__class__ is not gast.Constant:
+                self.reads(child, sure, asking or child is callee)
 
 
 def _both(one: Sure, other: Sure) -> Sure:

@@ -5,6 +5,7 @@ writes on every path (`kill`); then live sets are propagated from the end of the
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gast
@@ -37,7 +38,12 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
     kill: set[str] = set()
     certain = True
     for node in body:
-        _summarise_statement(node)
+        summarise = _SUMMARIES.get(node.__class__)
+        if summarise is not None:
+            summarise(node)
+        else:
+            names = names_of(node)
+            node.gen, node.kill = frozenset(names.reads), frozenset(names.binds)
         gen |= node.gen - kill
         if certain:
             kill |= node.kill
@@ -46,61 +52,77 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
     return frozenset(gen), frozenset(kill)
 
 
-def _summarise_statement(node: Any) -> None:
-    if isinstance(node, gast.If):
-        test = header_names(node)
-        (g1, k1), (g2, k2) = _summarise(node.body), _summarise(node.orelse)
-        node.gen = frozenset(test.reads | ((g1 | g2) - test.binds))
-        node.kill = frozenset(test.binds | (k1 & k2))
-    elif isinstance(node, gast.While):
-        test = header_names(node)
-        (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
-        node.head_gen = frozenset(test.reads | ((g1 | g2) - test.binds))
-        node.gen, node.kill = node.head_gen, frozenset(test.binds)
-    elif isinstance(node, (gast.For, gast.AsyncFor)):
-        names = scan(node.iter)
-        target = scan(node.target)
-        extra = getattr(node, "test", None)
-        test_reads = scan(extra).reads if extra is not None else set()
-        (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
-        node.head_gen = frozenset(target.reads | (g1 - target.binds) | g2 | test_reads)
-        node.gen = frozenset(names.reads | (node.head_gen - names.binds))
-        node.kill = frozenset(names.binds)
-    elif isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
-        (g1, k1), (g2, k2), (g3, k3) = (_summarise(b) for b in (node.body, node.orelse, node.finalbody))
-        gen, kill = set(g1), set(k1 | k2)
-        handled: set[str] = set(g3)
-        for handler in node.handlers:
-            type_names = scan(handler.type) if handler.type is not None else Names()
-            hg, hk = _summarise(handler.body)
-            own = {handler.name.id} if handler.name is not None else set()
-            handler.gen, handler.kill = frozenset(type_names.reads | (hg - own)), hk
-            handled |= handler.gen
-            kill &= hk | own
-        node.gen = frozenset(gen | handled | (g2 - k1)).union(getattr(node, "jumps", ()))
-        node.kill = frozenset(kill | k3)
-        node.handler_gen = frozenset(handled)
-        node.final_gen = g3
-        node.else_gen = g2
-    elif isinstance(node, (gast.With, gast.AsyncWith)):
-        names = scan(*node.items)
-        g, _k = _summarise(node.body)  # a context manager may swallow an exception: nothing is surely killed
-        node.gen = frozenset(names.reads | (g - names.binds)).union(getattr(node, "jumps", ()))
-        node.kill = frozenset(names.binds)
-    elif type(node).__name__ == "Match":
-        subject = scan(node.subject)
-        gen = subject.reads
-        for case in node.cases:
-            pattern, guard = scan(case.pattern), scan(*([case.guard] if case.guard is not None else []))
-            gen |= pattern.reads | ((guard.reads | _summarise(case.body)[0]) - pattern.binds)
-        node.gen, node.kill = frozenset(gen), frozenset(subject.binds)
-    else:
-        names = names_of(node)
-        node.gen, node.kill = frozenset(names.reads), frozenset(names.binds - _deleted(node))
+def _summarise_if(node: Any) -> None:
+    test = header_names(node)
+    (g1, k1), (g2, k2) = _summarise(node.body), _summarise(node.orelse)
+    node.gen = frozenset(test.reads | ((g1 | g2) - test.binds))
+    node.kill = frozenset(test.binds | (k1 & k2))
 
 
-def _deleted(node: Any) -> set[str]:
-    return {n.id for n in node.targets if isinstance(n, gast.Name)} if isinstance(node, gast.Delete) else set()
+def _summarise_while(node: Any) -> None:
+    test = header_names(node)
+    (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
+    node.head_gen = frozenset(test.reads | ((g1 | g2) - test.binds))
+    node.gen, node.kill = node.head_gen, frozenset(test.binds)
+
+
+def _summarise_for(node: Any) -> None:
+    names = scan(node.iter)
+    target = scan(node.target)
+    extra = getattr(node, "test", None)
+    test_reads = scan(extra).reads if extra is not None else set()
+    (g1, _), (g2, _) = _summarise(node.body), _summarise(node.orelse)
+    node.head_gen = frozenset(target.reads | (g1 - target.binds) | g2 | test_reads)
+    node.gen = frozenset(names.reads | (node.head_gen - names.binds))
+    node.kill = frozenset(names.binds)
+
+
+def _summarise_try(node: Any) -> None:
+    (g1, k1), (g2, k2), (g3, k3) = (_summarise(b) for b in (node.body, node.orelse, node.finalbody))
+    gen, kill = set(g1), set(k1 | k2)
+    handled: set[str] = set(g3)
+    for handler in node.handlers:
+        type_names = scan(handler.type) if handler.type is not None else Names()
+        hg, hk = _summarise(handler.body)
+        own = {handler.name.id} if handler.name is not None else set()
+        handler.gen, handler.kill = frozenset(type_names.reads | (hg - own)), hk
+        handled |= handler.gen
+        kill &= hk | own
+    node.gen = frozenset(gen | handled | (g2 - k1)).union(getattr(node, "jumps", ()))
+    node.kill = frozenset(kill | k3)
+    node.handler_gen = frozenset(handled)
+    node.final_gen = g3
+    node.else_gen = g2
+
+
+def _summarise_with(node: Any) -> None:
+    names = scan(*node.items)
+    g, _k = _summarise(node.body)  # a context manager may swallow an exception: nothing is surely killed
+    node.gen = frozenset(names.reads | (g - names.binds)).union(getattr(node, "jumps", ()))
+    node.kill = frozenset(names.binds)
+
+
+def _summarise_match(node: Any) -> None:
+    subject = scan(node.subject)
+    gen = subject.reads
+    for case in node.cases:
+        pattern, guard = scan(case.pattern), scan(*([case.guard] if case.guard is not None else []))
+        gen |= pattern.reads | ((guard.reads | _summarise(case.body)[0]) - pattern.binds)
+    node.gen, node.kill = frozenset(gen), frozenset(subject.binds)
+
+
+def _summarise_delete(node: Any) -> None:
+    names = names_of(node)
+    deleted = {n.id for n in node.targets if isinstance(n, gast.Name)}
+    node.gen, node.kill = frozenset(names.reads), frozenset(names.binds - deleted)
+
+
+_SUMMARIES: dict[type, Callable[[Any], None]] = {
+    gast.If: _summarise_if, gast.While: _summarise_while, gast.For: _summarise_for, gast.AsyncFor: _summarise_for,
+    gast.Try: _summarise_try, getattr(gast, "TryStar", gast.Try): _summarise_try, gast.With: _summarise_with,
+    gast.AsyncWith: _summarise_with, gast.Match: _summarise_match, gast.Delete: _summarise_delete,
+}
+"""By class; all that other statements bind is killed."""
 
 
 def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:

@@ -25,6 +25,9 @@ MUTATORS = frozenset(
 )
 
 
+_NAME, _CONSTANT, _LOAD = gast.Name, gast.Constant, gast.Load
+
+
 class Names:
     """The names that a piece of code uses in its scope."""
 
@@ -113,6 +116,9 @@ def header_names(node: Any) -> Names:
     """The names that a compound statement which no longer changes uses outside its blocks; cached on the node."""
     found: Names | None = getattr(node, "header_names", None)
     if found is None:
+        if node.__class__ is gast.If or node.__class__ is gast.While:
+            found = node.header_names = scan(node.test)
+            return found
         handlers = getattr(node, "handlers", ())
         headers = [c for c in children(node) if not isinstance(c, (gast.stmt, gast.ExceptHandler))]
         found = node.header_names = scan(*headers, *(c for h in handlers for c in (h.type, h.name) if c is not None))
@@ -124,20 +130,19 @@ def _scan(root: Any, names: Names) -> None:
     stack = [root]
     while stack:
         node = stack.pop()
-        visit = _VISITORS.get(type(node))
-        if visit is None:
-            stack += children(node)
-        else:
-            visit(node, names, stack)
-
-
-def _scan_name(node: Any, names: Names, _: list[Any]) -> None:
-    if isinstance(node.ctx, gast.Load):
-        names.reads.add(node.id)
-    else:
-        names.binds.add(node.id)
-        if isinstance(node.ctx, gast.Del):
-            names.reads.add(node.id)
+        cls = node.__class__
+        if cls is _NAME:
+            context = node.ctx.__class__
+            if context is not _LOAD:
+                names.binds.add(node.id)
+            if context is _LOAD or context is gast.Del:
+                names.reads.add(node.id)
+        elif cls is not _CONSTANT:
+            visit = _VISITORS.get(cls)
+            if visit is None:
+                stack += children(node)
+            else:
+                visit(node, names, stack)
 
 
 def _scan_place(node: Any, names: Names, stack: list[Any]) -> None:
@@ -249,8 +254,6 @@ def _scan_comprehension(node: Any, names: Names, _: list[Any]) -> None:
 
 
 _VISITORS: Final[Mapping[type, Callable[[Any, Names, list[Any]], None]]] = {
-    gast.Name: _scan_name,
-    gast.Constant: lambda node, names, stack: None,
     **dict.fromkeys((gast.Attribute, gast.Subscript), _scan_place),
     gast.Call: _scan_call,
     gast.AugAssign: _scan_augmented,
@@ -263,7 +266,7 @@ _VISITORS: Final[Mapping[type, Callable[[Any, Names, list[Any]], None]]] = {
     gast.ExceptHandler: _scan_handler,
 }
 """By node class, a function that records the names of a node and pushes those children that have to be scanned; for
-other classes all children are."""
+classes other than these, names and constants, all children are."""
 
 
 def _declared(node: Any, kind: Any) -> set[str]:

@@ -18,6 +18,7 @@ from autograph.frontend.tree import (
     body_of,
     bound_to_frame,
     escapes,
+    has_blocks,
     own_of,
     suspends,
     walk,
@@ -262,7 +263,7 @@ class _Classifier:
 
     def block(self, body: list[Any], in_python_loop: bool) -> None:
         for node in body:
-            if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            if not has_blocks(node) or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
                 continue
             kept = False
             if isinstance(node, (gast.If, gast.Match, *LOOPS)):

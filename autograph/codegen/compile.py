@@ -12,13 +12,10 @@ import sys
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
-import gast
-
 from autograph.codegen.gast_to_ast import to_ast
 from autograph.core.tracebacks import BODY, CONVERTED
 from autograph.core.versions import CODE_HAS_QUALNAME, TYPE_PARAMETERS
 from autograph.frontend.source import Source
-from autograph.frontend.tree import walk
 
 __all__ = ["Template", "compile_function"]
 
@@ -77,7 +74,7 @@ class Template:
 
 
 def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
-    """Compile a converted function tree (gast) to a template for functions of the code `original`.
+    """Compile a converted function tree (gast) to a template for functions of the code `original`. The tree is used up.
 
     `name` is what the tree calls the `operators`. If they are None, the converted code looks that name up as a global
     and has the free variables of the original, so it can be assigned to the `__code__` of a function.
@@ -87,11 +84,11 @@ def compile_function(source: Source, tree: Any, original: CodeType, name: str, o
 
 def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool) -> CodeType:
     """The converted code; `is_free`: whether the name of the operators is a free variable."""
-    names = _made_in(tree)
+    nodes = to_ast(tree)
+    names = _made_in(nodes)
     known = (*original.co_freevars, name) if is_free else original.co_freevars
-    function = to_ast(tree)
+    function = statement = nodes[0]
     _strip_signature(function)
-    statement: Any = function
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     if isinstance(function, ast.Lambda):
         statement = ast.Expr(function, **place)
@@ -99,7 +96,7 @@ def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: boo
         function.name = "converted function"
     inside = "factory.<locals>."
     if source.class_name is not None:
-        used = {n.id for n in walk(tree) if isinstance(n, gast.Name)} | set(original.co_freevars)
+        used = {n.id for n in nodes if isinstance(n, ast.Name)} | set(original.co_freevars)
         class_name = _unused(source.class_name, used)
         statement = _definition(ast.ClassDef, name=class_name, bases=[], keywords=[], body=[statement], **place)
         inside += f"{class_name}."
@@ -159,21 +156,21 @@ Key = tuple[str, int, tuple[str, ...]]
 """Name, first line and parameters of a function, which identify its code object."""
 
 
-def _made_in(tree: Any) -> dict[Key, str | None]:
-    """The functions that conversion made: the name of their frames, or None for bodies, which have the name of the
-    user's function."""
+def _made_in(nodes: list[Any]) -> dict[Key, str | None]:
+    """The functions among these nodes that conversion made: the name of their frames, or None for bodies, which have
+    the name of the user's function."""
     made: dict[Key, str | None] = {}
     users: set[Key] = set()
-    for node in walk(tree):
+    for node in nodes:
         cls = node.__class__
-        if cls is gast.Lambda:
-            key = "<lambda>", node.lineno, tuple(p.id for p in node.args.args)
+        if cls is ast.Lambda:
+            key = "<lambda>", node.lineno, tuple(p.arg for p in node.args.args)
             if getattr(node, "immediate", False):
                 made[key] = getattr(node, "frame_name", None)
             else:
                 users.add(key)
-        elif cls is gast.FunctionDef and getattr(node, "synthetic", False):
-            made[node.name, node.lineno, tuple(p.id for p in node.args.args)] = None
+        elif cls is ast.FunctionDef and getattr(node, "synthetic", False):
+            made[node.name, node.lineno, tuple(p.arg for p in node.args.args)] = None
     return {key: name for key, name in made.items() if key not in users}
 
 

@@ -8,10 +8,17 @@ import gast
 
 __all__ = ["to_gast"]
 
-_FIELDS: dict[type, tuple[Any, tuple[str, ...]]] = {}
-_CONTEXTS: dict[Any, Any] = {ast.Load: gast.Load(), ast.Store: gast.Store(), ast.Del: gast.Del()}
-_PARAM = gast.Param()
 _AST = ast.AST
+_FIELDS: dict[type, tuple[Any, tuple[str, ...]]] = {}
+"""By ast node class: the gast class, and its fields that may hold nodes or that older Pythons lack."""
+_NO_NODES = frozenset({"id", "attr", "kind", "level", "type_comment", "conversion", "simple"})
+_SINGLE: dict[Any, Any] = {
+    cls: getattr(gast, cls.__name__)()
+    for kind in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+    for cls in kind.__subclasses__() if hasattr(gast, cls.__name__) and cls.__module__ == _AST.__module__
+}
+"""Contexts and operators: one node serves all places."""
+_PARAM = gast.Param()
 _new = ast.AST.__new__
 
 
@@ -22,7 +29,7 @@ def to_gast(node: Any) -> Any:
     source = node.__dict__
     fields = source.copy()  # with the position
     if cls is ast.Name:
-        fields["ctx"] = _CONTEXTS[fields["ctx"].__class__]
+        fields["ctx"] = _SINGLE[fields["ctx"].__class__]
         fields["annotation"] = fields["type_comment"] = None
         return _made(gast.Name, fields)
     if cls is ast.Constant:
@@ -38,15 +45,17 @@ def to_gast(node: Any) -> Any:
         target = getattr(gast, cls.__name__, None)
         if target is None:
             return gast.ast_to_gast(node)
-        found = _FIELDS[cls] = target, target._fields
+        found = _FIELDS[cls] = target, tuple(name for name in target._fields if name not in _NO_NODES)
     target, names = found
     for name in names:
         value = source.get(name)
         if value.__class__ is list:
-            value = [to_gast(item) if isinstance(item, _AST) else item for item in value]
+            fields[name] = [_SINGLE.get(item.__class__) or to_gast(item) if isinstance(item, _AST) else item
+                            for item in value]
         elif isinstance(value, _AST):
-            value = to_gast(value)
-        fields[name] = value
+            fields[name] = _SINGLE.get(value.__class__) or to_gast(value)
+        else:
+            fields[name] = value
     if cls is ast.ExceptHandler and fields["name"]:
         fields["name"] = gast.Name(fields["name"], gast.Store(), None, None)
     elif fields.get("type_params", ()) is None:

@@ -7,9 +7,9 @@ from typing import Any
 import gast
 
 __all__ = [
-    "COMPREHENSIONS", "FUNCTIONS", "GUARDS", "JUMPS", "LOOPS", "at", "blocks_of", "body_of", "bound_to_frame",
-    "children", "escapes", "first_of", "functions_in", "has_blocks", "is_docstring", "outside", "own_nodes",
-    "own_of", "parameters_of", "placed", "suspends", "walk",
+    "COMPREHENSIONS", "FUNCTIONS", "GUARDS", "JUMPS", "LOOPS", "at", "binds_name", "blocks_of", "body_of",
+    "bound_to_frame", "children", "escapes", "first_of", "functions_in", "has_blocks", "is_docstring", "outside",
+    "own_nodes", "own_of", "parameters_of", "placed", "suspends", "walk",
 ]
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
@@ -21,6 +21,7 @@ GUARDS = (gast.Try, gast.With)
 JUMPS = (gast.Break, gast.Continue, gast.Return)
 _SCOPES = frozenset({*FUNCTIONS, gast.ClassDef})
 _NO_JUMPS: frozenset[str] = frozenset()
+_JUMPING = {cls: frozenset({cls.__name__.lower()}) for cls in JUMPS}
 
 _CHILD_FIELDS: dict[type, tuple[str, ...]] = {
     gast.Name: ("annotation",), gast.Global: (), gast.Nonlocal: (),
@@ -184,21 +185,19 @@ def blocks_of(node: Any) -> Sequence[tuple[str, list[Any]]]:
 
 def escapes(node: Any) -> frozenset[str]:
     """The jumps that may leave this statement: of 'break', 'continue' and 'return'."""
-    cached: frozenset[str] | None = node.__dict__.get("escapes")
+    fields = node.__dict__
+    cached: frozenset[str] | None = fields.get("escapes")
     if cached is not None:
         return cached
-    if not has_blocks(node) and not isinstance(node, JUMPS):
-        node.escapes = _NO_JUMPS
+    cls = node.__class__
+    if cls in _JUMPING:
+        return _JUMPING[cls]
+    if ("body" not in fields and "cases" not in fields) or cls in _SCOPES or isinstance(node, gast.expr):
         return _NO_JUMPS
-    if isinstance(node, JUMPS):
-        found = frozenset({type(node).__name__.lower()})
-    elif isinstance(node, (*FUNCTIONS, gast.ClassDef, gast.expr)):
-        found = frozenset()
-    else:
-        blocks = [node.body] if isinstance(node, LOOPS) else [b for _, b in blocks_of(node)]
-        found = frozenset().union(*(escapes(s) for block in blocks for s in block))
-        if isinstance(node, LOOPS):
-            found = (found - {"break", "continue"}).union(*(escapes(s) for s in node.orelse))
+    blocks = [node.body] if cls in LOOPS else [b for _, b in blocks_of(node)]
+    found = frozenset().union(*[escapes(s) for block in blocks for s in block])
+    if cls in LOOPS:
+        found = (found - {"break", "continue"}).union(*[escapes(s) for s in node.orelse])
     node.escapes = found
     return found
 
@@ -217,7 +216,7 @@ def _holds(node: Any) -> int:
         if cls is gast.comprehension and node.is_async:
             found = _SUSPENDS
         for child in _evaluated_outside(node) if cls in _SCOPES else children(node):
-            if child.__class__ is not _CONSTANT and child.__class__ is not _NAME:
+            if child.__class__ is not _NAME and child.__class__ is not _CONSTANT:
                 found |= _holds(child)
         node.holds = found
     return found
@@ -239,6 +238,11 @@ def is_docstring(node: Any) -> bool:
 def suspends(node: Any) -> bool:
     """Whether a `yield` or `await` runs in this node's own frame."""
     return bool(_holds(node) & _SUSPENDS)
+
+
+def binds_name(node: Any) -> bool:
+    """Whether a walrus runs in this node's own frame."""
+    return bool(_holds(node) & _BINDS)
 
 
 def bound_to_frame(node: Any) -> bool:

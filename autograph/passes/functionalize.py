@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Callable
 from typing import Any
 
 import gast
 
 from autograph.analysis.liveness import annotate, annotate_chain
 from autograph.analysis.scopes import Names, Scope, bound_by, names_of, scan
-from autograph.frontend.tree import FUNCTIONS, GUARDS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
+from autograph.frontend.tree import FUNCTIONS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
 from autograph.passes.expressions import AG, lazy, load, operator_call
 from autograph.passes.match import match_chain
 from autograph.passes.thunks import bound_in_lambdas, parameters_for
@@ -42,10 +43,10 @@ def convert_statements(node: Any, scope: Scope) -> None:
 def _hide_dead_flags(body: Body) -> None:
     """Replace assignments to dead flags by a `pass` that keeps the line."""
     for node in body:
-        if getattr(node, "flag", None) is not None and node.flag not in node.live_out:
+        if "flag" in node.__dict__ and node.flag not in node.live_out:
             node.__class__ = gast.Pass
             node.invisible, node.gen, node.kill = True, frozenset(), frozenset()
-        elif not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+        elif has_blocks(node) and not isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             for _, block in blocks_of(node):
                 _hide_dead_flags(block)
 
@@ -105,9 +106,9 @@ class _Statements:
         out: Body = []
         shared: set[str] = set()
         for node in body:
-            if isinstance(node, (gast.If, gast.Match, *GUARDS, *LOOPS)) and getattr(node, "python", None) is None:
-                methods = {gast.If: self.if_, gast.Match: self.match, gast.Try: self.try_, gast.With: self.with_}
-                made, names = methods.get(type(node), self.loop)(node)
+            convert = _METHODS.get(node.__class__)
+            if convert is not None and getattr(node, "python", None) is None:
+                made, names = convert(self, node)
                 out += made
                 shared |= names
                 continue
@@ -408,6 +409,12 @@ class _Statements:
         return [_made(gast.Constant, origin, value=name, kind=None) for name in sorted(names)]
 
 
+_METHODS: dict[type, Callable[[_Statements, Any], tuple[Body, set[str]]]] = {
+    gast.If: _Statements.if_, gast.Match: _Statements.match, gast.Try: _Statements.try_, gast.With: _Statements.with_,
+    **dict.fromkeys(LOOPS, _Statements.loop),
+}
+
+
 def _has_part(names: set[str], name: str) -> bool:
     """Whether `name`, or a named item of it, is one of the names."""
     return any(other == name or (other.startswith(f"{name}[") and other != f"{name}[:]") for other in names)
@@ -439,11 +446,13 @@ def _header(origin: Any) -> Any:
 def _enter(origin: Any) -> Any:
     """Code at the line of a statement, at which its bodies begin and those of loops end: a tracer of branches, such as
     that of coverage, counts the branch from there to the body's first line, as in the user's function. It must do
-    something, or the compiler omits it: it looks up the operators."""
-    operators = _made(
-        gast.Name, origin, id=AG, ctx=gast.Load(), annotation=None, type_comment=None, is_operators=True)
-    operators.end_col_offset = operators.col_offset
-    return _made(gast.Expr, origin, value=operators, invisible=True)
+    something, or the compiler omits it: it looks up the operators. One node serves all bodies."""
+    found = origin.__dict__.get("enter")
+    if found is None:
+        operators = load(AG, _header(origin))
+        operators.is_operators, operators.end_col_offset = True, operators.col_offset
+        found = origin.enter = _made(gast.Expr, origin, value=operators, invisible=True)
+    return found
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:

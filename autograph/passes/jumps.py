@@ -38,6 +38,7 @@ __all__ = ["lower_jumps"]
 
 Body = list[Any]
 _TRIES: Final = (gast.Try, getattr(gast, "TryStar", gast.Try))
+_ENDING: Final = frozenset({*JUMPS, gast.Raise})
 _DEPTH = 16
 """How many jumps of a block, or links of an `elif` chain, become nested structure before a flag is used."""
 
@@ -102,7 +103,7 @@ class _Lowering:
         if _falls(body):
             value = gast.Constant(None, None)
             body = [*body, at(gast.Return(at(value, body[-1])), body[-1])]
-            body[-1].escapes, body[-1].implicit = frozenset({"return"}), True
+            body[-1].implicit = True
         origin = body[0]
         node.body, _end = self.block(body, _Context())
         if self.did_return in self.tested:
@@ -111,16 +112,15 @@ class _Lowering:
         if self.lowered_return:
             last = node.body[-1]
             result = gast.Return(at(gast.Name(self.return_, gast.Load(), None, None), last))
-            result.escapes = frozenset({"return"})
             node.body.append(at(result, last))
         self.drop_untested(node.body)
 
     def cut_chains(self, body: Body) -> Body:
         """Cut long chains of `elif` into shorter ones in sequence; a flag says that the next one is to run."""
-        return [made for node in body for made in self.cut_chain(node)]
+        return [made for node in body for made in (self.cut_chain(node) if has_blocks(node) else (node,))]
 
     def cut_chain(self, node: Any) -> Body:
-        if not has_blocks(node) or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             return [node]
         links = [node]
         while isinstance(node, gast.If) and len(links[-1].orelse) == 1 and isinstance(links[-1].orelse[0], gast.If):
@@ -166,8 +166,11 @@ class _Lowering:
     def part(self, body: Body, ctx: _Context) -> tuple[Body, _End]:
         out: Body = []
         for index, node in enumerate(body):
+            if not has_blocks(node) and node.__class__ not in _ENDING:
+                out.append(node)
+                continue
             rest = body[index + 1:]
-            if isinstance(node, (gast.Break, gast.Continue, gast.Return)):
+            if node.__class__ in JUMPS:
                 statements, end = self.jump(node, ctx)
                 # Dead code stays where Python makes the jump: a `yield` in it makes the function a generator.
                 dead = [] if end.pending else self.block(rest, ctx)[0]
@@ -234,7 +237,7 @@ class _Lowering:
         elif isinstance(node, (gast.Match, gast.If)):
             end = self.choice(node, ctx.within(node))
         else:
-            return [node], _End(falls=not isinstance(node, gast.Raise))
+            return [node], _End(falls=False)  # a `raise`
         node.__dict__.pop("escapes", None)
         return [node], end
 
@@ -373,7 +376,6 @@ class _Lowering:
 def _test_in_body(node: Any) -> None:
     """Make a test that binds a name part of the body: `while True: if test: ... else: ...; break`."""
     leave = at(gast.Break(), node.test)
-    leave.escapes = frozenset({"break"})
     check = at(gast.If(node.test, [at(gast.Pass(), node.test)], [*node.orelse, leave]), node.test)
     node.orelse = []
     check.python = None
@@ -421,7 +423,7 @@ def _parts(body: Body) -> list[Body]:
     parts: list[Body] = [[]]
     depth = 0
     for node in body:
-        levels = _levels(node) if not isinstance(node, JUMPS) and escapes(node) else 0
+        levels = _levels(node) if has_blocks(node) and escapes(node) else 0
         if depth and depth + levels > _DEPTH:
             parts.append([])
             depth = 0
