@@ -20,6 +20,7 @@ from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
 from runtime.core.graph import Graph, Value
 from runtime.core.growing_lists import EagerList, GraphList
+from runtime.core.operands import other_operand
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.recording import record_taken, recorders
@@ -57,7 +58,7 @@ def _fixed(done: str, remedy: str) -> Exception:
 
 
 def _is_operand(x: Any) -> bool:
-    """Whether a tensor's operator accepts `x`; if not, Python tries the other operand, and may raise TypeError."""
+    """Whether a tensor's operator accepts `x`; if not, see `other_operand`."""
     return isinstance(x, _OPERANDS) or hasattr(type(x), "__tensor__")
 
 
@@ -71,7 +72,7 @@ def _made(result: Any, *operands: Any) -> Any:
 def _binary(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
     def operator(self: Tensor, other: Any) -> Any:
         if not _is_operand(other):
-            return NotImplemented
+            return other_operand(name, self, other, reflected)
         x, y = (other, self) if reflected else (self, other)
         return _made(getattr(OPERATIONS, name)(x, y), self, other)
 
@@ -90,7 +91,7 @@ def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tens
         else:
             holds_bools = self.dtype.is_bool or _is_bools(other)
             if not _is_operand(other) and not (self.dtype.is_string and isinstance(other, (str, bytes))):
-                return NotImplemented
+                return other_operand(name, self, other, reflected)
         x, y = (other, self) if reflected else (self, other)
         if name == "add" and self.dtype.is_string:
             return OPERATIONS.concatenate_strings(x, y)
@@ -253,10 +254,10 @@ class Tensor(ArrayMethods):
         return _unless_shapes_differ(_not_equal, self, other, True)
 
     def __divmod__(self, other: Any) -> Any:
-        return (self // other, self % other) if _is_operand(other) else NotImplemented
+        return (self // other, self % other) if _is_operand(other) else other_operand("divmod", self, other)
 
     def __rdivmod__(self, other: Any) -> Any:
-        return (other // self, other % self) if _is_operand(other) else NotImplemented
+        return (other // self, other % self) if _is_operand(other) else other_operand("divmod", self, other, True)
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return OPERATIONS.round(self) if ndigits is None else OPERATIONS.round(self, ndigits)

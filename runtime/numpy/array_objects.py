@@ -417,7 +417,7 @@ def _reshaped_to(x: StagedArray) -> Callable[[Any], Any]:
 def _in_place(name: str) -> Callable[[StagedArray, Any], Any]:
     def operator(self: StagedArray, other: Any) -> Any:
         result = getattr(Tensor, name)(self, other)
-        return result if result is NotImplemented else put_result(result, self)
+        return put_result(result, self) if isinstance(result, Tensor) else result
 
     return operator
 

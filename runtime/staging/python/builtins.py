@@ -72,11 +72,9 @@ def _fail(error: Exception) -> NoReturn:
     raise error
 
 
-def _tensor(x: Any) -> Any:
-    """A graph tensor for a tensor or an object that is one; a Python number is returned unchanged."""
-    if isinstance(x, (builtins.int, builtins.float, builtins.complex)):
-        return x
-    return convert_to_tensor(x)
+def _operand(x: Any) -> Any:
+    """A graph tensor for an object that is one; others, which the operator takes or refuses, are returned unchanged."""
+    return convert_to_tensor(x) if stages(x) else x
 
 
 def _scalar(x: Any, what: str) -> Tensor:
@@ -158,18 +156,18 @@ def _truth(x: Any) -> Any:
 
 
 def _abs(x: Any) -> Any:
-    return builtins.abs(_tensor(x))
+    return builtins.abs(_operand(x))
 
 
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     if not stages(base, exp, mod):
         return builtins.pow(base, exp) if mod is None else builtins.pow(base, exp, mod)
-    power = _tensor(base) ** _tensor(exp)
-    return power if mod is None else power % _tensor(mod)
+    power = _operand(base) ** _operand(exp)
+    return power if mod is None else power % _operand(mod)
 
 
 def _divmod(a: Any, b: Any) -> Any:
-    return builtins.divmod(_tensor(a), _tensor(b))
+    return builtins.divmod(_operand(a), _operand(b))
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:

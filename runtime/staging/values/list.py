@@ -391,7 +391,7 @@ PUTS: Final = Puts()
 def _put_array(x: StagedArray, in_rows: bool = False) -> None:
     """Note that an array, or its rows, become elements of a list, which has what it contains now."""
     owners = owners_of(x)
-    is_shared = in_rows or owners[0] is not x or bool(references(owners)[id(x)])
+    is_shared = in_rows or not owners or owners[0] is not x or bool(references(owners)[id(x)])
     note_put(is_shared)
     for owner in owners:
         PUTS.record(owner)

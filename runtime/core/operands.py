@@ -1,0 +1,57 @@
+"""Operands that no tensor takes: the other object's own method decides, else a TypeError says where and what to do."""
+from __future__ import annotations
+
+from types import WrapperDescriptorType
+from typing import Any, Final
+
+from runtime.core.positions import located
+from runtime.core.types import TensorType
+
+__all__ = ["other_operand"]
+
+_METHODS: Final = {
+    "add": ("+", "__radd__"), "subtract": ("-", "__rsub__"), "multiply": ("*", "__rmul__"),
+    "truediv": ("/", "__rtruediv__"), "floordiv": ("//", "__rfloordiv__"), "mod": ("%", "__rmod__"),
+    "pow": ("**", "__rpow__"), "matmul": ("@", "__rmatmul__"), "divmod": ("divmod()", "__rdivmod__"),
+    "bitwise_and": ("&", "__rand__"), "bitwise_or": ("|", "__ror__"), "bitwise_xor": ("^", "__rxor__"),
+    "left_shift": ("<<", "__rlshift__"), "right_shift": (">>", "__rrshift__"),
+    "less": ("<", "__gt__"), "less_equal": ("<=", "__ge__"), "greater": (">", "__lt__"),
+    "greater_equal": (">=", "__le__"),
+}
+"""By operation: the operator, and the method by which the right operand may implement it."""
+
+
+def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = False) -> Any:
+    """What `tensor + other` and the like give where a tensor does not take `other`: the result of the other object's
+    method. If it has none, or that declines, TypeError. `reflected`: for `other + tensor`, where Python has asked that
+    object already. `==`, `!=`, which compare identities, and `"text" * tensor` are left to Python."""
+    if operation not in _METHODS or (operation == "multiply" and _repeats(other)):
+        return NotImplemented
+    symbol, name = _METHODS[operation]
+    method = None if reflected else getattr(type(other), name, None)
+    if method is not None:
+        result = method(other, tensor)
+        if result is not NotImplemented:
+            return result
+    sides = [str(tensor.type), _named(other)]
+    left, right = reversed(sides) if reflected else sides
+    error = TypeError(f"unsupported operands for {symbol}: {left} and {right}")
+    error.remedy = _remedy(tensor.type, other)  # type: ignore[attr-defined]
+    raise located(error)
+
+
+def _repeats(other: Any) -> bool:
+    """Whether it is a sequence of a C type, which Python repeats where neither operand knows the product."""
+    return isinstance(getattr(type(other), "__mul__", None), WrapperDescriptorType)
+
+
+def _named(other: Any) -> str:
+    return "None" if other is None else f"an object of {type(other).__name__!r}"
+
+
+def _remedy(of: TensorType, other: Any) -> str:
+    if other is None:
+        return "Test `is None` before, or give a number or a tensor."
+    if isinstance(other, (str, bytes)):
+        return "A tensor of strings takes text, one of numbers does not: rt.strings.as_string(x) makes text of numbers."
+    return "Give a number, an array or a tensor."
