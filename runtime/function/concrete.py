@@ -15,7 +15,7 @@ from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.profiling import phase
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
@@ -40,12 +40,11 @@ from runtime.function.signature import (
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
 from runtime.numbers.widen_python_numbers import with_python_numbers
-from runtime.numpy.array_indexing import located
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
 from runtime.staging.values.optional import MaybeTensor
 
-__all__ = ["ConcreteFunction"]
+__all__ = ["ConcreteFunction", "graph_of"]
 
 
 class ConcreteFunction:
@@ -407,3 +406,18 @@ def _text(value: Any) -> str:
     if parts is None:
         return repr(value)
     return "{" + ", ".join(f"{label.strip('.[]')}: {_text(part)}" for label, part in parts) + "}"
+
+
+def graph_of(x: Any) -> Graph:
+    """A graph itself; that of a concrete function; or that of the newest trace of `rt.function`'s. TypeError for
+    anything else, StagingError for a function that has no trace."""
+    traces = getattr(x, "concrete_functions", None)
+    if traces is not None:
+        if not traces:
+            raise located(StagingError(f"{x!r} has no trace: it was not called",
+                                       remedy="Call it, or give f.get_concrete_function(...)."))
+        x = traces[-1]
+    found = getattr(x, "graph", x)
+    if not isinstance(found, Graph):
+        raise located(TypeError(f"a graph or a traced function is wanted here, not {x!r}"))
+    return found

@@ -16,6 +16,7 @@ from runtime.core.positions import located
 from runtime.core.protocol_buffers import bytes_field, int_field
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
 from runtime.core.types import ListType, Type
+from runtime.function.concrete import graph_of
 from runtime.summary.events import DTYPES
 from runtime.summary.writer import current
 
@@ -29,24 +30,11 @@ def graph(graph_data: Any) -> bool:
     """Write a graph, a concrete function's or `rt.function`'s, whose newest trace is taken, for TensorBoard's page
     "Graphs" (`tf.summary.graph`). False without a default writer. TypeError for anything else, StagingError for a
     function without traces."""
-    found = _graph_of(graph_data)
+    found = graph_of(graph_data)
     if current.writer is None:
         return False
     current.writer.write_graph(graph_def([found]))
     return True
-
-
-def _graph_of(x: Any) -> Graph:
-    traces = getattr(x, "concrete_functions", None)
-    if traces is not None:
-        if not traces:
-            raise located(StagingError(f"{x!r} has no trace: it was not called",
-                                       remedy="Call it, or give f.get_concrete_function(...)."))
-        x = traces[-1]
-    found = getattr(x, "graph", x)
-    if not isinstance(found, Graph):
-        raise located(TypeError(f"summary.graph takes a graph or a traced function, not {x!r}"))
-    return found
 
 
 # Graphs of the functions that are called.

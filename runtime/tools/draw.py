@@ -5,30 +5,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime.core.graph import Graph, Node, Value, param_text
+from runtime.function.concrete import graph_of
 
 __all__ = ["to_dot"]
 
 
 def to_dot(graph: Any) -> str:
-    """A graph, or the graph of a ConcreteFunction, in Graphviz's language.
+    """A graph, or that of a concrete function or of the newest trace of a function, in Graphviz's language.
 
     An ellipse is an input or result, a box an op; a frame is a sub-graph. Edges carry types, dashed ones captures.
     """
-    graph = _graph_of(graph)
+    graph = graph_of(graph)
     drawing = _Drawing()
     body = list(drawing.graph(graph))
     lines = [f"digraph {_quoted(graph.name)} {{", '  graph [fontname="Helvetica", fontsize=11, style=rounded];',
              '  node [fontname="Helvetica", fontsize=11, shape=box, style=rounded, height=0.3];',
              '  edge [fontname="Helvetica", fontsize=9];']
     return "\n".join([*lines, *("  " + line for line in body), *("  " + line for line in drawing.edges), "}\n"])
-
-
-def _graph_of(graph: Any) -> Graph:
-    found = getattr(graph, "graph", graph)
-    if not isinstance(found, Graph):
-        raise TypeError(f"what is drawn is a graph or a ConcreteFunction, not {graph!r}: "
-                        "see get_concrete_function() of a function")
-    return found
 
 
 def _label(node: Node) -> str:

@@ -429,8 +429,12 @@ def test_as_in_python_or_an_error(fn: Any, executor: str) -> None:
         assert got == expected
 
 
+LISTS_OF_JOINED_ARRAYS = 9028
+"""The seed of a program that puts an array, which may be one of several that are gone, into a list."""
+
+
 def test_random_programs() -> None:
-    programs = {seed: writes.Program(seed) for seed in range(60)}
+    programs = {seed: writes.Program(seed) for seed in (*range(60), LISTS_OF_JOINED_ARRAYS)}
     found = {seed: writes.outcome(program, f"<writes {seed}>") for seed, program in programs.items()}
     assert {seed: text for seed, text in found.items() if text not in ("same", "refused", "error")} == {}
     counts = Counter((programs[seed].is_reading, text) for seed, text in found.items())

@@ -107,7 +107,7 @@ def test_svg_has_as_many_ops_as_are_wanted():
 
 
 def test_what_cannot_be_drawn():
-    with pytest.raises(TypeError, match="what is drawn is a graph or a ConcreteFunction, not 3"):
+    with pytest.raises(TypeError, match="a graph or a traced function is wanted here, not 3"):
         to_dot(3)
 
 
