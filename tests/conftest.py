@@ -1,7 +1,10 @@
 """Options of the test run."""
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files from what the code gives now",
     )
+    parser.addoption("--optimised", action="store_true", help="LLVM optimises native code in all tests")
 
 
 SLOW = frozenset({
@@ -53,12 +57,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("random")
 
 
-@pytest.fixture
-def unoptimised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """LLVM does not optimise native code, which would take most of the time of tests of many graphs that run once.
-    The other tests of `tests/native` are of optimised code."""
-    jit = pytest.importorskip("runtime.backends.native.jit.compile")
-    monkeypatch.setattr(jit, "_level_of", lambda text: 0)
+SAMPLE = 4
+"""Of so many tests, LLVM optimises the native code of one."""
+
+
+def is_optimised(item: pytest.Item) -> bool:
+    """Whether LLVM optimises the native code of a test, which takes seven times as long: where that is the subject, and
+    in a sample, which depends on nothing but the test's name."""
+    return bool(item.config.getoption("--optimised")) or item.get_closest_marker("optimised") is not None or (
+        zlib.crc32(item.nodeid.encode()) % SAMPLE == 0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """The level of LLVM, also for processes that a test starts."""
+    level = 2 if is_optimised(item) else 0
+    os.environ["RUNTIME_LLVM_LEVEL"] = str(level)  # read at import
+    if (config := sys.modules.get("runtime.core.config")) is not None:
+        config.settings.llvm_level = level
+    return (yield)
 
 
 @pytest.fixture(autouse=True)

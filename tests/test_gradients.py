@@ -17,7 +17,7 @@ PROGRAMS = load()
 SAMPLE = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 5 == 0]
 NATIVE = pytest.param("native", marks=[
     pytest.mark.slow, pytest.mark.skipif(not HAS_LLVM, reason="the native executor needs llvmlite")])
-pytestmark = [pytest.mark.random, pytest.mark.usefixtures("unoptimised")]
+pytestmark = pytest.mark.random
 
 
 @pytest.mark.parametrize("executor", ["numpy", NATIVE])

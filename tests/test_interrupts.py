@@ -309,6 +309,7 @@ def take(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
+@pytest.mark.optimised
 def test_a_process_that_was_left_while_it_compiles_forks_and_ends(tmp_path: Path) -> None:
     text = """
 import os, signal, sys

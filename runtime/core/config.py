@@ -19,14 +19,22 @@ __all__ = [
 
 
 class _Settings:
-    __slots__ = ("check_numerics", "executor", "native_cache", "run_eagerly", "unroll_budget")
+    __slots__ = ("check_numerics", "executor", "llvm_level", "native_cache", "run_eagerly", "unroll_budget")
 
     def __init__(self) -> None:
         self.executor: str | None = os.environ.get("RUNTIME_EXECUTOR") or None
         self.native_cache: str | None = os.environ.get("RUNTIME_CACHE") or None
+        self.llvm_level = _level_of(os.environ.get("RUNTIME_LLVM_LEVEL") or "2")
         self.run_eagerly = False
         self.check_numerics = False  # see `rt.debugging.enable_check_numerics`
         self.unroll_budget = 1000
+
+
+def _level_of(text: str) -> int:
+    """How far LLVM optimises native code with loops: 2 is all, 0 compiles in a seventh of the time."""
+    if text not in ("0", "1", "2"):
+        raise ValueError(f"the environment variable RUNTIME_LLVM_LEVEL is 0, 1 or 2, not {text!r}")
+    return int(text)
 
 
 settings: Final = _Settings()

@@ -9,8 +9,6 @@ from autodiff.derivatives import check, f64
 
 import runtime as rt
 
-pytestmark = pytest.mark.usefixtures("unoptimised")
-
 
 def straight(x: Any) -> Any:
     return rt.sin(x) * x + 3.0 * x

@@ -14,7 +14,6 @@ from runtime.core.op import REGISTRY
 from runtime.core.trace import set_outputs, tracing
 from runtime.function.executors import make
 
-pytestmark = pytest.mark.usefixtures("unoptimised")
 OPS = sorted(set(VJP) & set(REGISTRY))
 
 

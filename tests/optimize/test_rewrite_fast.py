@@ -89,6 +89,7 @@ def test_without_fast_math_and_on_numpy_bits_stay() -> None:
     assert rt.function(newton, executor="numpy", fast_math=True)(*arguments).numpy() == exact.numpy()
 
 
+@pytest.mark.optimised
 def test_llvm_divides_early() -> None:
     """It would make one quotient of a product again."""
     pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")

@@ -52,6 +52,7 @@ OPS = "reshape gather scatter getitem setitem slice concat pad list_insert list_
 @pytest.mark.parametrize("end", ["end", "start"])
 def test_ops_stay_in_their_memory(end: str) -> None:
     chosen = [f"{TESTS / 'native/kernels/test_native_ops.py'}::test_samples[{name}]" for name in OPS[end == "start"::2]]
+    environment = {"GUARD": end, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(TESTS.parent)}
     done = subprocess.run([sys.executable, str(TESTS / "guard.py"), "-q", "-p", "no:cacheprovider", *chosen],
-                          capture_output=True, text=True, env={"GUARD": end, "PATH": "/usr/bin:/bin"})
+                          capture_output=True, text=True, env=environment)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[3]
 TIMES = 3
 
 
+@pytest.mark.optimised
 def test_delays() -> None:
     """Within 0.1 s where nothing else runs (docs/performance.md has figures). This machine may be busy: one of each
     kind has to come that soon, and all in a time after which a loop that asks for no signals would still run."""

@@ -574,6 +574,7 @@ def test_random_loops(start: int) -> None:
         check_loop(seed)
 
 
+@pytest.mark.optimised
 def test_many_loops_are_functions_of_their_own() -> None:
     """LLVM's time for a function grows with the square of its loops."""
     def chain(x, i, k):

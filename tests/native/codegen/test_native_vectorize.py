@@ -90,6 +90,7 @@ def test_rows_of_short_lines_beside_each_other(size: int) -> None:
     compare(beside, np.arange(size, dtype=np.int32), np.arange(5, dtype=np.int32))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("dtype", [rt.int32, rt.float64, rt.complex64, rt.int8], ids=lambda d: d.name)
 def test_stores_go_up_in_memory(dtype: rt.DType) -> None:
     """Of stores that go down, LLVM 22 makes code that is not valid for some sizes."""
@@ -102,6 +103,7 @@ def test_stores_go_up_in_memory(dtype: rt.DType) -> None:
         module.verify()
 
 
+@pytest.mark.optimised
 def test_stores_that_go_down() -> None:
     """Of such stores LLVM 22 makes code that is not valid: then it is made again without SROA."""
     text = ["define void @body(ptr %to, ptr %from) {", "  %m = alloca i8, i64 72, align 64"]

@@ -82,6 +82,7 @@ def search(a, x, low, high):
     return search(a, x, low, middle)
 
 
+@pytest.mark.optimised
 def test_an_array_that_is_only_read(executor):
     a = np.arange(0, 100, 3)
     f = rt.function(search, executor=executor)

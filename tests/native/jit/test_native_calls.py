@@ -260,6 +260,7 @@ def test_more_bytes_than_64_bits_can_say(fn: Callable[..., Any]) -> None:
         concrete(rt.constant(1 << 31, rt.int64))
 
 
+@pytest.mark.optimised
 def test_ten_thousand_nodes_compile_in_seconds() -> None:
     graph = Graph("large")
     with tracing(graph):

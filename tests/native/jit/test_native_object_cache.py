@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -73,19 +74,43 @@ def test_a_second_process_finds_the_code(tmp_path: Path) -> None:
 
 
 @needs_llvm
+def test_each_level_has_its_code(tmp_path: Path) -> None:
+    """RUNTIME_LLVM_LEVEL=0: what LLVM optimised is not taken, nor the other way round."""
+    folder, levels = tmp_path / "cache", ("2", "0", "2", "0")
+    found = [run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL=level) for level in levels]
+    assert found == ["False", "False", "True", "True"]
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_level_that_there_is_not(tmp_path: Path) -> None:
+    process = start("import runtime", SCRATCH=str(tmp_path), RUNTIME_LLVM_LEVEL="fast")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert err.endswith("ValueError: the environment variable RUNTIME_LLVM_LEVEL is 0, 1 or 2, not 'fast'\n")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the code of `PROGRAM`."""
+    place = tmp_path_factory.mktemp("written")
+    run(place, RUNTIME_CACHE=str(place / "cache"), RUNTIME_LLVM_LEVEL="2")
+    return place / "cache"
+
+
+@needs_llvm
 @pytest.mark.parametrize("damage", [
     lambda data: b"", lambda data: data[:40], lambda data: data[:-1], lambda data: data + b"\0",
     lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:], lambda data: b"\0" * len(data),
 ], ids=["empty", "cut early", "cut late", "longer", "a bit", "zeros"])
-def test_a_damaged_file_is_not_used(tmp_path: Path, damage) -> None:
+def test_a_damaged_file_is_not_used(tmp_path: Path, written: Path, damage) -> None:
     folder = tmp_path / "cache"
-    run(tmp_path, RUNTIME_CACHE=str(folder))
+    shutil.copytree(written, folder)
     (file,) = folder.iterdir()
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
-    assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "False"
+    assert run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL="2") == "False"
     assert file.read_bytes()[:32] != damage(whole)[:32] or len(file.read_bytes()) > 200
-    assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "True"  # it was written anew
+    assert run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL="2") == "True"  # it was written anew
 
 
 @needs_llvm

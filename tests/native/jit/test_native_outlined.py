@@ -9,6 +9,7 @@ import pytest
 import runtime as rt
 
 compile_ = pytest.importorskip("runtime.backends.native.jit.compile")
+pytestmark = pytest.mark.optimised
 
 
 def program(x: Any, n: Any) -> Any:

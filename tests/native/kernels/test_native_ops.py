@@ -18,9 +18,9 @@ pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 from native_runs import Batch, bound
 
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, FAILS
-from runtime.backends.native.jit import compile
 from runtime.backends.native.libm.registry import FUNCTIONS
 from runtime.core import types as t
+from runtime.core.config import settings
 from runtime.core.op import CAST, REGISTRY, Op
 
 OPS = list(sampled_ops())
@@ -66,7 +66,7 @@ def test_samples(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
         known.add(op, arguments, params, **tolerance(op, arguments, params))
         unknown.add(op, arguments, params, hide=True, **tolerance(op, arguments, params))
     check(known)
-    monkeypatch.setattr(compile, "_LEVEL", 1)
+    monkeypatch.setattr(settings, "llvm_level", min(1, settings.llvm_level))
     check(unknown)
 
 

@@ -179,7 +179,6 @@ def moved(dtype: t.DType) -> list[tuple[Op, Any, dict[str, Any]]]:
     return found
 
 
-@pytest.mark.usefixtures("unoptimised")
 @pytest.mark.parametrize("dtype", COMPLEX, ids=lambda d: d.name)
 def test_all_that_take_them(dtype: t.DType) -> None:
     """Every op that takes complex numbers has a lowering for them, but for `CALLS`; with dims known and not."""

@@ -22,11 +22,9 @@ from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
 from runtime.backends.native.jit.support_module import SUPPORT, support_text
 from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
 from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
-from runtime.core.config import held_memory
+from runtime.core.config import held_memory, settings
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
-
-_LEVEL: Final = 2
 
 
 @functools.lru_cache(maxsize=1)
@@ -39,10 +37,11 @@ def _host() -> Any:
     return llvm.Target.from_default_triple()
 
 
-def target(level: int = _LEVEL) -> Any:
+def target(level: int | None = None) -> Any:
     """The target machine: this one. Each engine owns one."""
     return _host().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features(), opt=level, codemodel="jitdefault", jit=True)
+        cpu=llvm.get_host_cpu_name(), features=features(), opt=settings.llvm_level if level is None else level,
+        codemodel="jitdefault", jit=True)
 
 
 @functools.lru_cache(maxsize=1)
@@ -182,7 +181,7 @@ def optimized(text: str, machine: Any) -> Any:
 def _level_of(text: str) -> int:
     """The optimisation level for a module. Code without loops is as fast (within 3 %) unoptimised, in half the compile
     time."""
-    return _LEVEL if has_loops(text) else 0
+    return settings.llvm_level if has_loops(text) else 0
 
 
 def has_loops(text: str) -> bool:
@@ -221,7 +220,7 @@ def _optimize(module: Any, machine: Any, text: str) -> None:
 
 
 def _pass_builder(machine: Any) -> Any:
-    return llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=_LEVEL))
+    return llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=settings.llvm_level))
 
 
 def _outlined(module: Any, machine: Any) -> Any:

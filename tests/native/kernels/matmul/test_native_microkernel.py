@@ -3,6 +3,7 @@ operand does not lie as a product takes it."""
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
@@ -81,19 +82,28 @@ def test_product(kind: Any, bits: int, scale: int | None) -> None:
         assert (around[:100] == 7).all() and (around[100 + rows * columns:] == 7).all(), sizes
 
 
+@functools.cache  # the processor's extended floats are slow
+def large(dtype: Any) -> list[tuple[Any, Any, Any]]:
+    """Matrices, and their product in a wider dtype."""
+    rng, found = np.random.default_rng(0), []
+    wider = np.longdouble if dtype.np == np.float64 else np.float64
+    for sizes in [(333, 1500, 517), (2100, 600, 70)]:
+        x, y = (rng.standard_normal(shape).astype(dtype.np) for shape in (sizes[:2], sizes[1:]))
+        found.append((x, y, x.astype(wider) @ y.astype(wider)))
+    return found
+
+
 @needs_packed
 @pytest.mark.parametrize("kind", PRODUCTS.values(), ids=PRODUCTS)
 def test_bits_do_not_depend_on_threads_and_sums_are_exact_enough(kind: Any) -> None:
-    product, rng = Product(WIDTHS[-1], *kind), np.random.default_rng(0)
-    for sizes in [(333, 1500, 517), (2100, 600, 70)]:
-        x, y = (rng.standard_normal(shape).astype(kind[0].np) for shape in (sizes[:2], sizes[1:]))
+    product = Product(WIDTHS[-1], *kind)
+    for x, y, exact in large(kind[0]):
         found = []
         for threads in (1, 2, 5):
-            found.append(np.empty((sizes[0], sizes[2]), kind[0].np))
+            found.append(np.empty(exact.shape, kind[0].np))
             product(laid(x, kind[1]), laid(y, kind[2]), found[-1], threads=threads)
         assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
-        exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
-        bound = 30 * np.finfo(kind[0].np).eps * np.sqrt(sizes[1])  # of sums of so many products of size 1
+        bound = 30 * np.finfo(kind[0].np).eps * np.sqrt(len(y))  # of sums of so many products of size 1
         assert abs(found[0] - exact).max() < bound
 
 
