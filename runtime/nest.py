@@ -1,6 +1,48 @@
-"""Nested structures: lists, tuples, named tuples and dicts, with anything else as a leaf (`tf.nest`)."""
+"""Nested structures: lists, tuples, named tuples and dicts, with anything else as a leaf (`tf.nest`).
+
+In a traced function a list or dict that the graph makes or chooses counts as one, too, if its length or keys are known.
+"""
 from __future__ import annotations
 
-from runtime.core.pytree import assert_same_structure, flatten, is_nested, map_structure, pack_sequence_as
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from runtime.core import pytree
+from runtime.staging.containers.known_structure import container_kind, known_structure
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
+
+
+def is_nested(structure: Any) -> bool:
+    """Whether it is a list, tuple, named tuple or mapping (`tf.nest.is_nested`)."""
+    return container_kind(structure) is not None or pytree.is_nested(structure)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves, in order; a single leaf gives a list of one (`tf.nest.flatten`)."""
+    return pytree.flatten(known_structure(structure))
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+    """A structure like `structure` with the leaves `flat_sequence` (`tf.nest.pack_sequence_as`).
+
+    ValueError if there are too few or too many.
+    """
+    flat = known_structure(flat_sequence)
+    return pytree.pack_sequence_as(known_structure(structure), flat)
+
+
+def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
+    """`func` applied to corresponding leaves of structures of the same form (`tf.nest.map_structure`).
+
+    ValueError or TypeError if the structures differ.
+    """
+    return pytree.map_structure(func, *map(known_structure, structure))
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Check that both structures have the same form (`tf.nest.assert_same_structure`).
+
+    ValueError if keys or lengths differ; TypeError if `check_types` and the kinds of containers differ.
+    """
+    pytree.assert_same_structure(known_structure(nest1), known_structure(nest2), check_types)

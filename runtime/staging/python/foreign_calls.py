@@ -53,7 +53,7 @@ from runtime.core.formatting import (
     str_of,
     translated,
 )
-from runtime.core.positions import staging_error
+from runtime.core.positions import located, staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
@@ -66,9 +66,10 @@ from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.python.impure_builtins import gives_anew, refusal_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.iterables import Poison, flags, view_of
+from runtime.staging.values.iterables import Poison, flags, stages, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.optional import keys
+from runtime.staging.values.select import Select
 from runtime.staging.values.trials import trials, watch_call
 
 __all__ = ["callee"]
@@ -161,8 +162,24 @@ def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:
         return fn(*args, **keywords) if current_graph() is None else from_numpy(
             _guarded(fn, args, keywords)(*args, **keywords))
     except BaseException as error:
+        if type(error) is TypeError and _is_of_library(error, fn) and any(
+                stages(value) or isinstance(value, Select) for value in _within((*args, *keywords.values()))):
+            error.remedy = (  # type: ignore[attr-defined]
+                "It is given a value that is known only when the graph runs: " + _LATER.format(_name(fn)))
+            located(error)
         prune(error)
         raise
+
+
+def _is_of_library(error: BaseException, fn: Any) -> bool:
+    """Whether an error is from the code of a callee, and not from a function of the user that this called."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or current_graph() is None:
+        return False
+    of = last.tb_frame
+    return is_internal(of.f_code.co_filename) or of.f_globals.get("__name__", "").partition(".")[0] == _root(fn)
 
 
 def _may_inspect(fn: Any) -> bool:
