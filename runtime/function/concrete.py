@@ -58,9 +58,9 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_array_pattern", "_captured", "_compiled", "_compiling", "_defaults", "_donated",
-        "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_variables", "_writes_tensors",
-        "fast_math", "findable", "graph", "identified", "input_specs", "name", "raises", "run",
+        "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
+        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_variables",
+        "_writes_tensors", "fast_math", "findable", "graph", "identified", "input_specs", "name", "raises", "run",
         "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
@@ -90,6 +90,7 @@ class ConcreteFunction:
         self._donated = {output: place for place, output in pack.arrays if _is_like(graph, output, place)}
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
         self._writes_tensors = writes_tensors  # which then must not be arrays
+        self._changes_attributes = call.attributes is not None
         self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
             pack.uses_call or captured)
@@ -157,6 +158,11 @@ class ConcreteFunction:
             return pack(tensors_of(arrays(*inputs), types), call)
 
         return run
+
+    @property
+    def unknown_dims(self) -> int:
+        """How many dimensions of its inputs are unknown."""
+        return sum(type.shape.count(None) for type in self.types if isinstance(type, TensorType))
 
     @property
     def takes_variables(self) -> bool:
@@ -227,6 +233,10 @@ class ConcreteFunction:
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
         try:
+            if self._changes_attributes:
+                raise located(StagingError(
+                    f"this trace of {self.name} changes attributes, items or variables from before, whose contents are"
+                    " arguments of its graph", remedy="Call the function itself."))
             variables: dict[int, Variable] = {}
             leaves = self._leaves(args, kwargs, variables)
             call = self._call(args, kwargs) if self._pack.uses_call or self._writes_tensors else None

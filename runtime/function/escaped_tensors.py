@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any, Final
 
+from runtime.core.errors import InaccessibleTensorError
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.text import Text
 from runtime.core.types import TensorType
 
-__all__ = ["ATOMS", "closes_over_graph_value", "graph_value_in"]
+__all__ = ["ATOMS", "belongs", "closes_over_graph_value", "graph_value_in"]
 
 ATOMS: Final = frozenset({
     int, float, complex, bool, str, bytes, range, type(None), type(Ellipsis), type(NotImplemented), CodeType,
@@ -58,6 +59,12 @@ def _parts(item: Any) -> Iterator[Any]:
         yield from vars(item).values()
     else:
         yield from (part for part in gc.get_referents(item) if part is not type(item))
+
+
+def belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
+    """Whether the inaccessible tensor belongs to `graph` or a graph that encloses it."""
+    owner = getattr(error, "graph", None)
+    return isinstance(owner, Graph) and owner.contains(graph)
 
 
 def closes_over_graph_value(fn: Any, depth: int = 3) -> bool:

@@ -33,17 +33,18 @@ from runtime.core.tensor_writes import check_results, tracing_writes
 from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.traceback_replay import show_users
-from runtime.core.types import TensorType, Type, join_types
+from runtime.core.types import Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
+from runtime.function.attribute_state import AttributeStates
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.decorate import decorate
 from runtime.function.differential_check import verified_call
-from runtime.function.escaped_tensors import closes_over_graph_value
+from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
-from runtime.function.signature import Call, Signature, weakly
+from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
@@ -100,6 +101,7 @@ class Function(Called):
         self._count = 0
         self._front = ()
         self._arrays = ArrayUse()
+        self._attributes = AttributeStates()
         self._unrolled: list[Unrolled] = []
 
     # Calls.
@@ -142,7 +144,7 @@ class Function(Called):
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
         try:
-            return self._computed(call, args, kwargs)
+            return self._attributes.computed(call, lambda call: self._computed(call, args, kwargs))
         except Exception as error:
             if graph is None:
                 self._arrays.left_by(error, call, lambda: self._trace_once(call, call.types, False, True)[0])
@@ -157,13 +159,13 @@ class Function(Called):
                 raise
             return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
         except InaccessibleTensorError as exc:
-            if graph is None or not _belongs(exc, graph):
+            if graph is None or not belongs(exc, graph):
                 raise
             return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the calling graph
         concrete.used[0] = self._clock[0]
         if graph is None and not recorders:
             concrete.compile()
-            if not (kwargs or concrete.captures_arrays) and len(args) == len(call.leaves) and all(
+            if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves) and all(
                     type(x) is EagerTensor for x in args):
                 self._remember_arrays([x._array for x in args], concrete)
         return concrete.apply(call.leaves, call, call.variables)
@@ -300,7 +302,7 @@ class Function(Called):
                        and all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
             if not fitting:
                 return None
-            found = min(fitting, key=_unknown_dims)
+            found = min(fitting, key=lambda concrete: concrete.unknown_dims)
             self._remember(key, found)
         return found
 
@@ -414,13 +416,17 @@ class Function(Called):
                 outputs: list[Any] = []
                 copies: list[Any] = []
                 args, kwargs = call.replace(inputs, variables, copies)
+                changed = kwargs.pop(ATTRIBUTES, None)
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     mode.existed = outside.existed
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
+                            run = run if changed is None else call.attributes.within(changed, run)
                             returned = trace_function(given.until_error(run) if until_error else run)
+                        if not until_error:
+                            self._attributes.found(call, outside.state, outside.heap.restore)
                         mode.returned_at = return_position(getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:
@@ -529,16 +535,6 @@ class VerifiedFunction(Function):
         return self._find_or_trace(self._arguments(args, kwargs)).graph
 
 
-def _unknown_dims(concrete: ConcreteFunction) -> int:
-    return sum(type.shape.count(None) for type in concrete.types if isinstance(type, TensorType))
-
-
-def _belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
-    """Whether the inaccessible tensor belongs to `graph` or a graph that encloses it."""
-    owner = getattr(error, "graph", None)
-    return isinstance(owner, Graph) and owner.contains(graph)
-
-
 @overload
 def function(
     func: Callable[P, R], input_signature: Sequence[Any] | None = None, autograph: bool = True,
@@ -577,8 +573,8 @@ def function(
 
     Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
     they are. Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects
-    among the arguments are returned, and changed, as in Python, and so are NumPy arrays changed. StagingError for
-    objects that cannot be made anew.
+    among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
+    from before that are given tensors. StagingError for objects that cannot be made anew.
 
     `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
     graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

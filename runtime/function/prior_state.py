@@ -21,6 +21,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
+from runtime.function.attribute_state import Place, can_be_state
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.function.variable_argument import VariableArgument
 from runtime.numpy.array_objects import StagedArray
@@ -98,6 +99,11 @@ class PriorState:
                 if value is not None:
                     found.append((root, key, value))
         return found
+
+    @property
+    def state(self) -> list[Place]:
+        """The places of those leaks where each call can put its values."""
+        return [(_path(root, key), root.value, key) for root, key, _ in self.leaks if can_be_state(root.value, key)]
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
@@ -213,6 +219,13 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return dict(dict.items(value))
     return fields_in(value) or {}
+
+
+def _path(root: Reached, key: Any) -> str:
+    name = root.path or root.hint or type(root.value).__name__
+    if isinstance(root.value, dict):
+        return f"{name}[{key!r}]"
+    return key or name if type(root.value).__name__ in ("cell", "Globals") else f"{name}.{key}"
 
 
 def _place(root: Reached, key: Any) -> str:

@@ -33,6 +33,8 @@ __all__ = [
     "keys_in_order", "rebuild", "walk", "weakly", "with_arrays",
 ]
 
+ATTRIBUTES: Final = "<attributes>"
+"""The name of the argument that has the contents of `AttributeState`, a dict by path."""
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
@@ -100,11 +102,13 @@ class Call:
     variables     the variables for which placeholders are traced, each once; the key has their types
     arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
                   it can be written, and the numbers of earlier ones whose memory it shares
+    attributes    the places whose contents are one of the arguments (`AttributeState`), if any
+    finds_attributes  whether its trace may ask for such
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
     """
 
-    __slots__ = ("_identified", "args", "arrays", "borrowed", "containers", "kwargs", "leaves", "objects", "passed",
-                 "shapes", "structure", "types", "variables")
+    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "containers", "finds_attributes", "kwargs",
+                 "leaves", "objects", "passed", "shapes", "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -112,6 +116,8 @@ class Call:
         """`identified`: the ids of variables that the key has by identity."""
         self.args = args
         self.kwargs = kwargs
+        self.attributes: Any = None
+        self.finds_attributes = False
         self._identified = identified
         self.variables: list[Variable] = []
         self.leaves: list[Any] = []
@@ -128,9 +134,9 @@ class Call:
 
     def identify(self, numbers: Collection[int]) -> None:
         """Have these of the `variables` by identity."""
-        containers = self.containers
+        containers, attributes, finds = self.containers, self.attributes, self.finds_attributes
         Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
-        self.containers = containers
+        self.containers, self.attributes, self.finds_attributes = containers, attributes, finds
 
     def keep(self) -> None:
         """Have copies of the caller's arrays as leaves, which stay as they are when the caller changes these."""
@@ -235,7 +241,9 @@ class Call:
                 return VariableSpec(x.shape, x.dtype, x.trainable, number)
             return weakly(x) if id(x) in by_identity else x
 
-        return self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)), of_other, [])
+        args, kwargs = self._map(iter(specs), lambda x, parts: ObjectSpec(type(x), tuple(parts)), of_other, [])
+        kwargs.pop(ATTRIBUTES, None)
+        return args, kwargs
 
     def _map(
         self, leaves: Iterator[Any], of_object: Callable[[Any, list[Any]], Any], of_other: Callable[[Any], Any],
@@ -396,11 +404,11 @@ class Signature:
                 f"{self.name} takes {count(len(self.specs), 'argument')} by its input_signature, but "
                 f"{passed} were given", remedy=f"Its input_signature is {self._specs_text()}.")
         names = self.names(len(values))
+        containers: list[Any] = []
         for i, spec in enumerate(self.specs):
-            values[i] = self._fit(names[i], values[i], spec)
+            values[i] = self._fit(names[i], values[i], spec, containers)
         call = Call(tuple(values), bound.kwargs)
-        if call.containers:  # `_fit` has copied them
-            call.containers = Call(bound.args, bound.kwargs).containers
+        call.containers[:len(containers)] = containers
         return call
 
     def spec_call(self) -> Call:
@@ -423,14 +431,16 @@ class Signature:
         assert self.specs is not None
         return repr(self.specs)
 
-    def _fit(self, path: str, value: Any, spec: Any) -> Any:
-        """`value` converted to the tensors that `spec` describes."""
+    def _fit(self, path: str, value: Any, spec: Any, containers: list[Any]) -> Any:
+        """`value` converted to the tensors that `spec` describes. `containers` gets the containers that are copied, in
+        the order of those of a Call."""
         if not isinstance(spec, TensorSpec):
             parts, specs = children(value), children(spec) or []
             if parts is None or [label for label, _ in parts] != [label for label, _ in specs]:
                 raise InvalidArgumentsError(
                     f"argument {path!r} of {self.name} does not have the structure of its input_signature, {spec!r}")
-            return rebuild(value, [self._fit(path + label, part, s)
+            containers.append(value)
+            return rebuild(value, [self._fit(path + label, part, s, containers)
                                    for (label, part), (_, s) in zip(parts, specs, strict=True)])
         if isinstance(value, TensorSpec):
             found: Any = value.type
@@ -491,7 +501,11 @@ class Signature:
         for name, value in zip(self.names(len(call.args)), call.args, strict=True):
             found += walk(value, name)
         for name in sorted(call.kwargs):
-            found += walk(call.kwargs[name], name)
+            if name != ATTRIBUTES:
+                found += walk(call.kwargs[name], name)
+                continue
+            for path in keys_in_order(call.kwargs[name]):
+                found += walk(call.kwargs[name][path], path)
         return found
 
 

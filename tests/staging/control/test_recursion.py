@@ -223,7 +223,9 @@ def test_python_values_that_change_an_object_still_decide():
         return x
 
     f = rt.function(down)
-    assert f(rt.constant(100)) == 96 and f(rt.constant(3)) == 2
+    assert f(rt.constant(100)) == 96 and counter.calls == 4
+    counter.calls = 0
+    assert f(rt.constant(3)) == 2 and counter.calls == 1
 
 
 def test_results_of_other_types():

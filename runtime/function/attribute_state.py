@@ -1,0 +1,170 @@
+"""Attributes, items and variables from before a call that the traced function gives values of the graph.
+
+The first trace finds them. The function is then traced again with their contents as an argument more, a dict, which a
+call changes as any other: so they are what Python leaves in them, at each call.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from types import CellType
+from typing import Any, Final
+
+from autograph.backend import UNBOUND, cell_is_filled, fields_in, put, take_out
+from runtime.core.tensor import GraphTensor
+from runtime.function.escaped_tensors import ATOMS
+from runtime.function.signature import ATTRIBUTES, Call
+from runtime.staging.values.optional import MaybeTensor
+
+__all__ = ["AttributeStates", "NeedsAttributes", "Place", "can_be_state"]
+
+Place = tuple[str, Any, Any]
+"""The path of an attribute, item or variable, for names in the graph; what holds it, and its key there."""
+_MOST: Final = 1000  # structures of calls whose places are remembered
+
+
+class NeedsAttributes(BaseException):
+    """A trace gives values of its graph to these places."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        super().__init__("attributes are given values of a graph")
+        self.places = places
+
+
+def can_be_state(holder: Any, key: Any) -> bool:
+    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists and dicts. Not
+    items of a list, of which each call may make more."""
+    is_variable = type(holder) is CellType or type(holder).__name__ == "Globals"
+    if not (is_variable or (key is not None and (type(holder) is dict or fields_in(holder) is not None))):
+        return False
+    return _has_tensors_only(_content(holder, key))
+
+
+def _has_tensors_only(content: Any) -> bool:
+    kind = type(content)  # asked without `isinstance`, which objects that may be None refuse
+    if kind is list or issubclass(kind, tuple):
+        return all(map(_has_tensors_only, content))
+    if kind is dict:
+        return all(map(_has_tensors_only, content.values()))
+    return issubclass(kind, (GraphTensor, MaybeTensor)) or kind in ATOMS
+
+
+class AttributeState:
+    """The places that calls of one structure change."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        before: set[str] = set()
+        self._places: list[Place] = []
+        for path, holder, key in places:
+            while path in before:
+                path += "_"
+            before.add(path)
+            self._places.append((path, _weakly(holder), key))
+
+    @property
+    def places(self) -> list[Place] | None:
+        """None if an object of these is gone."""
+        found = [(path, holder() if isinstance(holder, weakref.ref) else holder, key)
+                 for path, holder, key in self._places]
+        return None if any(holder is None for _, holder, _ in found) else found
+
+    def read(self) -> dict[str, Any]:
+        """What the places hold, by path."""
+        contents = {path: _content(holder, key) for path, holder, key in self.places or ()}
+        return {path: content for path, content in contents.items() if content is not UNBOUND}
+
+    def write(self, contents: dict[str, Any]) -> None:
+        for path, holder, key in self.places or ():
+            new = contents.get(path, UNBOUND)
+            old = _content(holder, key)
+            if new is UNBOUND and old is not UNBOUND:
+                take_out(holder, key)
+            elif new is not old:
+                put(holder, key, new)
+
+    def within(self, contents: dict[str, Any], run: Callable[[], Any]) -> Callable[[], Any]:
+        """`run` with `contents` in the places, and after it in `contents` what it has left there."""
+        def traced() -> Any:
+            before = self.read()
+            self.write(contents)
+            try:
+                return run()
+            finally:
+                left = self.read()
+                contents.clear()
+                contents.update(left)
+                self.write(before)
+
+        return traced
+
+
+class AttributeStates:
+    """The places that the calls of a traced function change, by the structure of the calls without these."""
+
+    def __init__(self) -> None:
+        self._states: dict[Hashable, AttributeState] = {}
+        self._lock = threading.Lock()
+
+    def computed(self, call: Call, compute: Callable[[Call], Any]) -> Any:
+        """The result of `compute(call)`, where the call has what the places hold as an argument, and its trace may
+        find more of them."""
+        while True:
+            state = self._states.get(call.structure)
+            places = None if state is None else state.places
+            if places is None:
+                state = None
+            extended = call if state is None else _extended(call, state)
+            extended.finds_attributes = True
+            try:
+                result = compute(extended)
+            except NeedsAttributes as needed:
+                self._add(call, [*(places or ()), *needed.places])
+                continue
+            if state is not None:
+                state.write(extended.kwargs[ATTRIBUTES])
+            return result
+
+
+    def found(self, call: Call, places: Sequence[Place], restore: Callable[[], None]) -> None:
+        """Note what a trace for a call has found. NeedsAttributes if it is to be traced again; then everything is as it
+        was before the trace, which is what `restore` does."""
+        if places and call.finds_attributes:
+            restore()
+            raise NeedsAttributes(places)
+        if places:
+            self._add(call, places)
+
+    def _add(self, call: Call, places: Sequence[Place]) -> None:
+        with self._lock:
+            kept = [(key, state) for key, state in self._states.items() if state.places is not None]
+            self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places)}
+
+
+def _extended(call: Call, state: AttributeState) -> Call:
+    contents = state.read()
+    found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents})
+    place = next(i for i, container in enumerate(found.containers) if container is contents)
+    more = len(found.containers) - len(call.containers)
+    found.containers = [  # those of the caller, which an input signature may have converted
+        *call.containers[:place], *found.containers[place:place + more], *call.containers[place:]]
+    found.attributes = state
+    return found
+
+
+def _content(holder: Any, key: Any) -> Any:
+    """What a place holds; UNBOUND if nothing."""
+    if type(holder) is CellType:
+        return holder.cell_contents if cell_is_filled(holder) else UNBOUND
+    if type(holder).__name__ == "Globals":
+        return holder.namespace.get(key, UNBOUND)
+    return (holder if type(holder) is dict else fields_in(holder) or {}).get(key, UNBOUND)
+
+
+def _weakly(holder: Any) -> Any:
+    if type(holder) is dict or type(holder) is CellType:
+        return holder
+    try:
+        return weakref.ref(holder)
+    except TypeError:
+        return holder
