@@ -8,7 +8,6 @@ written. Others are ignored and replaced.
 """
 from __future__ import annotations
 
-import hashlib
 import marshal
 import os
 import sys
@@ -16,9 +15,15 @@ import warnings
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autograph.core import cache_entries
+from autograph.core.late_binding import deferred
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = deferred("hashlib")  # only caches on disk need it
 
 __all__ = ["cache_directory", "load", "set_cache", "store"]
 

@@ -13,11 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import stat
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from autograph.core.late_binding import deferred
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = deferred("hashlib")  # only caches on disk need it
 
 __all__ = ["LIMIT", "read", "write"]
 
@@ -25,7 +31,8 @@ LIMIT: Final = 1 << 26
 """Maximal size of an entry in bytes: larger ones are neither read nor written."""
 
 _MAGIC: Final = b"entry\0\0\x01"
-_HEADER: Final = len(_MAGIC) + 8 + hashlib.sha256().digest_size
+_DIGEST: Final = 32  # bytes of SHA-256
+_HEADER: Final = len(_MAGIC) + 8 + _DIGEST
 _KNOWN: Final = os.open in os.supports_dir_fd and hasattr(os, "geteuid") and hasattr(os, "O_NOFOLLOW")
 """Whether this system can tell who may write to an open file."""
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # a FIFO opens at once, too

@@ -11,9 +11,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from autograph.backend import deferred
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = deferred("concurrent.futures")  # it loads logging
 
 __all__ = ["AUTOTUNE", "mapped", "prefetched"]
 
@@ -80,8 +86,8 @@ def mapped(
     if workers is None or workers < 2:
         yield from map(run, stream)
         return
-    pool = ThreadPoolExecutor(workers, "runtime.data.map")
-    pending: deque[Future[R]] = deque()
+    pool = futures.ThreadPoolExecutor(workers, "runtime.data.map")
+    pending: deque[futures.Future[R]] = deque()
     try:
         for element in stream:
             pending.append(pool.submit(run, element))
@@ -93,9 +99,9 @@ def mapped(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _next(pending: deque[Future[R]], ordered: bool) -> R:
+def _next(pending: deque[futures.Future[R]], ordered: bool) -> R:
     if ordered:
         return pending.popleft().result()
-    done = next(iter(wait(pending, return_when=FIRST_COMPLETED).done))
+    done = next(iter(futures.wait(pending, return_when=futures.FIRST_COMPLETED).done))
     pending.remove(done)
     return done.result()

@@ -106,23 +106,22 @@ class AttributeStates:
         self._states: dict[Hashable, AttributeState] = {}
         self._lock = threading.Lock()
 
-    def computed(self, call: Call, compute: Callable[[Call], Any]) -> Any:
-        """The result of `compute(call)`, where the call has what the places hold as an argument, and its trace may
-        find more of them."""
+    def computed(self, compute: Callable[..., Any], call: Call, *others: Any) -> Any:
+        """The result of `compute(call, *others)`, where the call has what the places hold as an argument, and its trace
+        may find more of them."""
+        call.finds_attributes = True
         while True:
-            state = self._states.get(call.structure)
+            state = self._states.get(call.structure) if self._states else None
             places = None if state is None else state.places
-            if places is None:
-                state = None
-            extended = call if state is None else _extended(call, state)
-            extended.finds_attributes = True
             try:
-                result = compute(extended)
+                if state is None or places is None:
+                    return compute(call, *others)
+                extended = _extended(call, state)
+                result = compute(extended, *others)
             except NeedsAttributes as needed:
                 self._add(call, [*(places or ()), *needed.places])
                 continue
-            if state is not None:
-                state.write(extended.kwargs[ATTRIBUTES])
+            state.write(extended.kwargs[ATTRIBUTES])
             return result
 
 
@@ -148,7 +147,7 @@ def _extended(call: Call, state: AttributeState) -> Call:
     more = len(found.containers) - len(call.containers)
     found.containers = [  # those of the caller, which an input signature may have converted
         *call.containers[:place], *found.containers[place:place + more], *call.containers[place:]]
-    found.attributes = state
+    found.attributes, found.finds_attributes = state, True
     return found
 
 

@@ -144,7 +144,7 @@ class Function(Called):
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
         try:
-            return self._attributes.computed(call, lambda call: self._computed(call, args, kwargs))
+            return self._attributes.computed(self._computed, call, args, kwargs)
         except Exception as error:
             if graph is None:
                 self._arrays.left_by(error, call, lambda: self._trace_once(call, call.types, False, True)[0])

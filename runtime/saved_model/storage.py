@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,7 +24,7 @@ _ARRAYS: Final = "arrays-"
 
 def write(folder: str, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     os.makedirs(folder, exist_ok=True)
-    name = f"{_ARRAYS}{uuid.uuid4().hex[:12]}.safetensors"
+    name = f"{_ARRAYS}{os.urandom(6).hex()}.safetensors"
     write_arrays(os.path.join(folder, name), arrays, {}, VERSION)
     whole = {"format": _FORMAT, "version": VERSION, "arrays": name, **document}
     write_text(os.path.join(folder, GRAPH), json.dumps(whole, indent=1, allow_nan=False))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import itertools
 import os
-import socket
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ class SummaryWriter:
             if self._path is None:
                 os.makedirs(self.logdir, exist_ok=True)
                 now = time.time()
-                name = f"events.out.tfevents.{int(now)}.{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+                name = f"events.out.tfevents.{int(now)}.{platform.node()}.{os.getpid()}.{next(_numbers)}"
                 self._path = os.path.join(self.logdir, name + self._suffix)
                 data = record(version_event(now)) + data
             with open(self._path, "ab") as file:
