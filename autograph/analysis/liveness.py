@@ -11,7 +11,7 @@ from typing import Any
 import gast
 
 from autograph.analysis.scopes import Names, header_names, names_of, scan
-from autograph.frontend.tree import LOOPS, escapes
+from autograph.frontend.tree import LOOPS, escapes, has_blocks
 
 __all__ = ["annotate", "annotate_chain"]
 
@@ -47,8 +47,7 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
         gen |= node.gen - kill
         if certain:
             kill |= node.kill
-        if escapes(node):  # a jump that stayed Python may skip what follows
-            certain = False
+            certain = not escapes(node)  # a jump that stayed Python may skip what follows
     return frozenset(gen), frozenset(kill)
 
 
@@ -131,7 +130,9 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
     for node in reversed(body):
         out = live | exceptional
         node.live_out = out
-        if isinstance(node, gast.If):
+        if not has_blocks(node):
+            pass
+        elif isinstance(node, gast.If):
             _propagate(node.body, out, exceptional)
             _propagate(node.orelse, out, exceptional)
         elif isinstance(node, LOOPS):

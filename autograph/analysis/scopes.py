@@ -13,6 +13,7 @@ from autograph.frontend.tree import (
     body_of,
     children,
     functions_in,
+    has_blocks,
     own_of,
     parameters_of,
 )
@@ -99,13 +100,12 @@ def names_of(node: Any) -> Names:
     """`scan(node)` for a statement that no longer changes; cached on the node."""
     found: Names | None = getattr(node, "names_found", None)
     if found is None:
-        blocks = [block for _, block in blocks_of(node)] if isinstance(node, gast.stmt) else []
-        if not blocks or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+        if not has_blocks(node) or not isinstance(node, gast.stmt) or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
             found = scan(node)
         else:
             found = Names()
             found.include(header_names(node))
-            for block in blocks:
+            for _, block in blocks_of(node):
                 for statement in block:
                     found.include(names_of(statement))
         node.names_found = found
