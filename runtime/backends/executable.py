@@ -39,7 +39,8 @@ class Executable(Protocol):
     caller writes afterwards."""
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
-        """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types."""
+        """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types. For
+        a list it gives a tuple of its elements, or one array of which they are the rows."""
 
     def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
         """An entry for native code to look up the trace, or None. `run`: its function from arrays to its result;

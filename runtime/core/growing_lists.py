@@ -15,13 +15,23 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class EagerList:
-    """A growable list outside of graphs: the value of a ListType, which `apply` accepts and returns."""
+    """A growable list outside of graphs: the value of a ListType, which `apply` accepts and returns.
 
-    __slots__ = ("items", "type")
+    whole  the elements as an executor gives them: a sequence of arrays, or one array of which they are the rows
+    """
 
-    def __init__(self, items: Sequence[Array], type: ListType) -> None:
-        self.items = items
+    __slots__ = ("type", "whole")
+
+    def __init__(self, items: Sequence[Array] | Array, type: ListType) -> None:
+        self.whole = items
         self.type = type
+
+    @property
+    def items(self) -> Sequence[Array]:
+        """The elements."""
+        if isinstance(self.whole, np.ndarray):
+            self.whole = tuple(self.whole)
+        return self.whole
 
 
 class GraphList:

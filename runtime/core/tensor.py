@@ -272,7 +272,7 @@ _OPERANDS: Final = (*_ARRAYS, list, tuple)
 
 
 class EagerTensor(Tensor):
-    """A tensor with a value: a read-only NumPy array, which is not copied."""
+    """A tensor with a value: a read-only NumPy array, which is not copied, or in lists of results a NumPy scalar."""
 
     __slots__ = ("_array",)
 
@@ -324,7 +324,8 @@ class EagerTensor(Tensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if recorders:
             record_taken(self)
-        array = self._array if dtype is None else self._array.astype(as_dtype(dtype).np, copy=False)
+        array = self._array if isinstance(self._array, np.ndarray) else EagerTensor(self._array)._array
+        array = array if dtype is None else array.astype(as_dtype(dtype).np, copy=False)
         return array.copy() if copy else array
 
     def item(self, *index: int) -> Any:

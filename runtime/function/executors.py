@@ -35,7 +35,8 @@ else:
     timed_native = deferred("runtime.backends.native.jit.timed")
 
 __all__ = [
-    "EXECUTORS", "Timed", "able", "arrays_of", "chosen", "flush_subnormals", "load", "make", "tensors_of", "timed"]
+    "EXECUTORS", "Timed", "able", "arrays_of", "chosen", "flush_subnormals", "load", "make", "tensors_of", "timed",
+    "unstacking"]
 
 
 class Reference:
@@ -130,6 +131,11 @@ def flush_subnormals() -> Iterator[None]:
         yield
     finally:
         native.set_flush(before)
+
+
+def unstacking() -> tuple[Callable[[Any], list[EagerTensor]], Callable[[list[Any]], list[EagerTensor]]] | None:
+    """The functions `unstacked` and `wrapped` of native code, if that is what runs graphs by default."""
+    return native.UNSTACKING if chosen(None) == "native" else None
 
 
 class Timed(Protocol):

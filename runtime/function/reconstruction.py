@@ -16,7 +16,7 @@ import numpy as np
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
 __all__ = ["NUMBERS", "Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part",
-           "Recipe", "Run", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread"]
+           "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread"]
 
 NUMBERS: Final = frozenset({bool, int, float, complex})
 
@@ -88,15 +88,33 @@ def number(value: Any) -> Recipe:
     return constant(value) if type(value) is int and not -2**63 <= value < 2**64 else Number(value)
 
 
-class Run(list[Any]):
-    """The items that one placeholder in a list stood for."""
+class Run:
+    """The items that one placeholder in a list stood for: a new list."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+
+class Spread:
+    """The part that gives a `Run` of tensors, or of structures of tensors: they refer to no object of another part. In
+    code that is traced it may give another placeholder."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[Values], Any]) -> None:
+        self.run = run
+
+    def __call__(self, values: Values) -> Any:
+        return self.run(values)
 
 
 def spread(items: Iterable[Any]) -> list[Any]:
     """The items of a list, with a placeholder replaced by the items that it stood for."""
     found: list[Any] = []
     for item in items:
-        found += item if type(item) is Run else [item]
+        found += item.items if type(item) is Run else [item]
     return found
 
 
@@ -106,6 +124,9 @@ class List(Recipe):
     parts: Sequence[Part] = ()
 
     def make(self, values: Values) -> Any:
+        if len(self.parts) == 1 and isinstance(self.parts[0], Spread):  # long lists are not copied
+            found = self.parts[0](values)
+            return values.made.setdefault(id(self), found.items if type(found) is Run else [found])
         new: list[Any] = []
         values.made[id(self)] = new
         new += spread(part(values) for part in self.parts)

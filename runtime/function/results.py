@@ -30,7 +30,6 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, 
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
-from runtime.core.unstacked import unstacked
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.prior_state import PriorState
@@ -48,6 +47,7 @@ from runtime.function.reconstruction import (
     Part,
     Recipe,
     Run,
+    Spread,
     Tuple,
     Values,
     constant,
@@ -57,10 +57,11 @@ from runtime.function.reconstruction import (
     spread,
 )
 from runtime.function.signature import Call, children, keys_in_order, rebuild
+from runtime.function.unstacked import tensors_of_list, tensors_of_rows
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.iterables import Staged, view_of
-from runtime.staging.values.list import StagedItems, to_python
+from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.select import Select, alternatives_of, choose
 
@@ -339,7 +340,7 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
         return _plan_row(StoredRow([returned]), outputs)
     if isinstance(returned, Row):
         row = _plan_row(returned, outputs)
-        return lambda values: [*row(values)]
+        return lambda values: row(values).items
     if isinstance(returned, Select):
         return _plan_chosen(returned, outputs, plan)
     if isinstance(returned, EagerTensor):
@@ -397,31 +398,31 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
     return pack
 
 
-def _plan_items(returned: StagedItems, outputs: list[Any]) -> Part:
+def _plan_items(returned: StagedItems, outputs: list[Any]) -> Spread:
     takes = [_take(outputs, leaf) for leaf in returned.leaves]
 
     def pack(values: Values) -> Any:
         columns = [take(values) for take in takes]
         if not all(isinstance(column, EagerList) for column in columns):
             return returned.holding(columns)
-        found = [to_python(column) for column in columns]
+        found = [tensors_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
         return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
 
-    return pack
+    return Spread(pack)
 
 
-def _plan_row(returned: Row, outputs: list[Any]) -> Part:
+def _plan_row(returned: Row, outputs: list[Any]) -> Spread:
     take, items = _take(outputs, returned.whole()), range(len(returned))
 
     def pack(values: Values) -> Run:
         whole = take(values)
         if isinstance(whole, EagerTensor) and not recorders:
-            return Run(unstacked(whole._array))
+            return Run(tensors_of_rows(whole._array))
         return Run([whole[i] for i in items])
 
-    return pack
+    return Spread(pack)
 
 
 def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:

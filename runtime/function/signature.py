@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import operator
 import re
 import weakref
+from array import array
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -75,17 +77,42 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
     return new
 
 
-def walk(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`."""
+def walk(value: Any, path: str, numbers: bool = True) -> Iterator[tuple[str, Any]]:
+    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`. Without `numbers`,
+    those of lists and tuples of nothing but Python numbers are left out."""
+    if holds_numbers(value):
+        if numbers:
+            yield from [(f"{path}[{i}]", number) for i, number in enumerate(value)]
+        return
     parts = children(value)
     if parts is None:
         yield path, value
     else:
         for label, part in parts:
-            yield from walk(part, path + label)
+            yield from walk(part, path + label, numbers)
 
 
 _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ellipsis)))
+
+
+_NUMBERS: Final = frozenset((bool, int, float, complex))
+
+
+def _key_of(numbers: Sequence[Any]) -> Hashable:
+    """What distinguishes these numbers, without Python code for each; None if they are of several types."""
+    kind = type(numbers[0])
+    if operator.countOf(map(type, numbers), kind) < len(numbers):
+        return None
+    return array("d", numbers).tobytes() if kind is float else tuple(numbers)  # nan equals itself, 0.0 is not -0.0
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether a value is a list or tuple of nothing but Python numbers. It may be long."""
+    if not (type(x) is list or type(x) is tuple) or not x:
+        return False
+    first = type(x[0])
+    return first in _NUMBERS and (
+        operator.countOf(map(type, x), first) == len(x) or _NUMBERS.issuperset(map(type, x)))
 
 
 class Call:
@@ -155,6 +182,11 @@ class Call:
         kind = type(x)
         if kind is EagerTensor:
             return self._leaf(x, type_of_array(x._array))
+        if kind is list or kind is tuple:
+            self.containers.append(x)
+            if holds_numbers(x) and (numbers := _key_of(x)) is not None:
+                return kind, type(x[0]), numbers
+            return kind, tuple([self._key(part) for part in x])
         if kind in _VALUES:
             return kind, x
         if isinstance(x, (str, bytes)):
@@ -258,6 +290,9 @@ class Call:
                 return next(leaves)
             if hasattr(type(x), "__leaves__"):
                 return of_object(x, [next(leaves) for _ in x.__leaves__()])
+            if holds_numbers(x):
+                made.append(known.setdefault(id(x), type(x)([*x])))
+                return made[-1]
             parts = children(x)
             if parts is None:
                 return of_other(x)
@@ -480,7 +515,7 @@ class Signature:
     def input_names(self, call: Call, as_paths: bool = False) -> list[str]:
         """The names of the leaves that are inputs of the graph."""
         names: list[str] = []
-        for path, leaf in self.leaves(call):
+        for path, leaf in self.leaves(call, numbers=False):
             name = path if as_paths else re.sub(r"\W+", "_", path).strip("_")
             if is_leaf(leaf):
                 names.append(leaf.name or name if isinstance(leaf, TensorSpec) else name)
@@ -491,21 +526,21 @@ class Signature:
     def placeholders(self, call: Call) -> list[VariableArgument]:
         """Placeholders for the variables of a call."""
         paths: dict[int, str] = {}
-        for path, leaf in self.leaves(call):
+        for path, leaf in self.leaves(call, numbers=False):
             paths.setdefault(id(leaf), path)
         return [VariableArgument(x, paths[id(x)], paths) for x in call.variables]
 
-    def leaves(self, call: Call) -> list[tuple[str, Any]]:
-        """All leaves of a call's arguments with their paths, tensors and Python values."""
+    def leaves(self, call: Call, numbers: bool = True) -> list[tuple[str, Any]]:
+        """The leaves of a call's arguments with their paths, tensors and Python values (`walk`)."""
         found: list[tuple[str, Any]] = []
         for name, value in zip(self.names(len(call.args)), call.args, strict=True):
-            found += walk(value, name)
+            found += walk(value, name, numbers)
         for name in sorted(call.kwargs):
             if name != ATTRIBUTES:
-                found += walk(call.kwargs[name], name)
+                found += walk(call.kwargs[name], name, numbers)
                 continue
             for path in keys_in_order(call.kwargs[name]):
-                found += walk(call.kwargs[name][path], path)
+                found += walk(call.kwargs[name][path], path, numbers)
         return found
 
 

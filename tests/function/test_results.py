@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import enum
 import functools
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -360,3 +361,33 @@ def test_derivatives_lead_through_the_items_of_a_list_of_results() -> None:
         assert tape.gradient(y, x).numpy().tolist() == expected
         assert rt.grad(lambda x, fn=fn: fn(x)[3] + fn(x)[-1])(x).numpy().tolist() == expected
         assert rt.jvp(lambda x, fn=fn: fn(x)[3], (x,), (rt.ones([40]),))[1].numpy() == 6.0
+
+
+@pytest.mark.filterwarnings("ignore::runtime.RetracingWarning")
+def test_lists_of_numbers_as_arguments_are_told_apart_by_types_and_values() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        return [type(x).__name__, *x], rt.constant(1)
+
+    values: list[Any] = [
+        [1], [1.0], [True], [1 + 0j], (1,), [1, 2.0], [1.0, 2], [0.0], [-0.0], [2**70], [-(2**70)], [[1], [2]],
+        [[1, 2]], [], [1, 1], ["1"], [None], [1, None], (1, 2.0), [rt.constant(1)], [1, rt.constant(1)]]
+    for round in range(2):
+        for x in values:
+            found = f(x)[0]
+            assert found[0] == type(x).__name__ and len(found) == len(x) + 1
+        assert f.experimental_get_tracing_count() == len(values), round
+    f([math.nan])
+    f([float("nan")])
+    assert f.experimental_get_tracing_count() == len(values) + 1
+
+
+def test_a_list_that_is_passed_twice_is_one_in_the_function() -> None:
+    @rt.function
+    def f(x: Any, y: Any) -> Any:
+        x.append(3)
+        return len(y)
+
+    one = [1, 2]
+    assert f(one, one).numpy() == 3 and one == [1, 2, 3]
+    assert f([1, 2], [1, 2]).numpy() == 2

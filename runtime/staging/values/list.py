@@ -4,20 +4,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-import numpy as np
-
 from autograph.backend import Late, ListItems, ambient, has_staged_items, references
 from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error, user_position
-from runtime.core.recording import recorders
-from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, wrap
 from runtime.core.types import TensorType
-from runtime.core.unstacked import unstacked
 from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_indexing import as_tensor, known
 from runtime.numpy.array_objects import ArrayCell, SingleView, StagedArray, as_object
@@ -52,7 +48,6 @@ __all__ = [
     "fold",
     "fold_while",
     "is_staged_list",
-    "to_python",
     "unview",
 ]
 
@@ -444,20 +439,6 @@ def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tenso
             return None
         array, weak = adapted(array, element.dtype, element.weak)
     return GraphTensor(constant(graph, array, weak))
-
-
-def to_python(column: EagerList) -> list[EagerTensor]:
-    """The Python list for the value of a staged list, outside of graphs. Numbers of one type are views of one array."""
-    arrays = column.items
-    if recorders:  # derivatives lead through each item
-        return [list_get(column, i) for i in range(len(arrays))]
-    kinds = set(map(type, arrays))
-    kind = kinds.pop() if len(kinds) == 1 else object
-    if not issubclass(kind, (np.number, np.bool_)):
-        return [EagerTensor(x) for x in arrays]
-    numbers = np.fromiter(arrays, arrays[0].dtype, len(arrays))
-    numbers.setflags(write=False)
-    return unstacked(numbers)
 
 
 # Loops over iterables that make a list.

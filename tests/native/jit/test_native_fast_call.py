@@ -856,9 +856,9 @@ def test_a_forked_process(tmp_path: Path) -> None:
 def test_layouts_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     possible = fast_call.is_possible.__wrapped__
     assert possible()
-    for name, wrong in (("_CALL", 136), ("_SIZE", 8), ("_RANK", 48), ("_DTYPE", 48), ("_KIND", 16), ("_ARRAY", 0),
+    for name, wrong in (("_CALL", 136), ("_SIZE", 8), ("_RANK", 48), ("_DTYPE", 48), ("_KIND", 16), ("ARRAY", 0),
                         ("_KNOWN", 0), ("_ITEMS", 0), ("_EAGERLY", 0), ("DATA", 40), ("DIMS", 40), ("FLAGS", 80),
-                        ("_STRIDES", 32), ("_BASE", 16), ("_REFERENCES", 56), ("_OF_LIST", 8)):
+                        ("_STRIDES", 32), ("_BASE", 16), ("_REFERENCES", 56), ("ITEMS_OF_LIST", 8)):
         with monkeypatch.context() as patch:
             patch.setattr(fast_call, name, wrong)
             assert not possible(), name

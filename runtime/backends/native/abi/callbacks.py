@@ -116,7 +116,8 @@ def result_array(x: Any, dtype: Any) -> Any:
 
 
 def _native(function: Routine, *arrays: Any) -> tuple[Any, ...]:
-    return function.call("native", arrays)
+    return tuple([tuple(x) if isinstance(type, ListType) else x
+                  for x, type in zip(function.call("native", arrays), function.types, strict=True)])
 
 
 class KernelSite(Site):
@@ -232,10 +233,11 @@ class MoveSite(Site):
 
 class BoxSite(Site):
     """A list from native memory; without `dims`, one of unwritten elements; with a None in `dims`, one of elements of
-    several shapes."""
+    several shapes. If it is a `result`, elements of one shape are given as one array."""
 
-    def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any) -> None:
+    def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any, result: bool) -> None:
         self.place = place
+        self.result = result
         self.dims = dims
         self.sizes = [size for size in dims or () if size is not None]
         self.dtype = dtype
@@ -252,7 +254,8 @@ class BoxSite(Site):
                 None if start < 0 else view(described[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
                 for start, *shape in entries])
         else:
-            call.objects[self.place] = tuple(view(described[1], self.dtype, [described[0], *self.sizes]).copy())
+            whole = view(described[1], self.dtype, [described[0], *self.sizes]).copy()
+            call.objects[self.place] = whole if self.result else tuple(whole)
 
 
 class UnboxSite(Site):

@@ -89,12 +89,12 @@ class ListMemory:
     def _copy(self, target: Val, source: Val, size: Index) -> None:
         self.b.call("void", "llvm.memcpy.p0.p0.i64", target, source, self.b.i64(size), Val("i1", "false"))
 
-    def boxed(self, x: Listed) -> Boxed:
-        """A list as a Python object; its elements are copied."""
+    def boxed(self, x: Listed, result: bool = False) -> Boxed:
+        """A list as a Python object, perhaps as a `result` of the graph; its elements are copied."""
         b, place = self.b, self.new_object()
         addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, 2 * k, "i64"))
                                                for k in range(1 + x.ragged)]
-        self.call_python(BoxSite(place, x.dims, x.dtype.np), [x.length, *addresses])
+        self.call_python(BoxSite(place, x.dims, x.dtype.np, result), [x.length, *addresses])
         return Boxed(place)
 
     def as_type(self, x: Scalar | Array | Boxed | Listed, type: Type) -> Scalar | Array | Boxed | Listed:

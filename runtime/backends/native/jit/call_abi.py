@@ -121,7 +121,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             w.outputs.append(("object", w.placed.pop(graph.outputs[k])))
             continue
         if isinstance(x, Listed):
-            x = w.boxed(x)
+            x = w.boxed(x, result=True)
         if isinstance(x, Boxed):
             w.outputs.append(("object", x.place))
             continue

@@ -27,6 +27,7 @@ from runtime.backends.native.jit.call_abi import NOT_PLAIN, description, write
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
 from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
+from runtime.backends.native.jit.unstack import UNSTACK, can_unstack, unstacked, wrapped
 from runtime.backends.native.kernels import (
     concat_split,
     effects,
@@ -49,7 +50,7 @@ from runtime.core.profiling import phase
 from runtime.core.types import ListType
 from runtime.core.variable_bindings import Placeholder, bound
 
-__all__ = ["Native", "set_flush", "why_not_direct"]
+__all__ = ["UNSTACKING", "Native", "set_flush", "why_not_direct"]
 
 _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, list_stack_unstack, lists, elementwise,
      pooling, products, random,
@@ -59,6 +60,10 @@ _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.p
 """It does not use its last argument, the weak reference whose callback it is."""
 set_flush: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(address_of(FLUSH))
 """Whether float arithmetic of this thread takes subnormal numbers as zero from now on; what held before."""
+_make: Final = ctypes.PYFUNCTYPE(
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.py_object)(address_of(UNSTACK))
+UNSTACKING: Final = (partial(unstacked, _make), partial(wrapped, _make)) if can_unstack() else None
+"""The functions `unstacked` and `wrapped`. None if the structures of CPython or NumPy are not as expected."""
 _LARGE: Final = 1 << 24  # bytes: smaller allocations succeed
 
 

@@ -30,12 +30,13 @@ from runtime.core.trace import open_traces
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import TensorType, Type
 
-__all__ = ["FRONT", "FRONT_SYMBOLS", "Body", "Findable", "define_front", "install", "is_possible"]
+__all__ = ["ARRAY", "FRONT", "FRONT_SYMBOLS", "ITEMS_OF_LIST", "TENSOR", "Body", "Findable", "define_front", "install",
+           "is_possible", "words_of"]
 
 FRONT: Final = "runtime_front"
 _CALL: Final = 128  # offset of `tp_call` in a class
 _SIZE, _RANK, _STRIDES, _BASE, _DTYPE, _REFERENCES = 16, 24, 40, 48, 56, 72  # of a tuple or dict; of an array
-_OF_LIST: Final = 24  # offset of the address of a list's items
+ITEMS_OF_LIST: Final = 24  # offset of the address of a list's items
 _KIND: Final = 24  # of a dtype: 8 bytes, of which the fourth is not part of the kind
 _KIND_MASK: Final = ~(0xFF << 24)
 
@@ -55,14 +56,14 @@ _CALLS, _MASK, _PLACES = range(3)
 _KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _KEY = range(10)
 
 
-def _words(obj: Any, size: int) -> list[int]:
+def words_of(obj: Any, size: int) -> list[int]:
     """The memory of an object as words."""
     return list((ctypes.c_size_t * (size // 8)).from_address(id(obj)))
 
 
 def _place_of(part: Any, obj: Any, size: int) -> int:
     """The offset at which an object refers to `part`; 0 if it does not."""
-    words = _words(obj, size)
+    words = words_of(obj, size)
     return 8 * words.index(id(part)) if id(part) in words else 0
 
 
@@ -77,12 +78,12 @@ def _place_of_slot(cls: type, name: str) -> int:
 _MARK: Final = object()
 _ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # offset of a tuple's first item
 _KNOWN: Final = _place_of_slot(Called, "_front")
-_ARRAY: Final = _place_of_slot(EagerTensor, "_array")
+ARRAY: Final = _place_of_slot(EagerTensor, "_array")
 _EAGERLY: Final = _place_of_slot(type(settings), "run_eagerly")
 
 
 def _call_of(cls: type) -> int:
-    return _words(cls, _CALL + 8)[-1]
+    return words_of(cls, _CALL + 8)[-1]
 
 
 class _Callable:
@@ -104,13 +105,13 @@ def is_possible() -> bool:
     version, every call goes through Python. (Without a GIL there is no native code at all:
     `runtime.function.executors`.)"""
     x = np.zeros((2, 3), np.float32)
-    words = _words(x, max(FLAGS, _REFERENCES) + 8)
+    words = words_of(x, max(FLAGS, _REFERENCES) + 8)
     rank, flags = words[_RANK // 8] & 0xFFFFFFFF, words[FLAGS // 8] & 0xFFFFFFFF
     dims, strides = ([ctypes.c_int64.from_address(words[place // 8] + 8 * axis).value for axis in range(2)]
                      for place in (DIMS, _STRIDES))
     kind = _kind(x.dtype).to_bytes(8, "little")
-    return (all((_ITEMS, _KNOWN, _ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
-            and _words((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
+    return (all((_ITEMS, _KNOWN, ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
+            and words_of((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
                 x.ctypes.data, id(x.dtype)) and (rank, dims, flags) == (2, [2, 3], x.flags.num)
             and (strides, words[_BASE // 8]) == ([12, 4], 0) and _can_keep(x)
             and kind[:4] == f"{x.dtype.kind}{x.dtype.char}{x.dtype.byteorder}\0".encode()
@@ -119,10 +120,10 @@ def is_possible() -> bool:
 
 def _can_keep(x: Any) -> bool:
     """Whether the reference count of an array, and the items of a list, are where native code expects them."""
-    before = _words(x, _REFERENCES + 8)
+    before = words_of(x, _REFERENCES + 8)
     items, reference = [x, x], weakref.ref(x)
-    after = _words(x, _REFERENCES + 8)
-    held = (ctypes.c_size_t * 2).from_address(_words(items, _OF_LIST + 8)[-1])
+    after = words_of(x, _REFERENCES + 8)
+    held = (ctypes.c_size_t * 2).from_address(words_of(items, ITEMS_OF_LIST + 8)[-1])
     return (after[0] - before[0] == 2 and before[-1] == 0 and after[-1] == id(reference)
             and [*held] == [id(x), id(x)])
 
@@ -136,10 +137,10 @@ def _of_numpy(index: int) -> int:
     return int(ctypes.c_size_t.from_address(get(module._ARRAY_API, None) + 8 * index).value)
 
 
-_NEW, _TENSOR, _TRACES, _SETTINGS, _PYTHON = (
+_NEW, TENSOR, _TRACES, _SETTINGS, _PYTHON = (
     "PyArray_NewFromDescr", "runtime_tensor_class", "runtime_open_traces", "runtime_settings", "runtime_python_call")
 FRONT_SYMBOLS: Final = {
-    _NEW: _of_numpy(94), _TENSOR: id(EagerTensor), _TRACES: id(open_traces), _SETTINGS: id(settings),
+    _NEW: _of_numpy(94), TENSOR: id(EagerTensor), _TRACES: id(open_traces), _SETTINGS: id(settings),
     _PYTHON: _call_of(_Callable)}
 """Addresses that this code uses."""
 
@@ -199,7 +200,7 @@ class Findable:
             if made.nbytes <= _MOST_KEPT:
                 kept = [None, None]
             head[2:] = (address, frame, id(result.dtype.np), made.ndim, made.flags.num,
-                        _words(kept, _OF_LIST + 8)[-1])
+                        words_of(kept, ITEMS_OF_LIST + 8)[-1])
         shape = () if made is None else (*made.shape, *made.strides)
         words = np.array([*head, len(taken), *key, *taken, *shape], np.int64)
         entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept))
@@ -257,7 +258,7 @@ def define_front(module: Module) -> None:
             ("PyObject_VectorcallDict", "ptr", "ptr", "ptr", "i64", "ptr"), (_PYTHON, "ptr", "ptr", "ptr", "ptr"),
             ("PyType_GenericAlloc", "ptr", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr")):
         module.declare(name, result, *types)
-    for name in (_TENSOR, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
+    for name in (TENSOR, _TRACES, _SETTINGS, "_Py_FalseStruct", "PyArray_Type_"):
         module.globals[name] = "external global i8"
     module.define(FRONT, "ptr", ["ptr", "ptr", "ptr"], _call, "nounwind", linkage="")
 
@@ -343,11 +344,11 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
         b.call("void", "Py_DecRef", older)
     count()
     b.call("void", "Py_DecRef", front)
-    tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{_TENSOR}"), zero)
+    tensor = b.call("ptr", "PyType_GenericAlloc", Val("ptr", f"@{TENSOR}"), zero)
     with b.when(b.icmp("eq", tensor, null)):
         b.call("void", "Py_DecRef", result)
         b.line("ret ptr null")
-    b.store(result, b.offset(tensor, _ARRAY, "i8"))
+    b.store(result, b.offset(tensor, ARRAY, "i8"))
     b.line(f"ret {tensor}")
     b.start(python)
     return b.call("ptr", _PYTHON, own, args, kwargs)
@@ -406,8 +407,8 @@ def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Ca
 
     def argument(k: Val, state: Sequence[Val]) -> list[Val]:
         x = field(b, b.offset(args, k, "ptr"), _ITEMS, "ptr")
-        need(_is(b, field(b, x, TYPE, "ptr"), _TENSOR))
-        x = field(b, x, _ARRAY, "ptr")
+        need(_is(b, field(b, x, TYPE, "ptr"), TENSOR))
+        x = field(b, x, ARRAY, "ptr")
         need(b.icmp("ne", x, Val("ptr", "null")))  # of a tensor without `__init__`
         need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
         need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", PLAIN)), const("i32", PLAIN)))

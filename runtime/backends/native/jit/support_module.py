@@ -7,6 +7,7 @@
     runtime_ask, runtime_insist     callbacks to Python
     runtime_raise                   makes a signal handler's exception that of the call
     runtime_grow, runtime_extend, runtime_release    memory
+    runtime_unstack                 lists of tensors
     runtime_now, runtime_log        timestamps of code that is profiled
     runtime_flush_subnormals        the mode of this thread's float arithmetic
     __truncdfhf2                    float64 to float16, under LLVM's name
@@ -22,18 +23,20 @@ from runtime.backends.native.abi.subnormals import FLUSH, define_flush
 from runtime.backends.native.abi.thread_pool import RUN, define_pool
 from runtime.backends.native.jit.call_abi import ENTRY, define_entry
 from runtime.backends.native.jit.fast_call import FRONT, define_front
+from runtime.backends.native.jit.unstack import UNSTACK, define_unstack
 from runtime.backends.native.libm.half import TO_HALF, define_half
 from runtime.backends.native.llvm.builder import Module
 
 __all__ = ["SUPPORT", "support_text"]
 
-SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE, NOW, LOG, FLUSH, TO_HALF)
+SUPPORT: Final = (ENTRY, FRONT, RUN, SIGNALS, ASK, INSIST, RAISE, GROW, EXTEND, RELEASE, UNSTACK, NOW, LOG, FLUSH,
+                  TO_HALF)
 """The names of the functions."""
 
 
 def support_text() -> str:
     module = Module()
-    for define in (define_entry, define_front, define_pool, define_signals, define_memory, define_clock,
-                   define_flush, define_half):
+    for define in (define_entry, define_front, define_pool, define_signals, define_memory, define_unstack,
+                   define_clock, define_flush, define_half):
         define(module)
     return module.text()

@@ -1,0 +1,46 @@
+"""Lists of eager tensors for what executors give for lists, without Python code for each element: they are long."""
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core.recording import recorders
+from runtime.core.tensor import EagerList, EagerTensor
+from runtime.function.executors import unstacking
+from runtime.ops.lists import list_get
+
+__all__ = ["tensors_of_list", "tensors_of_rows"]
+
+_SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
+_set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # of the slot
+
+
+def tensors_of_list(column: EagerList) -> list[EagerTensor]:
+    """The Python list for the value of a staged list, outside of graphs."""
+    whole = column.whole
+    if recorders:  # derivatives lead through each item
+        return [list_get(column, i) for i in range(len(whole))]
+    if isinstance(whole, np.ndarray):
+        return tensors_of_rows(whole)
+    if not _SCALARS.issuperset(map(type, whole)):
+        return [EagerTensor(x) for x in whole]
+    native = unstacking()
+    return _wrapped(list(whole)) if native is None else native[1](list(whole))
+
+
+def tensors_of_rows(array: np.ndarray[Any, np.dtype[Any]]) -> list[EagerTensor]:
+    """The elements along the first axis of a read-only array of rank 1 or more: rows are views of it."""
+    if array.dtype == object:
+        return list(map(EagerTensor.own, array))
+    native = unstacking()
+    return _wrapped(list(array)) if native is None else native[0](array)
+
+
+def _wrapped(arrays: list[Any]) -> list[EagerTensor]:
+    """Eager tensors of read-only arrays and NumPy scalars."""
+    tensors = list(map(object.__new__, itertools.repeat(EagerTensor, len(arrays))))
+    collections.deque(map(_set_array, tensors, arrays), maxlen=0)
+    return tensors
