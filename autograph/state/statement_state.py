@@ -21,6 +21,7 @@ from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
 from autograph.state.converted_text_bodies import part
+from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled, names_in
@@ -52,8 +53,9 @@ class State:
     def __init__(
         self, names: tuple[str, ...], stages: Callable[[Any], bool], *functions: Callable[..., Any] | None,
         aliased: Iterable[Any] = (), roots: dict[str, CellType] | None = None, values: Sequence[Any] = (),
+        statement: Statement | None = None,
     ) -> None:
-        self.stages = stages
+        self.stages, self.statement = stages, statement
         self.values = values
         """Mutable values that the bodies may change and need not have a variable for, such as the list of a loop."""
         self.roots = {} if roots is None else roots
@@ -355,7 +357,7 @@ class Body:
         self.fn, self.state, self.item = fn, state, item
         function = fn if fn is not None else place
         code = cast(FunctionType, getattr(function, "place", function)).__code__
-        self.filename, self.lineno = code.co_filename, code.co_firstlineno
+        self.code, self.filename, self.lineno = code, code.co_filename, code.co_firstlineno
 
     def __call__(self, *values: Any) -> Any:
         fn, state = self.fn, self.state
@@ -380,7 +382,7 @@ class Body:
         chosen: set[int] = set()
         self.begin()
         try:
-            with hidden(state.hidden):
+            with hidden(state.hidden), running(state.statement, self.code):
                 left = EscapingValues(self.result(fn(*arguments)))
             if chosen := own.keys() & left.chosen():
                 chosen &= containers_in(before).keys()  # others are the backend's
@@ -506,17 +508,18 @@ def staged(
 ) -> tuple[Any, ...]:
     """Run the staged statement, write back its final state, return its extra results. `values`: see `State`."""
     tried: set[frozenset[str]] = set()
-    found: list[str] = []
-    all_found: list[str] = []
-    roots: dict[str, CellType] = {}
-    names = _places_of(state, backend, functions, roots)
+    statement = statement_of(functions, state)
+    found: Sequence[str] = statement.known()
+    roots = dict(statement.roots) if found else {}
+    names, all_found = _with_found(_places_of(state, backend, functions, roots), (), found, backend, functions, roots)
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
-        variables = State(names, backend.stages, *functions, roots=roots, values=values)
+        variables = State(names, backend.stages, *functions, roots=roots, values=values, statement=statement)
         if aliased := variables.aliased_values():
             names = (*names, *(f"ag__aliased_{i}" for i in range(len(aliased))))
-            variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots, values=values)
+            variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots, values=values,
+                              statement=statement)
         before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
@@ -539,16 +542,27 @@ def staged(
             names = _places_of(own, backend, functions, roots)
             continue
         else:
+            statement.learn(all_found, roots)
             results = len(after) - len(names)
             variables.write(after[results:])
             return after[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
-        inside = tuple(path + step for path in found for step in ".[")
-        names = (*(name for name in names if not name.startswith(("ag__aliased_", *inside))), *found)
-        # State as a whole replaces its parts.
-        all_found = [*(name for name in all_found if not name.startswith(inside)), *found]
-        names = tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found)))
+        names, all_found = _with_found(names, all_found, found, backend, functions, roots)
     raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
+
+
+def _with_found(
+    names: tuple[str, ...], known: Sequence[str], found: Sequence[str], backend: Backend, functions: tuple[Any, ...],
+    roots: dict[str, CellType],
+) -> tuple[tuple[str, ...], list[str]]:
+    """The names of a state that also has what was `found` to change, and all that was found. State as a whole replaces
+    its parts."""
+    if not found:
+        return names, [*known]
+    inside = tuple(path + step for path in found for step in ".[")
+    names = (*(name for name in names if not name.startswith(("ag__aliased_", *inside))), *found)
+    all_found = [*(name for name in known if not name.startswith(inside)), *found]
+    return tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found))), all_found
 
 
 def _places_of(
