@@ -45,14 +45,16 @@ def hide_package(init_file: str) -> None:
     folder = os.path.dirname(os.path.abspath(init_file)) + os.sep
     if folder not in _internal:
         _internal.append(folder)
+        is_internal.cache_clear()
 
 
-hide_package(os.path.dirname(__file__))  # all of autograph
-
-
+@functools.lru_cache(maxsize=4096)
 def is_internal(filename: str) -> bool:
     """Whether code of this file is internal: of autograph or runtime."""
     return any(filename.startswith(folder) for folder in _internal)
+
+
+hide_package(os.path.dirname(__file__))  # all of autograph
 
 
 def convert_file(filename: str) -> None:

@@ -12,7 +12,7 @@ import gc
 import itertools
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from types import (
     BuiltinMethodType,
     CellType,
@@ -23,7 +23,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from autograph.core.allowlist import left_alone
 from autograph.core.code_cache import per_code, per_code_and_nested
@@ -152,8 +152,7 @@ class Reach:
         kind = type(value)  # `isinstance` would run code of proxies
         if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
             self.iterators.append((found.path or found.hint, value))
-        follow = next((way for kinds, way in _WAYS if issubclass(kind, kinds)), Reach._object)
-        follow(self, found)
+        _way_of(cast(Hashable, kind))(self, found)
         if is_users_class(kind):
             meet(kind)
             self._meet(None, kind, found.depth + 1, kind.__name__)
@@ -291,6 +290,11 @@ _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),
     (type, Reach._class), (ModuleType, Reach._module))
 """The method that follows a value, by its kind; `Reach._object` follows all others."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _way_of(kind: Any) -> Callable[[Reach, _Found], None]:
+    return next((way for kinds, way in _WAYS if issubclass(kind, kinds)), Reach._object)
 
 
 def meet_all(*values: Any) -> Reach:

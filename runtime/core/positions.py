@@ -133,7 +133,8 @@ def user_position() -> Position | None:
     if _origin.position is not None:
         return _origin.position
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not is_users(frame):
+    internal = _internal_files.get
+    while frame is not None and (internal(frame.f_code.co_filename) or not is_users(frame)):
         frame = frame.f_back
     if frame is None:
         return None

@@ -476,6 +476,8 @@ class GraphTensor(Tensor):
             remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python and NumPy ask whether there is a protocol
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name == "numpy":
             error = AttributeError("a graph tensor has no numpy(): it has no value while its function is traced")
             error.remedy = (  # type: ignore[attr-defined]
