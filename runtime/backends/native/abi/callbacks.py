@@ -22,8 +22,9 @@ from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, check_room, dtype_of
 from runtime.core.variable_bindings import bound
 
-__all__ = ["AllocateSite", "ArraySpec", "BoxSite", "Call", "FlushSite", "KernelSite", "MoveSite", "Refusal",
-           "ReloadSite", "Site", "Spec", "StreamSite", "UnboxSite", "new_array", "result_array"]
+__all__ = [
+    "AllocateSite", "ArraySpec", "BoxSite", "Call", "FlushSite", "KernelSite", "LeaveSite", "MoveSite", "Refusal",
+    "ReloadSite", "Site", "Spec", "StreamSite", "UnboxSite", "new_array", "result_array"]
 
 
 class Call:
@@ -318,10 +319,32 @@ class FlushSite(Site):
         self.specs = specs
 
     def run(self, call: Call, words: int) -> None:
-        arrays = [np.asarray(x) for x in read(call, words_at(words, _size(self.specs)), self.specs, True)]
-        for array in arrays:
-            array.setflags(write=False)
-        any(map(setattr, [*map(bound, self.storages)], repeat("array"), arrays))
+        _write_back(call, words, self.storages, self.specs)
+
+
+class LeaveSite(Site):
+    """Assign to variables, as `FlushSite` does, in one of several states in which a call may end early. Each is the
+    assignment of one more variable than in another state, or in none (-1). The first word is the number of the state;
+    the words of its variables follow."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, tuple[int, Any, Spec]] = {}
+
+    def run(self, call: Call, words: int) -> None:
+        assigned = []
+        number = words_at(words, 1)[0]
+        while number >= 0:
+            number, *one = self.states[number]
+            assigned.append(one)
+        storages, specs = zip(*reversed(assigned), strict=True)
+        _write_back(call, words + ctypes.sizeof(ctypes.c_int64), storages, specs)
+
+
+def _write_back(call: Call, words: int, storages: Sequence[Any], specs: Sequence[Spec]) -> None:
+    arrays = [np.asarray(x) for x in read(call, words_at(words, _size(specs)), specs, True)]
+    for array in arrays:
+        array.setflags(write=False)
+    any(map(setattr, [*map(bound, storages)], repeat("array"), arrays))
 
 
 class ReloadSite(Site):

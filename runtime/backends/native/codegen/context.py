@@ -295,9 +295,9 @@ class Lowering(ListMemory):
         space = self.stored(words, results)
         return self._asked(ASK, site, space), space
 
-    def insist(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
-        """Call a site that must complete, whatever signals arrive."""
-        space = self.stored(words, results)
+    def insist(self, site: callbacks.Site, words: Sequence[Val] | Val, results: int = 0) -> tuple[Val, Val]:
+        """Call a site that must complete, whatever signals arrive, with words, or with those at an address."""
+        space = words if isinstance(words, Val) else self.stored(words, results)
         return self._asked(INSIST, site, space), space
 
     def _asked(self, function: str, site: callbacks.Site, space: Val) -> Val:
@@ -323,9 +323,10 @@ class Lowering(ListMemory):
         """End the call without results. Assignments to variables take effect."""
         way = status, self.exits[-1] if self.exits else None
         values = {s: self.variables[s] for s in self.dirty}
-        if not values or self.b.done or self.write_backs.enter(self.b, way, values):
-            self.hand_over()
+        if not values or self.b.done:
             self.fail(status)
+        else:
+            self.write_backs.leave(self, way, values, lambda: self.fail(status))
 
     def fail(self, status: int) -> None:
         """Let an error leave the function, or the enclosing `try`: variables have been written back."""

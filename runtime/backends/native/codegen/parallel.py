@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.abi.thread_pool import divided
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+from runtime.backends.native.llvm.outlining import normal_form
 
 __all__ = ["THREADS_WORD", "WORTH", "region"]
 
@@ -67,9 +68,11 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
         outer.store(Val(ty, name), outer.offset(held, 2 * k, "i64"))
         loads += [f"  %held{k} = getelementptr i64, ptr %held, i64 {2 * k}", _load(name, ty, k)]
     inner.entry[:0] = loads
-    function = f"part{number}"
-    module.parts.append(inner.function(
-        f"internal i32 @{function}(ptr noalias %held, i64 %start, i64 %stop) noinline nounwind"))
+    form = normal_form([line for text in inner.entry for line in text.split("\n")] + inner.lines, module.metadata)
+    function = module.outlined.setdefault(form, f"part{number}")
+    if function == f"part{number}":
+        module.parts.append(inner.function(
+            f"internal i32 @{function}(ptr noalias %held, i64 %start, i64 %stop) noinline nounwind"))
     threads = outer.load("i64", w.word(THREADS_WORD))
     if worth is not None:
         threads = outer.select(worth, threads, const("i64", 1))

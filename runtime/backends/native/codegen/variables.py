@@ -1,10 +1,13 @@
 """Variables of a graph, by identity, and the code that writes them back when a call ends early."""
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
-from runtime.backends.native.llvm.builder import Builder
+from runtime.backends.native.abi.callbacks import LeaveSite, Site, Spec
+from runtime.backends.native.llvm.builder import Builder, Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.types import TensorType
 
@@ -34,25 +37,99 @@ class Variable:
         return id(self.storage)
 
 
+class Writer(Protocol):
+    """The parts of a Lowering that are used here."""
+
+    b: Builder
+    storages: list[Variable]
+
+    def described(self, values: Sequence[Any]) -> tuple[list[Val], list[Spec]]: ...
+
+    def insist(self, site: Site, words: Sequence[Val] | Val, results: int = 0) -> tuple[Val, Val]: ...
+
+    def scope(self) -> AbstractContextManager[None]: ...
+
+
+@dataclass
+class _State:
+    """Assignments with which a call may end: those of another state, and one more."""
+
+    number: int
+    end: int
+    """How many words describe them, and the state."""
+    label: str
+    """The block that stores the words of the last one, and goes on to that of the other state."""
+    entry: str = ""
+    """The block that stores the number and goes on to `label`, once there is a way out in this state."""
+
+
+class _Tree:
+    """The states in which calls may end in one way. The block of the root hands the assignments to Python."""
+
+    def __init__(self, b: Builder, room: int) -> None:
+        self.site = LeaveSite()
+        self.room = room
+        self.words = b.alloca("i64", room)
+        self.root = _State(-1, 1, b.label("leave"))
+        self.states: dict[Hashable, _State] = {}
+        self.kept: list[object] = []  # the values, and so their ids
+
+    def path(self, b: Builder, values: Mapping[Variable, Any]) -> list[_State]:
+        """From the root to the state with these values."""
+        found = [self.root]
+        for variable, value in values.items():
+            key = found[-1].number, variable, id(value)
+            if key not in self.states:
+                unknown = sum(1 for size in getattr(value, "dims", ()) if isinstance(size, Val))
+                self.states[key] = _State(len(self.kept), found[-1].end + 1 + unknown, b.label("leave"))
+                self.kept.append(value)
+            found.append(self.states[key])
+        return found
+
+
 class WriteBacks:
-    """The blocks that write variables back and leave. Ways out with the same values share one: it is long where there
-    are many variables, and many ops may fail."""
+    """The blocks that write variables back and leave. There may be many variables, and after each assignment ops that
+    may fail: so a block writes one variable, and goes on to the block for those that were assigned before."""
 
     def __init__(self) -> None:
-        self._blocks: dict[Hashable, tuple[str, Mapping[Variable, object]]] = {}
+        self._trees: dict[Hashable, _Tree] = {}
 
-    def enter(self, b: Builder, way: Hashable, values: Mapping[Variable, object]) -> bool:
-        """Go to the block for these values and that way out; whether it is new, and has to be written."""
-        key = b, way, *[(variable, id(value)) for variable, value in values.items()]
-        is_new = key not in self._blocks
-        if is_new:
-            self._blocks[key] = b.label("leave"), values  # which keeps the values, and so their ids
-        label, _ = self._blocks[key]
-        if is_new:
-            b.start(label)
-        else:
-            b.jump(label)
-        return is_new
+    def leave(self, w: Writer, way: Hashable, values: Mapping[Variable, Any], fail: Callable[[], None]) -> None:
+        """Go to the blocks that write these values back and leave that way, which `fail` writes."""
+        b = w.b
+        tree = self._trees.get((b, way))
+        if tree is None or tree.room < _words(values):
+            tree = self._trees[b, way] = _Tree(b, max(_words(values), _words(w.storages)))
+        path = tree.path(b, values)
+        state = path[-1]
+        if state.entry:
+            b.jump(state.entry)
+            return
+        state.entry = b.label("leave")
+        b.start(state.entry)
+        b.store(const("i64", state.number), tree.words)
+        for variable, before in zip(reversed([*values]), reversed(path[:-1]), strict=True):
+            if state.number in tree.site.states:
+                b.jump(state.label)
+                return
+            b.start(state.label)
+            with w.scope():
+                words, (spec,) = w.described([values[variable]])
+            for k, word in enumerate(words, before.end):
+                b.store(word, b.offset(tree.words, k, "i64"))
+            tree.site.states[state.number] = before.number, variable.storage, spec
+            state = before
+        if len(tree.kept) > len(values):
+            b.jump(tree.root.label)
+            return
+        b.start(tree.root.label)
+        w.insist(tree.site, tree.words)
+        fail()
+
+
+def _words(variables: Iterable[Variable]) -> int:
+    """How many words describe the state and the values of these variables, at most."""
+    return 1 + sum(1 + len(variable.type.shape) for variable in variables)
 
 
 def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:

@@ -22,6 +22,7 @@ from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
 from runtime.backends.native.jit.support_module import SUPPORT, support_text
 from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
 from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
+from runtime.backends.native.llvm.outlining import EQUAL
 from runtime.core.config import held_memory, settings
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -226,13 +227,13 @@ def _pass_builder(machine: Any) -> Any:
 def _outlined(module: Any, machine: Any) -> Any:
     """A large module with each outermost loop as a function, and then each loop in those that are still long; equal
     ones are one. LLVM's time for a function grows with the square of its number of loops, and large graphs consist of
-    many loops that are equal but for their arrays."""
+    many loops that are equal but for their arrays. Loops that are functions already stay as they are."""
     builder = _pass_builder(machine)
     _run(module, builder, "always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa")
     for least in 0, _LONG:
         before = {function.name for function in module.functions}
         for function in module.functions:
-            if not function.is_declaration and _is_shorter(function, least):
+            if not function.is_declaration and (function.name.startswith(EQUAL) or _is_shorter(function, least)):
                 for attribute in "optnone", "noinline":  # the pass skips it
                     function.add_function_attribute(attribute)
         _run(module, builder, "loop_simplify", "lcssa", "loop_extract")

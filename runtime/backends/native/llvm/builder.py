@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+
+from runtime.backends.native.llvm.outlining import outlined
 
 __all__ = [
     "BY_ITEMS", "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float",
@@ -124,6 +126,7 @@ class Module:
         self.vector_bits = vector_bits  # of its widest registers
         self.metadata: list[str] = []
         self.globals: dict[str, str] = {}
+        self.outlined: dict[Hashable, str] = {}  # names of functions that loops became, by their normal form
         self.by_items = False  # whether loops read or set items of arrays one by one
 
     def declare(self, name: str, result: str, *types: str, attributes: str = "") -> None:
@@ -192,7 +195,9 @@ class Builder:
     # Text.
 
     def function(self, header: str) -> str:
-        return "\n".join([f"define {header} {{", "entry:", *self.entry, *self.lines, "}"])
+        lines, functions = outlined(self.lines, self.types, self.module.metadata, self.module.outlined)
+        self.module.parts += functions
+        return "\n".join([f"define {header} {{", "entry:", *self.entry, *lines, "}"])
 
     def line(self, text: str) -> None:
         """An instruction without result."""
@@ -303,11 +308,7 @@ class Builder:
         """A call of a function of the module, declared or defined, or of an intrinsic."""
         if name.startswith("llvm."):
             self.module.declare(name, result, *[arg.ty for arg in args])
-        text = f"call {result} @{name}({', '.join(map(str, args))})"
-        if result == "void":
-            self.line(text)
-            return Val("void", "")
-        return self.op(result, text)
+        return self.call_pointer(result, Val("ptr", f"@{name}"), *args)
 
     def call_pointer(self, result: str, function: Val, *args: Val) -> Val:
         text = f"call {result} {function.ref}({', '.join(map(str, args))})"
@@ -318,9 +319,8 @@ class Builder:
 
     def hidden(self, x: Val) -> Val:
         """The same integer or address, with its origin hidden from LLVM. Otherwise the lengths of a list that grows in
-        one loop after another become one expression, which loop strength reduction takes apart: that took 2 seconds for
-        28 such loops, and minutes for 80. And for an array on the stack whose elements are vectors, stored from the
-        last to the first, SROA of LLVM 22 makes a value that is used before its definition."""
+        one loop after another become one expression, which takes loop strength reduction minutes for 80 such loops. And
+        SROA of LLVM 22 uses elements of an array of vectors, stored from the last to the first, before they are."""
         return self.op(x.ty, f'call {x.ty} asm "", "=r,0"({x})')
 
     # Arithmetic on values of one type, lane by lane.
