@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from runtime.core.config import (
     autograph_unroll_budget,
+    autograph_unroll_seconds,
     check_executor,
     default_executor,
     experimental,
@@ -13,6 +14,7 @@ from runtime.core.config import (
     native_cache,
     run_functions_eagerly,
     set_autograph_unroll_budget,
+    set_autograph_unroll_seconds,
     set_default_executor,
     set_native_cache,
     settings,
@@ -26,6 +28,7 @@ __all__ = [
     "LogicalDevice",
     "PhysicalDevice",
     "autograph_unroll_budget",
+    "autograph_unroll_seconds",
     "check_executor",
     "default_executor",
     "experimental",
@@ -39,6 +42,7 @@ __all__ = [
     "native_cache",
     "run_functions_eagerly",
     "set_autograph_unroll_budget",
+    "set_autograph_unroll_seconds",
     "set_default_executor",
     "set_native_cache",
     "settings",

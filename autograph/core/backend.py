@@ -222,6 +222,11 @@ class Backend(Protocol):
         be staged; None to run it in Python. An iterator of Python's own is given as its `Source`, if it has one."""
         return None
 
+    def unrolling(self, code: CodeType) -> Callable[[], object]:
+        """Called where a loop whose body has this code begins to run in Python while this backend traces; what it
+        returns is called after each iteration."""
+        return _nothing
+
     def if_exp(
         self, pred: Any, then: Body | None, orelse: Body | None, init: Values, names: tuple[str, ...]
     ) -> Values:
@@ -364,6 +369,10 @@ class Backend(Protocol):
         """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a
         method of a list, tuple or dict. Its arguments may be the backend's, or contain values of the backend's."""
         return fn
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Operand:

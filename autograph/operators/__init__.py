@@ -48,7 +48,7 @@ from autograph.operators.containers import (
 )
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import Clause, items_of, tracing, unpack
-from autograph.operators.loop_rolling import attempt_for, attempt_while, run_plainly
+from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_while, watched
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
@@ -99,10 +99,9 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
     """`while test(): body()`. The keywords are those of `set_loop_options`, for a backend."""
     try:
         part(test), part(body)
-        attempt = None if ambient.backend is None else attempt_while(
-            ambient.backend, test, body, state, lambda loop: _stage_while(
-                cast(Backend, ambient.backend), test, body, state, options | {"rolled": loop}))
-        left = 0 if attempt is not None and attempt.before is None else _MOST_SNAPSHOTS
+        traced = traced_while(test, body, state, lambda backend, loop: _stage_while(
+            backend, test, body, state, options | {"rolled": loop}))
+        left = _MOST_SNAPSHOTS if traced is None or traced.needs_undo else 0
         while True:
             mark = checkpoint(test) if left else None
             going = test()
@@ -113,14 +112,12 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
                 return
             left = left and left - (ambient.backend is not None)
             if not going:
-                if attempt is not None:
-                    attempt.note_end()
+                if traced is not None:
+                    traced.note_end()
                 return
             body()
-            if attempt is not None:
-                attempt = attempt.after_iteration()
-                if attempt is not None and attempt.is_done:
-                    return
+            if traced is not None and traced.after_iteration():
+                return
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:
@@ -154,7 +151,7 @@ def reduce(
         if rolling is not None:
             rolling()
             return
-        items = iter(iterable)
+        items = watched(iter(iterable), body, tracer)
         del iterable  # only the loop refers to it now, so that it can be freed
         if test is None:
             for item in items:

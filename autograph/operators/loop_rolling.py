@@ -17,7 +17,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any, cast
 
-from autograph.core.backend import UNBOUND, Backend, RolledLoop, staging_backend
+from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, staging_backend
 from autograph.core.iterator_sources import Source, source_of
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import at_end, of_trace
@@ -25,7 +25,7 @@ from autograph.operators.loop_unrolling import lose_left, unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
 
-__all__ = ["attempt_for", "attempt_while", "run_plainly"]
+__all__ = ["attempt_for", "run_plainly", "traced_while", "watched"]
 
 Thunk = Callable[[], Any]
 _OFTEN = 2
@@ -253,7 +253,7 @@ class _For:
     def rest(self, items: Iterator[Any], going: Any, first: int | None = None) -> None:
         """Run the rest of the loop. It is rolled, if possible, if `first` is given, the number of iterations that have
         run: often only the first assigns other types than it finds, as in `total = 0`."""
-        stager = staging_backend(going)
+        stager, items = staging_backend(going), watched(items, self.body, self.backend)
         if stager is not None:
             assert self.test is not None
             unroll(stager, items, self.body, self.test, self.state)
@@ -276,11 +276,46 @@ def attempt_for(
     return None if attempt is None else partial(loop.run, attempt)
 
 
-def attempt_while(
-    backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], stage: Callable[[RolledLoop], None]
-) -> _Attempt | None:
-    """What rolls `while test(): body()` while `backend` traces, if it can."""
-    return _attempt(backend, backend.rolled(None), (test, body), state, stage)
+class _While:
+    """`while test(): body()` while a backend traces. `needs_undo`: what the test does may have to be undone."""
+
+    def __init__(self, attempt: _Attempt | None, watch: Callable[[], object]) -> None:
+        self.attempt, self.watch = attempt, watch
+        self.needs_undo = attempt is None or attempt.before is not None
+
+    def after_iteration(self) -> bool:
+        """Called after each iteration; rolls the loop if that is worth it and can be. Whether the loop has run."""
+        self.watch()
+        if self.attempt is not None:
+            self.attempt = self.attempt.after_iteration()
+        return self.attempt is not None and self.attempt.is_done
+
+    def note_end(self) -> None:
+        """Called where the loop has ended in Python."""
+        if self.attempt is not None:
+            self.attempt.note_end()
+
+
+def traced_while(
+    test: Thunk, body: Thunk, state: tuple[str, ...], stage: Callable[[Backend, RolledLoop], None]
+) -> _While | None:
+    """What rolls `while test(): body()` if a backend traces; `stage` stages it."""
+    backend = ambient.backend
+    if backend is None:
+        return None
+    attempt = _attempt(backend, backend.rolled(None), (test, body), state, partial(stage, backend))
+    return _While(attempt, backend.unrolling(_code_of(body)))
+
+
+def watched(items: Iterator[Any], body: Callable[[Any], Any], backend: Backend | None) -> Iterator[Any]:
+    """The items of a loop that runs in Python, which `backend` is told of if it traces."""
+    return items if backend is None else _watched(items, backend.unrolling(_code_of(body)))
+
+
+def _watched(items: Iterator[Any], watch: Callable[[], object]) -> Iterator[Any]:
+    for item in items:
+        yield item
+        watch()
 
 
 def run_plainly(

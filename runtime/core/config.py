@@ -10,16 +10,18 @@ from runtime.core.errors import locate
 from runtime.core.positions import user_position
 
 __all__ = [
-    "autograph_unroll_budget", "check_executor", "default_executor", "experimental",
+    "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor", "experimental",
     "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
     "held_memory", "native_cache", "run_functions_eagerly",
-    "set_autograph_unroll_budget", "set_default_executor", "set_native_cache", "settings",
+    "set_autograph_unroll_budget", "set_autograph_unroll_seconds", "set_default_executor", "set_native_cache",
+    "settings",
     "threading", "threads",
 ]
 
 
 class _Settings:
-    __slots__ = ("check_numerics", "executor", "llvm_level", "native_cache", "run_eagerly", "unroll_budget")
+    __slots__ = (
+        "check_numerics", "executor", "llvm_level", "native_cache", "run_eagerly", "unroll_budget", "unroll_seconds")
 
     def __init__(self) -> None:
         self.executor: str | None = os.environ.get("RUNTIME_EXECUTOR") or None
@@ -28,6 +30,7 @@ class _Settings:
         self.run_eagerly = False
         self.check_numerics = False  # see `rt.debugging.enable_check_numerics`
         self.unroll_budget = 1000
+        self.unroll_seconds = 5.0
 
 
 def _level_of(text: str) -> int:
@@ -69,6 +72,22 @@ def set_autograph_unroll_budget(iterations: int) -> None:
 def autograph_unroll_budget() -> int:
     """The value set by `set_autograph_unroll_budget`; initially 1000."""
     return settings.unroll_budget
+
+
+def set_autograph_unroll_seconds(seconds: float) -> None:
+    """Set for how long a loop over Python values may be traced iteration by iteration without an `UnrollingWarning`;
+    math.inf for any time.
+
+    ValueError if it is negative.
+    """
+    if not seconds >= 0:
+        raise ValueError(f"the unroll budget is a number of seconds, not {seconds}")
+    settings.unroll_seconds = float(seconds)
+
+
+def autograph_unroll_seconds() -> float:
+    """The value set by `set_autograph_unroll_seconds`; initially 5."""
+    return settings.unroll_seconds
 
 
 def set_default_executor(executor: str | None) -> None:

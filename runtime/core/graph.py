@@ -29,7 +29,8 @@ from runtime.core.svg import Box, svg
 from runtime.core.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "Graph", "Node", "Unrolled", "UnrollingWarning", "Value", "loops", "param_text", "prune", "verify", "why_unrolled",
+    "INSTEAD", "Graph", "Node", "Unrolled", "UnrollingWarning", "Value", "loops", "param_text", "prune", "verify",
+    "why_unrolled",
 ]
 
 MANY_NODES: Final = 10_000
@@ -55,6 +56,9 @@ class Unrolled(NamedTuple):
 
 
 class _Loops(threading.local):
+    has_warned = False
+    """Whether there has been a warning of a loop that takes long."""
+
     def __init__(self) -> None:
         self.unrolled: list[Unrolled] = []
 
@@ -64,16 +68,18 @@ loops: Final = of_trace(_Loops())
 at_end(lambda: loops.unrolled.clear())
 
 
+INSTEAD: Final = (
+    "Take what needs the Python value out of the loop, or make it a tensor, so that the loop itself becomes graph")
+
+
 def why_unrolled(filename: str, lineno: int) -> tuple[str, str]:
     """`("; it is not rolled ..., since ...", remedy)` for the innermost such loop that has this line; the first is
     empty without one."""
     found = [loop for loop in loops.unrolled if loop.filename == filename and loop.first <= lineno <= loop.last]
-    innermost = max(found, key=lambda loop: (loop.first, -loop.last), default=None)
+    innermost = max(reversed(found), key=lambda loop: (loop.first, -loop.last), default=None)
     if innermost is None:
         return "", "Loop over a tensor, for example rt.range(n), so that the loop itself becomes graph"
-    return (f"; it is not rolled into a loop of the graph, since {innermost.why}",
-            "Take what needs the Python value out of the loop, or make it a tensor, so that the loop itself becomes "
-            "graph")
+    return f"; it is not rolled into a loop of the graph, since {innermost.why}", INSTEAD
 
 
 def _watch_size(graph: Graph) -> None:

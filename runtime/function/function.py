@@ -22,7 +22,7 @@ from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
-from runtime.core.graph import Graph, Unrolled, loops
+from runtime.core.graph import INSTEAD, Graph, Unrolled, loops
 from runtime.core.graph import prune as prune_graph
 from runtime.core.positions import user_position
 from runtime.core.profiling import phase
@@ -502,9 +502,10 @@ class Function(Called):
 
     def explain(self) -> str:
         """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long
-        loops over Python values that the last trace unrolled, and why."""
+        loops over Python values that the last trace unrolled, why, and what to write."""
         text = self._history.explain(self._clock[0], len(self._watched), self._count)
-        return "\n".join([text, *[f"    {loop}" for loop in self._unrolled]])
+        unrolled = [*self._unrolled, f"{INSTEAD}."] if self._unrolled else []
+        return "\n".join([text, *[f"    {line}" for line in unrolled]])
 
     def __reduce__(self) -> str:
         """Pickled and copied as a Python function is: by its module and name."""

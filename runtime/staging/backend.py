@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from types import CodeType
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,7 @@ from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_t
 from runtime.staging.control.loops import stage_reduce, stage_while
 from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
+from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
@@ -185,6 +187,9 @@ class Staging:
 
     def rolled(self, iterable: Any) -> RolledLoop | None:
         return rolled(iterable)
+
+    def unrolling(self, code: CodeType) -> Callable[[], object]:
+        return unrolling(code)
 
     def refusal(self, event: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
         if event == "left":

@@ -34,7 +34,7 @@ from runtime.staging.values.iterables import (
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
 from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
 
-__all__ = ["RolledLoop", "rolled"]
+__all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
 
 FEWEST: Final = 9
 """A loop of fewer iterations is unrolled."""
@@ -96,7 +96,7 @@ class RolledLoop:
         try:
             stage()
         except Exception as error:
-            loops.unrolled.append(Unrolled(code.co_filename, *_lines(code), _reason(error)))
+            loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), _reason(error)))
             return error
         finally:
             trials.depth -= 1
@@ -136,7 +136,8 @@ def _has_tensors(body: Graph) -> bool:
     return body.effect or any(isinstance(type, TensorType) and not (type.weak or type.dtype.is_bool) for type in types)
 
 
-def _lines(code: CodeType) -> tuple[int, int]:
+def lines_of(code: CodeType) -> tuple[int, int]:
+    """The first and last line of a body."""
     lines = [line for each in inside(code) for _, _, line in each.co_lines() if line]
     return min(lines), max(lines)
 

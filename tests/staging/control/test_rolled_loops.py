@@ -14,7 +14,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
-from runtime.staging.control import rolled_loops
+from runtime.staging.control import rolled_loops, unrolled_loops
 
 ONE = rt.constant(1.0)
 
@@ -710,7 +710,8 @@ def test_a_list_whose_items_the_loop_changes() -> None:
         check(lambda x, program=program: rt.nest.flatten(program(x)), ONE, rolled=False)
         function = rt.function(program)
         function(ONE)
-        assert function.explain().endswith("traced iteration by iteration, since it changes the list that it runs over")
+        assert function.explain().splitlines()[-2].endswith(
+            "traced iteration by iteration, since it changes the list that it runs over")
 
 
 # Errors and warnings.
@@ -808,5 +809,99 @@ def test_explain_says_which_loops_are_unrolled() -> None:
     program(rt.constant(2))
     program(rt.constant(2.0))  # another trace, which knows nothing of the first
     lines = program.explain().splitlines()
-    assert len(lines) == 3 and "test_rolled_loops.py" in lines[2]
+    assert len(lines) == 4 and "test_rolled_loops.py" in lines[2]
     assert lines[2].endswith("is traced iteration by iteration, since it adds keys to a dict")
+    assert lines[3] == ("    Take what needs the Python value out of the loop, or make it a tensor, so that the loop"
+                        " itself becomes graph.")
+
+
+@pytest.fixture
+def seconds(monkeypatch: Any) -> Iterator[None]:
+    """A clock by which each iteration of a loop takes a second."""
+    monkeypatch.setattr(unrolled_loops, "clock", itertools.count().__next__)
+    before = rt.config.autograph_unroll_seconds()
+    yield
+    rt.config.set_autograph_unroll_seconds(before)
+
+
+def slow_messages(program: Callable[..., Any], *args: Any) -> tuple[list[str], str]:
+    function = rt.function(program)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(*args)
+    assert all(each.category is rt.UnrollingWarning and each.filename == __file__ for each in caught)
+    return [str(each.message) for each in caught], function.explain()
+
+
+def test_a_loop_that_takes_long_to_unroll_warns_once(seconds: None) -> None:
+    def program(x: Any) -> Any:
+        d, e = {}, {}
+        for i in range(200):
+            d[i] = x * i
+        for i in range(200):
+            e[i] = x * i
+        return d[1], e[2]
+
+    line = program.__code__.co_firstlineno + 2
+    messages, explained = slow_messages(program, rt.constant(2))
+    assert messages == [
+        f"{__file__}:{line}: this loop over Python values has taken 17.0 s for 17 iterations, each of which is traced"
+        " into the graph of 'program', 34 ops so far; it is not rolled into a loop of the graph, since it adds keys to"
+        " a dict\n"
+        f"    {line} |         for i in range(200):\n"
+        "Take what needs the Python value out of the loop, or make it a tensor, so that the loop itself becomes graph;"
+        " or raise the limit with rt.config.set_autograph_unroll_seconds(s)."]
+    assert len(explained.splitlines()) == 5  # both loops, and the remedy
+
+
+def test_a_while_and_a_loop_over_objects_that_take_long(seconds: None) -> None:
+    weights = [rt.constant(float(k)) for k in range(40)]
+
+    def over_objects(x: Any) -> Any:
+        for w in weights:
+            x = x * w
+        return x
+
+    def while_(x: Any) -> Any:
+        d, i = {}, 0
+        while i < 60:
+            d[f"k{i}"] = x * i
+            i += 1
+        return d["k1"]
+
+    def left_by_a_tensor(x: Any) -> Any:
+        for w in weights:
+            x = x * w
+            if x > 5:
+                break
+        return x
+
+    for program in over_objects, while_, left_by_a_tensor:
+        messages, explained = slow_messages(program, ONE)
+        assert len(messages) == 1 and " s for 17 iterations, each of which is traced into the graph of " in messages[0]
+        assert "; it is not rolled into a loop of the graph, since " in messages[0]
+        assert "is traced iteration by iteration, since " in explained
+
+
+def test_loops_that_do_not_take_long(seconds: None) -> None:
+    def program(x: Any) -> Any:
+        d, numbers = {}, []
+        for i in range(100):
+            d[i] = x * i
+        for i in range(300):  # traces nothing
+            numbers.append(i)
+        return d[1]
+
+    def rolled(x: Any) -> Any:
+        for i in range(1000):
+            x = x * 0.5 + i
+        return x
+
+    rt.config.set_autograph_unroll_seconds(100)
+    assert slow_messages(program, rt.constant(2))[0] == []
+    rt.config.set_autograph_unroll_seconds(98.5)
+    assert len(slow_messages(program, rt.constant(2))[0]) == 1
+    rt.config.set_autograph_unroll_seconds(0)
+    assert slow_messages(rolled, ONE)[0] == []
+    with pytest.raises(ValueError, match="the unroll budget is a number of seconds, not -1"):
+        rt.config.set_autograph_unroll_seconds(-1)
