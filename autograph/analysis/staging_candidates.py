@@ -27,7 +27,7 @@ from autograph.frontend.tree import (
 __all__ = [
     "COMPARISONS", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "attributes_of", "bool_test",
     "classify", "compares", "makes_text", "member_test", "never_tensor", "none_test", "percent_text", "reads_frame",
-    "same_test", "spreads", "takes_item", "within_text",
+    "same_test", "spreads", "takes_item",
 ]
 
 # Builtins whose result is a Python bool whatever the argument.
@@ -110,14 +110,15 @@ def never_tensor(node: Any) -> bool:
 
 def member_test(node: Any) -> bool:
     """Whether a comparison is `x in xs` or `x not in xs`, where an operand may be a tensor or contain one, or be text
-    used as a key."""
+    of a graph."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     container = node.comparators[0]
     if isinstance(node.left, gast.Constant) and isinstance(node.left.value, (str, bytes)):
         return type(node.left.value) is str or (isinstance(container, (gast.Tuple, gast.List, gast.Set)) and are_texts(
             container.elts))
-    return not isinstance(container, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
+    return type(getattr(container, "value", None)) is str or not isinstance(
+        container, (gast.Constant, gast.JoinedStr, gast.Dict, gast.DictComp))
 
 
 def are_texts(items: list[Any]) -> bool:
@@ -196,13 +197,6 @@ def percent_text(left: Any, right: Any) -> bool:
 def attributes_of(node: Any) -> bool:
     """Whether an expression is `x.__dict__`."""
     return isinstance(node, gast.Attribute) and node.attr == "__dict__" and isinstance(node.ctx, gast.Load)
-
-
-def within_text(node: Any) -> bool:
-    """Whether a comparison is `x in "text"`, where `x` may be text from a graph."""
-    if not isinstance(node, gast.Compare) or not isinstance(node.ops[0], (gast.In, gast.NotIn)) or len(node.ops) > 1:
-        return False
-    return isinstance(getattr(node.comparators[0], "value", None), str) and not isinstance(node.left, gast.Constant)
 
 
 def takes_item(node: Any) -> bool:

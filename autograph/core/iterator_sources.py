@@ -17,7 +17,8 @@ class _Indexed:
         raise IndexError
 
 
-_FORWARDS: Final = frozenset({*map(type, (iter([]), iter(()), iter(range(0)), iter(range(1 << 99)), iter(_Indexed())))})
+_FORWARDS: Final = frozenset({*map(type, (
+    iter([]), iter(()), iter(range(0)), iter(range(1 << 99)), iter(""), iter("é"), iter(b""), iter(_Indexed())))})
 _BACKWARDS: Final[frozenset[type]] = frozenset({type(reversed([])), type(reversed(()))})
 
 

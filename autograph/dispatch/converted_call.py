@@ -295,7 +295,7 @@ _overrides: dict[Any, Callable[..., Any]] = {
     original: _override(original)
     for original in (
         len, range, int, float, bool, complex, abs, min, max, sum, any, all, enumerate, zip, map, filter, reversed,
-        sorted, round, next, iter, list, tuple, pow, divmod,
+        sorted, round, next, iter, list, tuple, pow, divmod, ord, chr,
     )
 }
 _overrides[_python_print] = _by_arguments(_print, "print")

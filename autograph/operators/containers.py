@@ -64,7 +64,7 @@ def item(container: Any, index: Any, /) -> Any:
             if type(value) not in _NUMBERS:
                 ambient.backend.check(value, "value")
             return value
-        if type(container) in _SEQUENCES or type(container) is str or hasattr(type(container), "__array__"):
+        if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
             if backend_of(container) is None and any(staging_backend(bound) is not None for bound in _bounds(index)):
                 return ambient.backend.operation("getitem", container, index)
         elif type(container) in keyed:
@@ -81,7 +81,7 @@ def _bounds(index: Any) -> Iterator[Any]:
         yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
 
 
-_SEQUENCES = frozenset({list, tuple, range})
+_SEQUENCES = frozenset({list, tuple, range, str, bytes})
 
 
 @own_errors

@@ -21,7 +21,6 @@ from autograph.analysis.staging_candidates import (
     never_tensor,
     none_test,
     same_test,
-    within_text,
 )
 from autograph.frontend.tree import at, bound_to_frame, own_nodes, suspends, walk
 from autograph.passes.comprehensions import comprehension, has_frame
@@ -394,7 +393,7 @@ class _Expressions:
         if bool_test(node):
             test = operator_call("is_bool", [self.visit(node.left), node.comparators[0]], node)
             return test if isinstance(node.ops[0], gast.Is) else operator_call("not_", [test], node)
-        if member_test(node) or within_text(node):
+        if member_test(node):
             container = self.visit(node.comparators[0])
             if isinstance(container, gast.Set):
                 container = operator_call("members", container.elts, container)

@@ -54,6 +54,10 @@ class Operations(Late):
     stack: Callable[[Any], Any]
     """`rt.stack` of a list that contains tensors."""
 
+    # runtime.staging.values.strings
+    text_item: Binary
+    """`text[index]` of text that the graph knows, or by an index that it knows."""
+
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]
     """Raise an error if a tensor has been written under another name."""

@@ -211,6 +211,10 @@ class Text(Message):
     def __bool__(self) -> bool:
         return not self.may_be_empty or self.refuse()
 
+    def __getitem__(self, index: Any) -> Any:
+        self._check_graph()
+        return OPERATIONS.text_item(self, index)
+
     def __eq__(self, other: object) -> Any:
         self._check_graph()
         return other is self or (isinstance(other, (str, Text)) and OPERATIONS.equal_text(self, other))
@@ -252,7 +256,7 @@ class Text(Message):
             "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before.")
 
     __str__ = __format__ = __hash__ = refuse
-    __len__ = __iter__ = __getitem__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
+    __len__ = __iter__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
     __int__ = __float__ = __complex__ = __mod__ = refuse
 
 

@@ -504,8 +504,7 @@ class Function(Called):
         """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long
         loops over Python values that the last trace unrolled, why, and what to write."""
         text = self._history.explain(self._clock[0], len(self._watched), self._count)
-        unrolled = [*self._unrolled, f"{INSTEAD}."] if self._unrolled else []
-        return "\n".join([text, *[f"    {line}" for line in unrolled]])
+        return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
 
     def __reduce__(self) -> str:
         """Pickled and copied as a Python function is: by its module and name."""

@@ -60,6 +60,7 @@ from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
+from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
 
@@ -164,7 +165,7 @@ class Staging:
     ) -> Values:
         if isinstance(iterable, Maybe):
             iterable = iterable.__tensor__() if isinstance(iterable, MaybeTensor) else iterable.checked()
-        items = as_iterable(iterable)
+        items = as_iterable(characters(iterable) if isinstance(iterable, Text) else iterable)
         if items is not None:
             return stage_reduce(items, body_fn, test_fn, init, names, options, truth)
         return self._unroll(_written(iterable), body_fn, test_fn, init, names)
@@ -421,7 +422,7 @@ def _getitem(container: Any, index: Any) -> Any:
         return unview(view_of(container)[index])
     if isinstance(container, np.ndarray):
         return convert_to_tensor(container)[index]
-    kinds = (list, tuple, range) if isinstance(index, slice) else (list, tuple, range, str)
+    kinds = (list, tuple, range, str, bytes)
     if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, kinds):
         return container[index]
     return unview(item_at(container, index))

@@ -20,6 +20,7 @@ from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.strings import is_part_of_text
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["contains"]
@@ -47,8 +48,8 @@ def contains(container: Any, value: Any) -> Any:
     if isinstance(container, Staged):
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
         return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
-    if isinstance(value, Text) and isinstance(container, str):
-        value.refuse()
+    if (isinstance(value, Text) and isinstance(container, str)) or isinstance(container, Text):
+        return is_part_of_text(value, container)
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):
         return value in container
     found: Any = False

@@ -48,6 +48,7 @@ from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
+from runtime.staging.values.strings import item_of_text
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
@@ -143,8 +144,10 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 def item_at(sequence: Any, place: Any) -> Any:
     """`sequence[place]`, also for a slice, or a character of text. Python's error, which requires an int, for items of
     several types, or mutable ones."""
+    if isinstance(place, slice) and isinstance(sequence, bytes):
+        raise staging_error("bytes are cut here where only the graph knows", "Cut a list of their items: list(b).")
     if isinstance(place, slice):
-        return _slice(sequence, place)
+        return item_of_text(sequence, place) if isinstance(sequence, str) else _slice(sequence, place)
     place = convert_to_tensor(place)
     if not _counts(place):
         return sequence[place]
@@ -152,8 +155,9 @@ def item_at(sequence: Any, place: Any) -> Any:
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
     if all(map(is_number, sequence)):
         indices.asked = True
-    kind = "list" if isinstance(sequence, list) else "string" if isinstance(sequence, str) else "tuple"
-    at = normalised_index(place, len(sequence), f"{kind} index out of range")
+    kind = "" if isinstance(sequence, bytes) else "string " if isinstance(sequence, str) else (
+        "list " if isinstance(sequence, list) else "tuple ")
+    at = normalised_index(place, len(sequence), f"{kind}index out of range")
     return choose([*sequence], at) if sequence else 0
 
 

@@ -32,6 +32,7 @@ from runtime.staging.values.iterables import (
     indexable,
 )
 from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
+from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
 
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
@@ -200,6 +201,10 @@ def _counted_part(source: Source) -> Counted:
     items, first, count = source.parts[0], source.position, _count(source)
     if isinstance(items, EagerRows):
         items = items.tensor
+    elif isinstance(items, str):
+        items = characters(items)
+    elif isinstance(items, bytes):
+        items = [*items]
     if isinstance(items, (list, tuple)):
         item = indexable(items, "a loop")
     else:
@@ -212,12 +217,15 @@ def _counted_part(source: Source) -> Counted:
 
 
 def _are_numbers(items: Any) -> bool:
-    """Whether the items are numbers of one type, or tuples of such with one type in each place, or rows of an array."""
+    """Whether the items are numbers of one type, or tuples of such with one type in each place, rows of an array,
+    or characters."""
     kind = type(items)
     if kind is EagerTensor or kind is EagerRows or kind is np.ndarray:
         return kind is not np.ndarray or items.dtype.kind in "biufc"
     if kind is range:
         return not items or (items[0] in _INT32 and items[-1] in _INT32)
+    if kind is str or kind is bytes:
+        return True
     if (kind is not list and kind is not tuple) or not items:
         return False
     first = items[0]

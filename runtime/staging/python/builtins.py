@@ -59,7 +59,7 @@ from runtime.staging.values.list import StagedList, collect, fold, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import Select
-from runtime.staging.values.strings import any_text, length_of_text
+from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
 
 __all__ = ["BUILTINS", "of_values"]
@@ -90,14 +90,6 @@ def _scalar(x: Any, what: str) -> Tensor:
 
 # Numbers
 
-def _of_python(number: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The number for Python values. StagingError for text that only the graph knows."""
-    for arg in (*args, *kwargs.values()):
-        if isinstance(arg, Text):
-            arg.refuse()
-    return number(*args, **kwargs)
-
-
 def _weak(x: Tensor, dtype: DType) -> Any:
     return x if x.type.weak and x.dtype is dtype else apply(CAST, x, dtype=dtype, weak=True)
 
@@ -105,7 +97,7 @@ def _weak(x: Tensor, dtype: DType) -> Any:
 def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
     """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
     if base or kwargs or not stages(x):
-        return _of_python(builtins.int, x, *base, **kwargs)
+        return of_python(builtins.int, (x, *base), kwargs)
     x = _scalar(x, "int")
     if x.dtype.is_complex:
         raise TypeError("int() takes a real number, not a complex one; use rt.math.real")
@@ -115,7 +107,7 @@ def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
 def _float(x: Any = 0.0) -> Any:
     """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
     if not stages(x):
-        return _of_python(builtins.float, x)
+        return of_python(builtins.float, (x,), {})
     x = _scalar(x, "float")
     if x.dtype.is_complex:
         raise TypeError("float() takes a real number, not a complex one; use rt.math.real")
@@ -126,7 +118,7 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
     """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
     parts = (real,) if imag is _MISSING else (real, imag)
     if not stages(*parts):
-        return _of_python(builtins.complex, *parts)
+        return of_python(builtins.complex, parts, {})
     tensors = [_scalar(x, "complex") for x in parts]
     wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
     values = [_weak(x, t.complex128 if wide else t.complex64) for x in tensors]
@@ -147,6 +139,16 @@ def _bool(x: Any = False) -> Any:
     if isinstance(x, Staged):
         return _length(x) != 0
     return _truth(_scalar(x, "bool"))
+
+
+def _ord(character: Any, /) -> Any:
+    """`ord(character)`, a weak int32 for text that only the graph knows."""
+    return code_of_text(character) if isinstance(character, Text) else builtins.ord(character)
+
+
+def _chr(code: Any, /) -> Any:
+    """`chr(code)`: text that only the graph knows, for a tensor of a graph."""
+    return character_of(_scalar(code, "int")) if stages(code) else builtins.chr(code)
 
 
 def _truth(x: Any) -> Any:
@@ -210,7 +212,13 @@ def _range(*args: Any) -> Any:
     return StagedRange(*args) if stages(*args) else builtins.range(*args)
 
 
+def _items(x: Any) -> Any:
+    """What Python takes items of: for text that only the graph knows its characters."""
+    return characters(x) if isinstance(x, Text) and x.may_be_empty else x
+
+
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    iterable = _items(iterable)
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
     if stages(iterable, start):
@@ -219,7 +227,7 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
-    iterables = zip_operands(iterables)
+    iterables = zip_operands(tuple(map(_items, iterables)))
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
     if stages(*iterables):
@@ -242,6 +250,7 @@ def _filter(function: Any, iterable: Any) -> Any:
 
 
 def _reversed(sequence: Any) -> Any:
+    sequence = _items(sequence)
     return once(StagedReversed(sequence)) if stages(sequence) else builtins.reversed(iterated(sequence))
 
 
@@ -378,6 +387,8 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.bool: _bool,
     builtins.complex: _complex,
     builtins.abs: _abs,
+    builtins.ord: _ord,
+    builtins.chr: _chr,
     builtins.min: minimum_of,
     builtins.max: maximum_of,
     builtins.sum: _sum,

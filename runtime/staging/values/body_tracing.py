@@ -23,7 +23,7 @@ from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
 from runtime.staging.values.alias_tracking import tracking
-from runtime.staging.values.trials import note_accident
+from runtime.staging.values.trials import is_accident, note_accident
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of", "rollback",
@@ -109,9 +109,11 @@ def trace_body(
             written = written_error(exc)
             if written is not None:
                 raise written from None
+            accident = is_accident(exc)  # asks for the traceback, which goes when the graph raises it
             with raising(exc):
                 raise_error(settle(exc) or exc)
-            note_accident(exc, graph)
+            if accident:
+                note_accident(exc, graph)
             return None
         except BaseException as exc:
             if caught_by(exc) is None:  # otherwise it stands for a handler's error, which is raised again

@@ -1,27 +1,138 @@
-"""Operations on text that only the graph knows, besides comparing and formatting."""
+"""Operations on text that only the graph knows, besides formatting."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
+from runtime.core.formatting import formatted
+from runtime.core.graph import Value
+from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
+from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
-from runtime.core.text import Text
-from runtime.core.trace import convert_to_tensor
-from runtime.core.types import int32, uint8
+from runtime.core.text import REPR, Text, concat_text
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import int32, int64, uint8
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import zeros
+from runtime.ops.effects import raise_unless
 from runtime.ops.indexing import getitem
-from runtime.ops.logic import bitwise_and, equal, not_equal
-from runtime.ops.math import cast
+from runtime.ops.logic import bitwise_and, equal, less, not_equal, where
+from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import reduce_all, reduce_sum
 from runtime.ops.shape import dim, reshape
 from runtime.ops.strings import as_bytes
-from runtime.staging.values.iterables import first_true, weak_int
+from runtime.staging.values.iterables import Counted, Staged, first_true, normalised_index, stacked, stages, weak_int
 
-__all__ = ["any_text", "length_of_text", "place_of_text", "text_at"]
+__all__ = [
+    "any_text", "character_of", "characters", "code_of_text", "is_part_of_text", "item_of_text", "length_of_text",
+    "of_python", "place_of_text", "text_at"]
+
+
+class TextAmong(Text):
+    """One of several texts that are known while the function is traced; the graph tells which. What Python computes of
+    it alone is computed for each of them, and the graph looks the result up."""
+
+    __slots__ = ("place", "texts")
+
+    texts: Sequence[str]
+    place: Tensor
+
+    @classmethod
+    def at(cls, texts: Sequence[str], place: Tensor, value: Value) -> TextAmong:
+        """`texts[place]`, whose UTF-8 is `value`."""
+        text = cls.held(value)
+        assert isinstance(text, TextAmong)
+        text.texts, text.place = texts, place
+        return text
+
+    def of_each(self, function: Callable[[str], Any]) -> Any:
+        """`function(text)`, which is called for each text: numbers of one type, or text. The graph raises what it
+        raises. StagingError for other results."""
+        results, raised = list[Any](), dict[int, Exception]()
+        for i, text in enumerate(self.texts):
+            try:
+                results.append(function(text))
+            except (ValueError, TypeError, LookupError) as error:
+                raised[i] = error
+                results.append(None)
+        good = next((result for result in results if result is not None), None)
+        kind = type(good)
+        if kind not in (bool, int, float, str) or any(
+                type(result) is not kind for i, result in enumerate(results) if i not in raised):
+            self.refuse()
+        if raised:
+            self._raise(raised)
+        results = [good if i in raised else result for i, result in enumerate(results)]
+        return text_at(results, self.place) if kind is str else getitem(_table(results), self.place)
+
+    def _raise(self, raised: dict[int, Exception]) -> None:
+        """Let the graph raise one of these errors, for the texts of these numbers."""
+        forms = {(type(error), tuple(str(error).split(repr(self.texts[i])))) for i, error in raised.items()}
+        if len(forms) > 1:
+            self.refuse()
+        ((kind, pieces),) = forms
+        parts = [part for piece in pieces for part in (self.__text__(REPR), piece)][1:]
+        fine = [i not in raised for i in range(len(self.texts))]
+        raise_unless(getitem(_table(fine), self.place), kind(concat_text(parts)))
+
+    def _compared(self, other: Any, name: str) -> Any:
+        """The result of a comparison, by name in `operator`; None for other text of the graph."""
+        compare = getattr(operator, name)
+        if isinstance(other, str):
+            return self.of_each(lambda text: compare(text, other))
+        if not isinstance(other, TextAmong):
+            return None
+        order = {text: k for k, text in enumerate(sorted({*self.texts, *other.texts}))}
+        one, two = [getitem(_table([order[text] for text in each.texts]), each.place) for each in (self, other)]
+        return compare(one, two)
+
+    def __eq__(self, other: object) -> Any:
+        found = self._compared(other, "eq")
+        return super().__eq__(other) if found is None else found
+
+    def __ne__(self, other: object) -> Any:
+        found = self._compared(other, "ne")
+        return super().__ne__(other) if found is None else found
+
+    def __hash__(self) -> NoReturn:
+        self.refuse()
+
+    def __lt__(self, other: Any) -> Any:
+        return self._ordered(other, "lt")
+
+    def __le__(self, other: Any) -> Any:
+        return self._ordered(other, "le")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._ordered(other, "gt")
+
+    def __ge__(self, other: Any) -> Any:
+        return self._ordered(other, "ge")
+
+    def _ordered(self, other: Any, name: str) -> Any:
+        if not isinstance(other, (str, Text)):
+            return NotImplemented
+        found = self._compared(other, name)
+        return self.refuse() if found is None else found
+
+    def __getattr__(self, name: str) -> Any:
+        refuse = super().__getattr__(name)
+
+        def called(*args: Any, **kwargs: Any) -> Any:
+            if not all(type(arg) in (str, int, tuple) for arg in (*args, *kwargs.values())):
+                refuse()
+            return self.of_each(lambda text: getattr(text, name)(*args, **kwargs))
+
+        return called
+
+
+def _table(numbers: Sequence[bool | int | float]) -> Tensor:
+    return convert_to_tensor(np.array(numbers)) if type(numbers[0]) is bool else stacked([*numbers])
 
 
 def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
@@ -35,16 +146,137 @@ def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
         whole, sizes = np.concatenate(constants), list(map(len, constants))
     bounds = convert_to_tensor([0, *accumulate(sizes)])
     chosen: Any = getitem(whole, slice(getitem(bounds, place), getitem(bounds, place + 1)))
-    return Text.held(chosen.value)
+    known = [text for text in texts if isinstance(text, str)]
+    return TextAmong.at(known, place, chosen.value) if len(known) == len(texts) else Text.held(chosen.value)
+
+
+def characters(text: str | Text) -> Staged:
+    """The characters of a text, as what a staged loop runs over."""
+    return _Characters(text)
+
+
+class _Characters(Staged):
+    def __init__(self, text: str | Text) -> None:
+        self.text = text
+
+    def __iterable__(self) -> Counted:
+        if isinstance(self.text, str):
+            text = self.text
+            return Counted(len(text), lambda i: text_at(text, i))
+        whole, begins = as_bytes(self.text), _begins(self.text)
+        return Counted(weak_int(dim(begins, 0) - 1), lambda i: _cut(whole, begins, i, i + 1))
+
+
+def item_of_text(text: str | Text, index: Any) -> Any:
+    """`text[index]`, where the graph tells the text or the index, which may be a slice without a step. StagingError for
+    a slice with one."""
+    if isinstance(text, TextAmong) and not _of_graph(index):
+        return text.of_each(lambda each: each[index])
+    begins = _begins(text)
+    whole, count = as_bytes(text), weak_int(dim(begins, 0) - 1)
+    if not isinstance(index, slice):
+        at = normalised_index(index, count, "string index out of range")
+        return text_at(text, at) if isinstance(text, str) else _cut(whole, begins, at, at + 1)
+    if index.step is not None and index.step != 1:
+        raise staging_error("text is cut with a step here, and only the graph knows the text or where it is cut",
+                            "Loop over the characters, or cut it with a step before.")
+    start = 0 if index.start is None else _bound(index.start, count)
+    stop = count if index.stop is None else _bound(index.stop, count)
+    return _cut(whole, begins, start, maximum(start, stop))
+
+
+def _of_graph(index: Any) -> bool:
+    return any(map(stages, (index.start, index.stop, index.step) if isinstance(index, slice) else (index,)))
+
+
+def _begins(text: str | Text) -> Any:
+    """The places in UTF-8 at which the characters of a text begin, and where the last ends."""
+    if isinstance(text, str):
+        return convert_to_tensor(np.array([0, *accumulate(len(each.encode(errors="surrogatepass")) for each in text)],
+                                          np.int32))
+    whole = as_bytes(text)
+    first = where(not_equal(bitwise_and(whole, 0xC0), 0x80))
+    return cast(concat([reshape(first, [-1]), [cast(dim(whole, 0), int64)]], 0), int32)
+
+
+def _cut(whole: Any, begins: Any, start: Any, stop: Any) -> Text:
+    found: Any = getitem(whole, slice(getitem(begins, start), getitem(begins, stop)))
+    return Text.held(found.value)
+
+
+def _bound(bound: Any, count: Any) -> Any:
+    """The bound of a slice, counted from the start, in the text."""
+    bound = weak_int(convert_to_tensor(bound))
+    return minimum(maximum(where(less(bound, 0), bound + count, bound), 0), count)
+
+
+def code_of_text(text: Text) -> Any:
+    """`ord(text)`: a weak int32. TypeError, when the graph runs, if it is not one character."""
+    if isinstance(text, TextAmong):
+        return text.of_each(ord)
+    whole, count = as_bytes(text), length_of_text(text)
+    raise_unless(equal(count, 1), TypeError(concat_text((
+        "ord() expected a character, but string of length ", formatted(count), " found"))))
+    size = dim(whole, 0)
+    four = cast(getitem(concat([whole, zeros([4], uint8)], 0), slice(None, 4)), int32)
+    first, *rest = [getitem(four, k) for k in range(4)]
+    one, two, three = [bitwise_and(each, 0x3F) for each in rest]
+    code = where(equal(size, 1), first, where(
+        equal(size, 2), (first - 0xC0) * 64 + one, where(
+            equal(size, 3), ((first - 0xE0) * 64 + one) * 64 + two,
+            (((first - 0xF0) * 64 + one) * 64 + two) * 64 + three)))
+    return apply(CAST, code, dtype=int32, weak=True)
+
+
+def character_of(code: Any) -> Text:
+    """`chr(code)`, of an integer scalar tensor. ValueError, when the graph runs, if there is no such character."""
+    code = cast(code, int32)
+    raise_unless(bitwise_and(less(code, 0x110000), less(-1, code)),
+                 ValueError("chr() arg not in range(0x110000)"))
+    last, more, first = [bitwise_and(code // shift, 0x3F) + 0x80 for shift in (1, 64, 4096)]
+    size = 1 + sum(cast(less(limit, code), int32) for limit in (0x7F, 0x7FF, 0xFFFF))
+    rows = [[code, code * 0, code * 0, code * 0], [code // 64 + 0xC0, last, code * 0, code * 0],
+            [code // 4096 + 0xE0, more, last, code * 0], [code // 262144 + 0xF0, first, more, last]]
+    found: Any = getitem(cast(getitem(convert_to_tensor(rows), size - 1), uint8), slice(None, size))
+    return Text.held(found.value)
+
+
+def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """`function` of Python values, one of which may be one of several known texts. StagingError for other text."""
+    values = [*args, *kwargs.values()]
+    chosen = [value for value in values if isinstance(value, Text)]
+    if not chosen:
+        return function(*args, **kwargs)
+    if len(chosen) > 1 or not isinstance(chosen[0], TextAmong):
+        chosen[0].refuse()
+
+    def put(value: Any, text: str) -> Any:
+        return text if value is chosen[0] else value
+
+    return chosen[0].of_each(lambda text: function(
+        *[put(arg, text) for arg in args], **{name: put(arg, text) for name, arg in kwargs.items()}))
+
+
+def is_part_of_text(part: Any, text: Any) -> Any:
+    """`part in text`, of texts of which the graph knows one: a bool scalar tensor."""
+    if isinstance(part, TextAmong) and isinstance(text, str):
+        return part.of_each(lambda each: each in text)
+    if isinstance(text, TextAmong) and isinstance(part, str):
+        return text.of_each(lambda each: part in each)
+    return (part if isinstance(part, Text) else text).refuse()
 
 
 def any_text(text: Text) -> Any:
     """Whether a text is not empty: a bool, or a bool scalar tensor."""
+    if isinstance(text, TextAmong):
+        return text.of_each(bool)
     return not_equal(dim(as_bytes(text), 0), 0) if text.may_be_empty else True
 
 
 def length_of_text(text: Text) -> Any:
     """The number of characters of the text, each of one to four bytes."""
+    if isinstance(text, TextAmong):
+        return text.of_each(len)
     begins = not_equal(bitwise_and(as_bytes(text), 0xC0), 0x80)
     return weak_int(reduce_sum(cast(begins, int32)))
 
@@ -52,6 +284,9 @@ def length_of_text(text: Text) -> Any:
 def place_of_text(texts: Sequence[str], text: Text) -> Any:
     """The position of the first of these texts, all known at trace time, that equals `text`; their number if none
     does."""
+    if isinstance(text, TextAmong):
+        places = {each: i for i, each in reversed([*enumerate(texts)])}
+        return text.of_each(lambda each: places.get(each, len(texts)))
     rows = [item.encode(errors="surrogatepass") for item in texts]
     width = max(map(len, rows))
     wanted = as_bytes(text)
@@ -61,3 +296,6 @@ def place_of_text(texts: Sequence[str], text: Text) -> Any:
         start = concat([getitem(wanted, slice(None, width)), zeros([width], uint8)], 0)
         same &= reduce_all(equal(table, reshape(getitem(start, slice(None, width)), [width])), axis=1)
     return first_true(same)
+
+
+OPERATIONS.define(text_item=item_of_text)

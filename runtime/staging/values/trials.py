@@ -90,9 +90,9 @@ def _is_raised(entry: TracebackType | None) -> bool:
 
 
 def note_accident(error: BaseException, graph: Graph) -> None:
-    """Note that the last node of `graph` raises such an exception. The trial fails if the node is still there when the
-    loop is settled: it is not where lists that a tensor indexes have been staged since."""
-    if is_accident(error) and graph.nodes:
+    """Note that the last node of `graph` raises an exception that is an accident. The trial fails if the node is still
+    there when the loop is settled: it is not where lists that a tensor indexes have been staged since."""
+    if graph.nodes:
         trials.accidents[id(graph.nodes[-1])] = graph.nodes[-1], error
 
 

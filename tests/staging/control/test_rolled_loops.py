@@ -294,6 +294,18 @@ def test_python_errors_that_the_index_causes_are_not_the_program_s() -> None:
     check(f, ONE, rolled=False)
 
 
+def test_an_error_that_the_index_causes_in_a_branch_is_not_the_program_s() -> None:
+    def f(x: Any) -> Any:
+        for i in range(100):
+            if x > 3:
+                x = x - int(bin(i), 2) * 0.125
+            else:
+                x = x + 5
+        return x
+
+    check(f, ONE, rolled=False)
+
+
 def test_a_handler_does_not_catch_what_the_attempt_causes() -> None:
     names = [f"{k}" for k in range(100)]
 
