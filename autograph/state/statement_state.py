@@ -26,7 +26,7 @@ from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled, names_in
 from autograph.state.references import references, within
-from autograph.state.structure import containers_in, is_container, parts_in
+from autograph.state.structure import ATOMS, containers_in, is_container, parts_in
 
 __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -284,7 +284,8 @@ def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]
         if known:
             return
     for key, item in parts_in(value):
-        _note_places(item, (id(value), key), places)
+        if type(item) not in ATOMS:  # of which there may be many
+            _note_places(item, (id(value), key), places)
 
 
 def _contents(cell: CellType) -> Any:

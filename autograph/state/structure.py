@@ -9,9 +9,9 @@ from typing import Any, Final
 from autograph.core.slots import put
 
 __all__ = [
-    "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "parts_in", "same_parts"]
+    "ATOMS", "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "parts_in", "same_parts"]
 
-_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
+ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
 
 def is_container(value: Any) -> bool:
@@ -83,7 +83,7 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
                 found[id(value)] = value
             if hasattr(type(value), "__wraps__"):
                 pending.append(value.__wraps__())
-            elif type(value) not in _ATOMS:
+            elif type(value) not in ATOMS:
                 pending += [part for _, part in parts_in(value)]
     return found
 

@@ -371,8 +371,12 @@ def contents_of(
         return {}
     found = {place: value} if is_container(value) else {}
     for key, part in parts_in(value):
-        found |= contents_of(part, (*place, key), inside | {id(value)})
+        if type(part) not in _ATOMS:  # of which there may be many
+            found |= contents_of(part, (*place, key), inside | {id(value)})
     return found
+
+
+_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
 
 def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
