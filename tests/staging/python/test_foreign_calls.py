@@ -91,7 +91,6 @@ def message_of(fn: Callable[..., Any], *args: Any) -> tuple[str, str]:
     lambda x: complex(f"{x}"),
     lambda x: bytes(f"{x}", "utf8"),
     lambda x: bytearray(f"{x}", "utf8"),
-    lambda x: ord(f"{x}"),
     lambda x: format(7, f"{x}"),
     lambda x: f"{7:{x}}",
     lambda x: f"{x:{x}}",
