@@ -98,12 +98,12 @@ _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ell
 _NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
-def _key_of(numbers: Sequence[Any]) -> Hashable:
-    """What distinguishes these numbers, without Python code for each; None if they are of several types."""
-    kind = type(numbers[0])
-    if operator.countOf(map(type, numbers), kind) < len(numbers):
+def _key_of(items: Sequence[Any]) -> Hashable:
+    """What distinguishes Python numbers of one type, without Python code for each; None for other items."""
+    kind = type(items[0]) if items else None
+    if kind not in _NUMBERS or operator.countOf(map(type, items), kind) < len(items):
         return None
-    return array("d", numbers).tobytes() if kind is float else tuple(numbers)  # nan equals itself, 0.0 is not -0.0
+    return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
 
 
 def holds_numbers(x: Any) -> bool:
@@ -184,7 +184,7 @@ class Call:
             return self._leaf(x, type_of_array(x._array))
         if kind is list or kind is tuple:
             self.containers.append(x)
-            if holds_numbers(x) and (numbers := _key_of(x)) is not None:
+            if (numbers := _key_of(x)) is not None:
                 return kind, type(x[0]), numbers
             return kind, tuple([self._key(part) for part in x])
         if kind in _VALUES:
