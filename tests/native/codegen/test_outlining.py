@@ -10,6 +10,7 @@ import pytest
 import runtime as rt
 from runtime.backends.native.llvm import outlining
 
+pytestmark = pytest.mark.optimised
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10, 10)).astype(np.float32)
 STEPS: dict[str, Any] = {
