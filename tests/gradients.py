@@ -32,6 +32,7 @@ from ways import as_tensors
 
 import autograph as ag
 import runtime as rt
+from runtime.core import pytree
 from runtime.core.tensor import EagerList, GraphList
 
 __all__ = ["EXECUTORS", "Unchecked", "check_call", "check_program", "check_random", "main"]
@@ -85,7 +86,7 @@ class _Floats:
 def _total(result: Any) -> Any:
     """A weighted sum of the floats in a result; None if there are none."""
     total = None
-    for k, x in enumerate(rt.nest.flatten(result)):
+    for k, x in enumerate(pytree.flatten(result)):  # growing lists are leaves
         if isinstance(x, (EagerList, GraphList)):
             if None in x.type.element.shape or not x.type.known:
                 continue

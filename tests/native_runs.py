@@ -33,11 +33,16 @@ def steps_apart(got: Any, want: Any) -> Any:
 
 def difference(got: Any, want: Any, ulps: int = 0, allowed: Any = None) -> str | None:
     """Where a result differs, or None. NaN is like NaN; -0.0 is not like 0.0 unless something is allowed."""
-    if isinstance(want, tuple):
-        if not isinstance(got, tuple) or len(got) != len(want):
+    if isinstance(want, tuple) or isinstance(got, tuple):
+        if not _has_elements(got) or not _has_elements(want) or len(got) != len(want):
             return f"{got!r}, not {want!r}"
         return next((d for g, w in zip(got, want) if (d := _element(g, w, ulps, allowed))), None)
     return _element(got, want, ulps, allowed)
+
+
+def _has_elements(x: Any) -> bool:
+    """Whether it is a list as executors give it: a tuple, or an array of its elements."""
+    return isinstance(x, tuple) or (isinstance(x, np.ndarray) and x.ndim > 0)
 
 
 def _element(got: Any, want: Any, ulps: int, allowed: Any) -> str | None:

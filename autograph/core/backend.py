@@ -24,8 +24,8 @@ from autograph.core.errors import format_error
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue",
-    "Part", "RaisedBy", "Refused", "RolledLoop", "Substitute", "Wrapper", "ambient", "answered", "backend_for",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
+    "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
     "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keep_keys", "keyed", "plain", "register",
     "register_keyed", "replacing", "staging_backend",
 ]
@@ -154,6 +154,18 @@ class RolledLoop(Protocol):
         not: in Python the loop runs once, while it is traced, and leaves a Python value there."""
 
 
+class UnrolledLoop:
+    """A loop over Python values whose iterations are traced one by one. It is called after each."""
+
+    @property
+    def budget(self) -> int:
+        """How many iterations it may have once a staged value decides whether it is left."""
+        return 1000
+
+    def __call__(self) -> object:
+        return None
+
+
 Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 """Why code cannot be traced:
 
@@ -161,7 +173,7 @@ Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 - `advanced`: a body advances an iterator that was made outside of it;
 - `outside`: a body takes an item of an iterator from outside whose position cannot be read;
 - `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
-- `unrolled`: a loop over Python values, which a staged value may leave, exceeded `unroll_budget`.
+- `unrolled`: a loop over Python values, which a staged value may leave, exceeded its budget (`UnrolledLoop`).
 """
 Part = Literal["value", "keys", "attribute", "attributes"]
 """The part of a value that is about to be used: the value of a variable or item; the keys of a dict, or of a view of
@@ -222,10 +234,9 @@ class Backend(Protocol):
         be staged; None to run it in Python. An iterator of Python's own is given as its `Source`, if it has one."""
         return None
 
-    def unrolling(self, code: CodeType) -> Callable[[], object]:
-        """Called where a loop whose body has this code begins to run in Python while this backend traces; what it
-        returns is called after each iteration."""
-        return _nothing
+    def unrolling(self, code: CodeType) -> UnrolledLoop:
+        """The loop whose body has this code and which begins to run in Python while this backend traces."""
+        return UnrolledLoop()
 
     def if_exp(
         self, pred: Any, then: Body | None, orelse: Body | None, init: Values, names: tuple[str, ...]
@@ -275,7 +286,7 @@ class Backend(Protocol):
         """The origin of an exception that leaves traced code."""
         return "python"
 
-    # The trace. All but `unroll_budget` are called only while this backend is `ambient.backend`.
+    # The trace. They are called only while this backend is `ambient.backend`.
 
     def checkpoint(self) -> object:
         """A mark in the graph being traced."""
@@ -308,12 +319,6 @@ class Backend(Protocol):
     def mutable_values(self) -> Sequence[Any]:
         """The mutable values of the backend that the traced code may change even where no variable leads to them."""
         return ()
-
-    @property
-    def unroll_budget(self) -> int:
-        """How many iterations a loop over Python values may be unrolled for once a staged value decides whether it is
-        left."""
-        return 1000
 
     # Values. Operators of containers are called only while this backend traces.
 
@@ -369,10 +374,6 @@ class Backend(Protocol):
         """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a
         method of a list, tuple or dict. Its arguments may be the backend's, or contain values of the backend's."""
         return fn
-
-
-def _nothing() -> None:
-    pass
 
 
 class _Operand:

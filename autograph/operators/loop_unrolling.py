@@ -22,8 +22,9 @@ def unroll(
     cannot be used by others afterwards: only the graph knows their position."""
     code = _code_of(body)
     taken = taken_by(iterator)
+    budget = backend.unrolling(code).budget
     for count, item in enumerate(iterator):
-        if count >= backend.unroll_budget:
+        if count >= budget:
             raise backend.refusal("unrolled", iterator, "", code.co_filename, code.co_firstlineno)
         going = test()
         if staging_backend(going) is None:

@@ -17,6 +17,7 @@ from autograph.backend import (
     Part,
     RaisedBy,
     Refused,
+    UnrolledLoop,
     Values,
     backend_of,
     draws_random_numbers,
@@ -124,10 +125,6 @@ class Staging:
     def mutable_values(self) -> list[Any]:
         return live_objects()
 
-    @property
-    def unroll_budget(self) -> int:
-        return settings.unroll_budget
-
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
             return False
@@ -189,7 +186,7 @@ class Staging:
     def rolled(self, iterable: Any) -> RolledLoop | None:
         return rolled(iterable)
 
-    def unrolling(self, code: CodeType) -> Callable[[], object]:
+    def unrolling(self, code: CodeType) -> UnrolledLoop:
         return unrolling(code)
 
     def refusal(self, event: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
@@ -200,8 +197,8 @@ class Staging:
         if event == "unrolled":
             why, remedy = why_unrolled(filename, lineno)
             return staging_error(
-                f"this loop over Python values has run {self.unroll_budget} iterations, each of which is traced into"
-                f" the graph, since a tensor decides whether to leave it{why}",
+                f"this loop over Python values has run {settings.unroll_budget} iterations, each of which is traced"
+                f" into the graph, since a tensor decides whether to leave it{why}",
                 f"{remedy}; or raise the budget with"
                 " rt.config.set_autograph_unroll_budget(n).")
         what, remedy = (_changed(type(subject), name) if event == "changed"

@@ -3,11 +3,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from types import CodeType
 from typing import Final
 
-from autograph.backend import format_error
+from autograph.backend import UnrolledLoop, format_error
 from runtime.core.config import settings
 from runtime.core.graph import Graph, Unrolled, UnrollingWarning, loops, why_unrolled
 from runtime.core.trace import current_graph
@@ -20,12 +19,16 @@ _NOT_TRIED: Final = ("it runs over something else than numbers of one type or ro
                      "iterator from outside")
 
 
-class _Watch:
+class _Watch(UnrolledLoop):
     """Called after each iteration: warns, once in a trace, when the loop has taken longer than it may."""
 
     def __init__(self, code: CodeType, graph: Graph) -> None:
         self.code, self.graph = code, graph
         self.nodes, self.began, self.iterations = len(graph.nodes), clock(), 0
+
+    @property
+    def budget(self) -> int:
+        return settings.unroll_budget
 
     def __call__(self) -> None:
         self.iterations += 1
@@ -48,7 +51,7 @@ class _Watch:
         warnings.warn_explicit(UnrollingWarning(text), None, filename, first)
 
 
-def unrolling(code: CodeType) -> Callable[[], object]:
-    """What to call after each iteration of a loop that runs in Python while the function is traced."""
+def unrolling(code: CodeType) -> UnrolledLoop:
+    """A loop that runs in Python while the function is traced."""
     graph = current_graph()
-    return (lambda: None) if graph is None else _Watch(code, graph)
+    return UnrolledLoop() if graph is None else _Watch(code, graph)

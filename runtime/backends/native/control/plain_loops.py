@@ -288,7 +288,7 @@ class Streamed(Reduce):
         types = [v.type for v in self.body.inputs[:self.items]]
         found, items = _next_item(self.w, self.node.params["stream"], self.place, types)
         self.exits.append((_current_values(self.w, self.carried, self.storages), self.w.b.block))
-        return found, lambda: items
+        return found, items
 
 
 def _current_values(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
@@ -309,16 +309,22 @@ def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exi
     return final[:n]
 
 
-def _next_item(w: Lowering, stream: Any, place: int, types: Sequence[Type]) -> tuple[Val, list[Value]]:
-    """Whether a stream, whose code may use variables, has a next element, and that element."""
+def _next_item(
+    w: Lowering, stream: Any, place: int, types: Sequence[Type]
+) -> tuple[Val, Callable[[], list[Value]]]:
+    """Whether a stream, whose code may use variables, has a next element; that element, for where it has."""
     known = [type for type in types if isinstance(type, TensorType)]
     w.flush()
     words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))
     w.reload()
-    rest = iter(words[1:])
-    values: list[Value] = []
-    for type in known:
-        pointer = w.b.op("ptr", f"inttoptr {next(rest)} to ptr")
-        sizes = [next(rest) for _ in type.shape]
-        values.append(w.incoming(type, pointer, sizes))
-    return w.b.icmp("ne", words[0], const("i64", 0)), values
+
+    def element() -> list[Value]:
+        rest = iter(words[1:])
+        values: list[Value] = []
+        for type in known:
+            pointer = w.b.op("ptr", f"inttoptr {next(rest)} to ptr")
+            sizes = [next(rest) for _ in type.shape]
+            values.append(w.incoming(type, pointer, sizes))
+        return values
+
+    return w.b.icmp("ne", words[0], const("i64", 0)), element
