@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("random")
 
 
-SAMPLE = 4
+SAMPLE = 8
 """Of so many tests, LLVM optimises the native code of one."""
 
 
