@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +45,8 @@ class Stop(Exception):
     """What the handler of a signal raises."""
 
 
-@contextmanager
-def stopped_after(seconds: float) -> Iterator[None]:
-    """What runs inside is stopped after so much time of the processor."""
+def stop_after(seconds: float, call: Callable[[], object]) -> None:
+    """Stop a call after so much time of the processor."""
     def stop(*_: Any) -> None:
         raise Stop
 
@@ -56,7 +54,7 @@ def stopped_after(seconds: float) -> Iterator[None]:
     try:
         with pytest.raises(Stop):
             signal.setitimer(signal.ITIMER_PROF, seconds)
-            yield
+            call()
             while True:  # the signal came late, perhaps to a thread of OpenBLAS: seen when the GIL is taken again
                 time.sleep(0)
     finally:
@@ -122,8 +120,7 @@ def test_a_large_op_is_left_before_its_end(name: str) -> None:
     left = 0
     for k in range(6):
         over.assign(0)
-        with stopped_after(whole * (0.2 + 0.1 * k)):
-            function(rt.constant(3), *args)
+        stop_after(whole * (0.2 + 0.1 * k), lambda: function(rt.constant(3), *args))
         left += int(over.read_value()) == 0
     assert left >= 2, "signals waited for the end of the op"
     function(rt.constant(4), *args)
@@ -140,8 +137,7 @@ def test_rows_of_nothing_are_left_before_their_end(op: Callable[[Any], Any]) -> 
     f(none, none)
 
     def stopped() -> None:
-        with stopped_after(0.05):
-            f(rt.constant(2**32, rt.int64), none)
+        stop_after(0.05, lambda: f(rt.constant(2**32, rt.int64), none))
 
     assert took(stopped) < 2
 
@@ -177,8 +173,7 @@ def test_variables_have_what_a_call_assigned_when_a_signal_meets_its_end(uncut: 
         f(rt.constant(1.0), rt.ones([size]))
     whole = took(lambda: f(rt.constant(2.0), rt.ones([4])))
     for n in (3.0, 4.0, 5.0):
-        with stopped_after(0.5 * whole):
-            f(rt.constant(n), rt.ones([4]))
+        stop_after(0.5 * whole, lambda: f(rt.constant(n), rt.ones([4])))
         assert [first.numpy(), last.numpy(), *line.numpy()] == [n, n, *[n] * 4]
 
 
@@ -197,8 +192,7 @@ def test_variables_have_what_was_assigned_before_python_is_called_when_a_signal_
     f(rt.constant(1.0))
     whole = took(lambda: f(rt.constant(2.0)))
     for n in (3.0, 4.0, 5.0):
-        with stopped_after(0.5 * whole):
-            f(rt.constant(n))
+        stop_after(0.5 * whole, lambda: f(rt.constant(n)))
         assert (first.numpy(), last.numpy()) == (n, n)
     assert calls == [1.0, 2.0]
     assert capfd.readouterr().err == ""
@@ -219,8 +213,7 @@ def test_a_product_that_is_added_to_a_variable_is_added_wholly_or_not_at_all(unk
     whole = took(lambda: function(rt.constant(1), x))
     for k in range(6):
         total.assign(rt.zeros([size, size]))
-        with stopped_after(whole * (0.3 + 0.2 * k)):
-            function(rt.constant(2), x)
+        stop_after(whole * (0.3 + 0.2 * k), lambda: function(rt.constant(2), x))
         values = total.numpy()
         assert (values == values[0, 0]).all() and values[0, 0] in (0, size, 2 * size)
 
@@ -237,8 +230,7 @@ def test_variables_of_a_loop_are_those_of_a_whole_number_of_iterations() -> None
     f.lower(rt.constant(1))  # it is compiled
     for k in range(5):
         before = int(count.read_value())
-        with stopped_after(0.01 + 0.007 * k):
-            f(rt.constant(1))
+        stop_after(0.01 + 0.007 * k, lambda: f(rt.constant(1)))
         assert int(count.read_value()) > before
         assert (double.numpy() == 2 * count.numpy()).all()
 
@@ -262,8 +254,7 @@ def test_a_generator_is_where_it_was_before_the_draw_that_a_signal_stops(dtype: 
     for k in range(20):
         generator.reset_from_seed(k)
         rest.assign(0)
-        with stopped_after(seconds):
-            f(rt.constant(3))
+        stop_after(seconds, lambda: f(rt.constant(3)))
         seconds *= 0.8
         if rest.numpy() == 3:
             left += 1
@@ -288,8 +279,7 @@ def test_a_signal_stops_the_call_of_the_main_thread_alone() -> None:
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(int(f(few))))
     thread.start()
-    with stopped_after(0.05):
-        f(rt.constant(10 ** 15, rt.int64))
+    stop_after(0.05, lambda: f(rt.constant(10 ** 15, rt.int64)))
     thread.join()
     assert found == [right]
     assert int(f(few)) == right

@@ -10,7 +10,7 @@ import pytest
 from test_native_microkernel import WIDTHS, laid, needs_packed
 
 import runtime as rt
-from tests.native.abi.test_native_interrupts import stopped_after, took
+from tests.native.abi.test_native_interrupts import stop_after, took
 
 pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 
@@ -292,8 +292,7 @@ def test_a_signal_stops_the_loop() -> None:
     assert ONCE in concrete.explain_native()
 
     def stopped() -> None:
-        with stopped_after(0.2):
-            concrete(*args)
+        stop_after(0.2, lambda: concrete(*args))
 
     assert took(stopped) < 1.0
 
