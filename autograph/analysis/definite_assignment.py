@@ -14,7 +14,7 @@ import gast
 
 from autograph.analysis.scopes import Scope, scan
 from autograph.analysis.staging_candidates import takes_item
-from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, binds_name, children, outside, own_of
+from autograph.frontend.tree import COMPREHENSIONS, FUNCTIONS, LOOPS, TRIES, binds_name, children, outside, own_of
 
 __all__ = ["mark_unsure"]
 
@@ -22,7 +22,6 @@ Sure = frozenset[str] | None
 """The variables that are assigned on all paths to a point; None for an unreachable point."""
 _EMPTY: frozenset[str] = frozenset()
 
-_TRY_STAR = getattr(gast, "TryStar", gast.Try)
 _ASKING = (gast.BinOp, gast.UnaryOp, gast.Compare, gast.Attribute, gast.Subscript, gast.FormattedValue, gast.AugAssign)
 """Nodes that check the variable that is their direct operand."""
 
@@ -58,7 +57,7 @@ class _Ways:
             return _both(self.block(node.body, sure), self.block(node.orelse, sure))
         if cls in LOOPS:
             return self.loop(node, sure)
-        if cls is gast.Try or cls is _TRY_STAR:
+        if cls in TRIES:
             return self.guard(node, sure)
         if cls is gast.With or cls is gast.AsyncWith:
             for item in node.items:

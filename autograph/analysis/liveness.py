@@ -11,7 +11,7 @@ from typing import Any
 import gast
 
 from autograph.analysis.scopes import Names, header_names, names_of, scan
-from autograph.frontend.tree import LOOPS, escapes, has_blocks
+from autograph.frontend.tree import LOOPS, TRIES, escapes, has_blocks
 
 __all__ = ["annotate", "annotate_chain"]
 
@@ -118,8 +118,8 @@ def _summarise_delete(node: Any) -> None:
 
 _SUMMARIES: dict[type, Callable[[Any], None]] = {
     gast.If: _summarise_if, gast.While: _summarise_while, gast.For: _summarise_for, gast.AsyncFor: _summarise_for,
-    gast.Try: _summarise_try, getattr(gast, "TryStar", gast.Try): _summarise_try, gast.With: _summarise_with,
-    gast.AsyncWith: _summarise_with, gast.Match: _summarise_match, gast.Delete: _summarise_delete,
+    **dict.fromkeys(TRIES, _summarise_try), gast.With: _summarise_with, gast.AsyncWith: _summarise_with,
+    gast.Match: _summarise_match, gast.Delete: _summarise_delete,
 }
 """By class; all that other statements bind is killed."""
 
@@ -139,7 +139,7 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
             node.live_head = node.head_gen | out
             _propagate(node.body, node.live_head, exceptional | (out if escapes_loop(node) else _EMPTY))
             _propagate(node.orelse, out, exceptional)
-        elif isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+        elif isinstance(node, TRIES):
             after = out | node.final_gen
             _propagate(node.finalbody, out | frozenset(getattr(node, "jumps", ())), exceptional)
             _propagate(node.orelse, after, exceptional | node.final_gen)

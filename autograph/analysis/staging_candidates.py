@@ -14,6 +14,7 @@ from autograph.frontend.tree import (
     FUNCTIONS,
     GUARDS,
     LOOPS,
+    TRIES,
     blocks_of,
     body_of,
     bound_to_frame,
@@ -243,7 +244,7 @@ class _Classifier:
         self.suspending = any(suspends(s) for s in node.body)
         self.frozen: str | None = None
         self.overriding = [
-            n for n in own_of(node) if isinstance(n, (gast.Try, getattr(gast, "TryStar", gast.Try)))
+            n for n in own_of(node) if isinstance(n, TRIES)
             and any(escapes(s) for s in n.finalbody)]
         """Enclosing `try` statements whose `finally` jumps, which discards a pending error or jump."""
         self.decisions: list[Decision] = []

@@ -11,7 +11,6 @@ from autograph.core.backend import backend_for
 __all__ = ["Source", "source_of"]
 
 
-
 class _Indexed:
     def __getitem__(self, index: int) -> Any:
         raise IndexError

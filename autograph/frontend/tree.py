@@ -17,6 +17,7 @@ COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 SUSPENDING = (gast.Yield, gast.YieldFrom, gast.Await)
 LOOPS = (gast.For, gast.AsyncFor, gast.While)
 GUARDS = (gast.Try, gast.With)
+TRIES = (gast.Try, getattr(gast, "TryStar", gast.Try))
 """Statements that handle errors."""
 JUMPS = (gast.Break, gast.Continue, gast.Return)
 _SCOPES = frozenset({*FUNCTIONS, gast.ClassDef})

@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, staging_backend
 from autograph.core.iterator_sources import Source, source_of
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import at_end, of_trace
-from autograph.operators.loop_unrolling import lose_left, unroll
+from autograph.operators.loop_unrolling import code_of, lose_left, unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
 
@@ -63,7 +63,7 @@ class _Attempt:
         stage: Callable[[RolledLoop], None], key: Hashable, over: Sequence[Any],
     ) -> None:
         self.loop, self.stage, self.key, self.over = loop, stage, key, over
-        self.code = _code_of(functions[-1])
+        self.code = code_of(functions[-1])
         self.before = snapshot_of(state, backend, functions) if _known.quiet.get(self.key, 0) < _OFTEN else None
         self.iterations = 0
 
@@ -140,7 +140,7 @@ def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
     if kind is list or kind is tuple:
         parts = (value[0], value[-1]) if value else ()
     elif kind is FunctionType:
-        label, parts = _code_of(value), [cell.cell_contents for cell in value.__closure__ or () if cell_is_filled(cell)]
+        label, parts = code_of(value), [cell.cell_contents for cell in value.__closure__ or () if cell_is_filled(cell)]
     elif isinstance(value, dict):
         parts = itertools.islice(dict.values(value), _MOST)
     else:
@@ -151,10 +151,6 @@ def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
 _ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _MOST = 16
 """Of so many parts of an object the kinds are compared."""
-
-
-def _code_of(function: Any) -> Any:
-    return cast(FunctionType, getattr(function, "place", function)).__code__
 
 
 def _attempt(
@@ -304,12 +300,12 @@ def traced_while(
     if backend is None:
         return None
     attempt = _attempt(backend, backend.rolled(None), (test, body), state, partial(stage, backend))
-    return _While(attempt, backend.unrolling(_code_of(body)))
+    return _While(attempt, backend.unrolling(code_of(body)))
 
 
 def watched(items: Iterator[Any], body: Callable[[Any], Any], backend: Backend | None) -> Iterator[Any]:
     """The items of a loop that runs in Python, which `backend` is told of if it traces."""
-    return items if backend is None else _watched(items, backend.unrolling(_code_of(body)))
+    return items if backend is None else _watched(items, backend.unrolling(code_of(body)))
 
 
 def _watched(items: Iterator[Any], watch: Callable[[], object]) -> Iterator[Any]:

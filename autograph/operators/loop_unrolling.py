@@ -10,7 +10,7 @@ from autograph.core.iterator_positions import taken_by
 from autograph.core.lost_iterators import lose
 from autograph.state.statement_state import Body, State, staged
 
-__all__ = ["lose_left", "unroll"]
+__all__ = ["code_of", "lose_left", "unroll"]
 
 Test = Callable[[], Any]
 
@@ -20,7 +20,7 @@ def unroll(
 ) -> None:
     """The rest of the loop, up to the iteration that surely leaves it. The iterator, and those it takes its items from,
     cannot be used by others afterwards: only the graph knows their position."""
-    code = _code_of(body)
+    code = code_of(body)
     taken = taken_by(iterator)
     budget = backend.unrolling(code).budget
     for count, item in enumerate(iterator):
@@ -38,14 +38,15 @@ def unroll(
 
 def lose_left(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:
     """Forbid taking items of an iterator after a loop over it, which a staged value may have left."""
-    _lose(backend, taken_by(iterator), _code_of(body))
+    _lose(backend, taken_by(iterator), code_of(body))
 
 
 def _lose(backend: Backend, taken: list[Any], code: CodeType) -> None:
     lose(taken, lambda each: backend.refusal("left", each, "", code.co_filename, code.co_firstlineno))
 
 
-def _code_of(body: Callable[[Any], Any]) -> CodeType:
+def code_of(body: Callable[..., Any]) -> CodeType:
+    """The code of a body."""
     return cast(FunctionType, getattr(body, "place", body)).__code__
 
 

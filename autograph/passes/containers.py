@@ -27,12 +27,11 @@ from autograph.analysis.staging_candidates import (
     spreads,
     takes_item,
 )
-from autograph.frontend.tree import FUNCTIONS, at
+from autograph.frontend.tree import FUNCTIONS, TRIES, at
 from autograph.passes.thunks import load, operator_call, parameters_for
 
 __all__ = ["convert_containers"]
 
-_GUARDS = (gast.Try, getattr(gast, "TryStar", gast.Try))
 _ANNOTATIONS = frozenset({"annotation", "returns", "type_params", "type_comment"})
 
 
@@ -261,7 +260,7 @@ def _name_of(op: Any, left: Any, right: Any) -> str | None:
 
 
 _METHODS: dict[type, Any] = {
-    **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(_GUARDS, _Containers.try_),
+    **dict.fromkeys(FUNCTIONS, _Containers.function), **dict.fromkeys(TRIES, _Containers.try_),
     gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated,
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,

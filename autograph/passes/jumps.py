@@ -24,6 +24,7 @@ from autograph.frontend.tree import (
     GUARDS,
     JUMPS,
     LOOPS,
+    TRIES,
     at,
     bound_to_frame,
     escapes,
@@ -37,7 +38,6 @@ from autograph.frontend.tree import (
 __all__ = ["lower_jumps"]
 
 Body = list[Any]
-_TRIES: Final = (gast.Try, getattr(gast, "TryStar", gast.Try))
 _ENDING: Final = frozenset({*JUMPS, gast.Raise})
 _DEPTH = 16
 """How many jumps of a block, or links of an `elif` chain, become nested structure before a flag is used."""
@@ -230,7 +230,7 @@ class _Lowering:
             return [node], _End()
         if isinstance(node, LOOPS):
             return self.loop(node, ctx)
-        if isinstance(node, _TRIES):
+        if isinstance(node, TRIES):
             end = self.try_(node, ctx.within(node))
         elif isinstance(node, (gast.With, gast.AsyncWith)):
             end = self.with_(node, ctx.within(node))
@@ -452,7 +452,7 @@ def _falls(body: Body) -> bool:
             return False
         if isinstance(node, gast.If) and node.orelse and not _falls(node.body) and not _falls(node.orelse):
             return False
-        if isinstance(node, (gast.Try, getattr(gast, "TryStar", gast.Try))):
+        if isinstance(node, TRIES):
             through = _falls(node.body) and _falls(node.orelse)
             if not _falls(node.finalbody) or not (through or any(_falls(h.body) for h in node.handlers)):
                 return False

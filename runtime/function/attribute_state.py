@@ -124,7 +124,6 @@ class AttributeStates:
             state.write(extended.kwargs[ATTRIBUTES])
             return result
 
-
     def found(self, call: Call, places: Sequence[Place], restore: Callable[[], None]) -> None:
         """Note what a trace for a call has found. NeedsAttributes if it is to be traced again; then everything is as it
         was before the trace, which is what `restore` does."""

@@ -429,18 +429,13 @@ class Lowering(ListMemory):
 
     def flush(self) -> None:
         """Write assigned values back to variables, before Python code runs."""
-        status = self.hand_over()
-        if status is not None:
-            with self.b.when(self.b.icmp("ne", status, const("i32", 1))):
-                self.fail(1)
-
-    def hand_over(self) -> Val | None:
-        """Write assigned values back to variables; returns whether an exception came meanwhile (then not 1)."""
         if not self.dirty or self.b.done:
-            return None
+            return
         stores = list(self.dirty)
         words, specs = self.described([self.variables[s] for s in stores])
-        return self.insist(callbacks.FlushSite([s.storage for s in stores], specs), words)[0]
+        status, _ = self.insist(callbacks.FlushSite([s.storage for s in stores], specs), words)
+        with self.b.when(self.b.icmp("ne", status, const("i32", 1))):
+            self.fail(1)
 
     def reload(self) -> None:
         """Read the values of variables from Python, which may have changed them."""
