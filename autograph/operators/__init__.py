@@ -580,18 +580,11 @@ def assert_(test: Any, message: Thunk | None = None, /) -> None:
         raise AssertionError() if message is None else AssertionError(part(message)())
 
 
+@own_errors
 def setitem(target: Any, index: Any, value: Any, /) -> Any:
     """The value of `target` after `target[index] = value`: itself, or a new value if it is immutable."""
-    try:
-        backend = backend_of(target)
-        if backend is not None:
-            return backend.setitem(target, index, value)
-        place(target)[index] = spread(value) if type(index) is slice else value
-        return target
-    except BaseException as error:
-        prune(error)
-        if _builtins.hasattr(type(target), "__array_interface__") and (backend := staging_backend(value)) is not None:
-            frame = _sys._getframe(1)  # NumPy's own error does not mention a value that is known only in the graph
-            name = next((name for name, held in frame.f_locals.items() if held is target), "array")
-            raise backend.refusal("changed", target, name, frame.f_code.co_filename, frame.f_lineno) from None
-        raise
+    backend = backend_of(target)
+    if backend is not None:
+        return backend.setitem(target, index, value)
+    place(target)[index] = spread(value) if type(index) is slice else value
+    return target

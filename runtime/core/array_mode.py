@@ -42,6 +42,7 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
     """Trace a function with its arrays as `objects`, or (false) as tensors.
 
     existed     tells the NumPy arrays that existed before the trace
+    sources     those that it can find
     captured    by id, those which the trace has as objects
     has_arrays  whether some tensors of the trace are arrays in Python
     references  weak references to the objects of the trace
@@ -59,6 +60,7 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         """Whether the traced code sets items of tensors, which then must not be arrays."""
         self.captured: dict[int, Any] = {}
         self.existed: Callable[[Any], bool] = lambda _: True
+        self.sources: Sequence[Any] = ()
         self.references: list[weakref.ref[Any]] = []
 
     def __enter__(self) -> tracing_objects:
@@ -162,8 +164,12 @@ def object_for(array: Any) -> Any:
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:
-    """The error for a change of an array. NeedsArrayObjects is raised instead if tracing again may help."""
+    """The error for a change of an array. NeedsArrayObjects is raised instead if tracing again may help: with arrays as
+    objects; or with these from before, too; or, for an array that the function makes, with all that it can find, of
+    which that may be computed."""
     mode = _trace.mode
-    if mode is not None and (not mode.objects or any(id(array) not in mode.captured for array in arrays)):
+    if mode is not None and mode.objects:
+        arrays = [array for array in arrays or mode.sources if id(array) not in mode.captured]
+    if mode is not None and (not mode.objects or arrays):
         raise NeedsArrayObjects(error, arrays)
     return error

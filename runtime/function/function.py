@@ -419,7 +419,7 @@ class Function(Called):
                 changed = kwargs.pop(ATTRIBUTES, None)
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
-                    mode.existed = outside.existed
+                    mode.existed, mode.sources = outside.existed, outside.arrays
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)

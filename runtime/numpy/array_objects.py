@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import are_objects, existed_before, note_array, note_object
 from runtime.core.errors import DTypeError, ShapeError, StagingError
 from runtime.core.graph import Value
@@ -40,7 +41,7 @@ from runtime.ops.gather import scatter
 
 __all__ = [
     "ArrayCell", "ArrayView", "ElementsView", "SingleView", "StagedArray", "as_object", "cast_into", "from_numpy",
-    "has_objects", "put_result", "read_only"]
+    "has_objects", "made_of", "put_result", "read_only"]
 
 
 class StagedArray(GraphTensor):
@@ -372,7 +373,10 @@ def has_objects(values: Iterable[Any]) -> bool:
 
 def from_numpy(value: Any) -> Any:
     """The result of a function of NumPy that is called while a function is traced whose arrays are objects: an object,
-    if it is an array that did not exist before, nor is a view of one that did. Any other value unchanged."""
+    if it is an array that did not exist before, nor is a view of one that did; so are arrays in tuples and lists. Any
+    other value unchanged."""
+    if type(value) in (tuple, list) and any(type(part) is np.ndarray for part in value):
+        return type(value)(map(from_numpy, value))
     if type(value) is not np.ndarray or value.dtype.kind not in "biufc":
         return value
     if not are_objects():
@@ -384,6 +388,19 @@ def from_numpy(value: Any) -> Any:
             return value
         base = base.base
     return as_object(convert_to_tensor(value)) if current_graph() is not None and value.ndim else value
+
+
+def made_of(result: Any, operands: Iterable[Any]) -> Any:
+    """The result of a function of NumPy for operands among which are tensors: an array if one of these is an object, or
+    if none but scalars are tensors."""
+    operands = [*operands]
+    if not has_objects(operands):
+        if any(isinstance(x, ArrayMethods) and getattr(x, "ndim", 0) for x in operands):
+            return result
+        if not are_objects():
+            note_array()
+            return result
+    return as_object(result)
 
 
 # In place.

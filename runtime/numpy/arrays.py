@@ -9,7 +9,7 @@ import numpy as np
 
 from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor
 from runtime.core.types import DType, as_dtype, float64
 from runtime.ops import concat_split, creation, linalg, logic, math
 from runtime.ops import shape as shapes
@@ -32,6 +32,11 @@ def asarray(a: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
 
 
 array = asanyarray = ascontiguousarray = asarray
+
+
+def _elements(a: Any) -> Tensor:
+    """A tensor for elements that meet no others: Python's numbers have 64 bits, as in NumPy."""
+    return convert_to_tensor(a if holds_tensor([a]) else np.asarray(a))
 
 
 def numpy_dtype(dtype: Any) -> DType:
@@ -135,14 +140,14 @@ def atleast_2d(a: Any) -> Tensor:
 
 
 def tile(A: Any, reps: Any) -> Tensor:
-    x = convert_to_tensor(A)
+    x = _elements(A)
     times = [reps] if isinstance(reps, (int, Tensor)) else [*reps]
     times = [1] * (x.ndim - len(times)) + times
     return concat_split.tile(shapes.reshape(x, [1] * (len(times) - x.ndim) + shapes.dims(x)), times)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    return concat_split.repeat(a, repeats, axis)
+    return concat_split.repeat(_elements(a), repeats, axis)
 
 
 def flip(m: Any, axis: Any = None) -> Tensor:
@@ -271,8 +276,8 @@ empty = zeros
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     value = convert_to_tensor(fill_value)
     wanted = value.dtype if dtype is None else numpy_dtype(dtype)
-    if dtype is None and type(fill_value) is float:
-        wanted = float64
+    if dtype is None and type(fill_value) in (int, float):
+        wanted = numpy_dtype(type(fill_value))
     return creation.fill(_sizes(shape), astype(value, wanted))
 
 
@@ -293,7 +298,7 @@ def ones_like(a: Any, dtype: Any = None) -> Tensor:
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
     x = zeros_like(a, dtype)
-    return x + astype(fill_value, x.dtype)
+    return shapes.broadcast_to(astype(fill_value, x.dtype), shapes.shape(x))
 
 
 def copy(a: Any) -> Tensor:

@@ -17,17 +17,18 @@ import numpy as np
 from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
-from runtime.core.array_mode import want_objects
+from runtime.core.array_mode import existed_before, want_objects
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import user_position
+from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.numpy import arrays, functions, linalg
-from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, has_objects, put_result
+from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, made_of, put_result
 from runtime.numpy.ufuncs import UFUNCS
 
-__all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_on_lists", "create", "takes_lists"]
+__all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
+    "takes_tensors"]
 
 Function = Callable[..., Any]
 
@@ -51,29 +52,43 @@ graph."""
 _KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
 
 
-def create(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The array that one of these functions makes of tensors of the graph."""
-    if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
-        return args[0]
-    return as_object(CREATION[function](*args, **kwargs))
-
-
 _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
 
 
-def takes_lists(function: Any) -> bool:
+def takes_tensors(function: Any) -> bool:
     """Whether this is a function of NumPy that runs on tensors, and for which a list is an array."""
     return type(function) in _ARRAY_FUNCTIONS and (
         isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS)
 
 
-def call_on_lists(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The result of such a function for arguments among which are lists whose items only the graph knows."""
+def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The result of such a function for arguments of which some may be lists whose items only the graph knows; NumPy
+    itself asks only the classes of some arguments."""
     if function is not np.concatenate:  # which takes arrays of different lengths, too
         args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
+    if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
+        return args[0]
     if function in CREATION:
-        return create(function, *args, **kwargs)
+        return as_object(CREATION[function](*args, **kwargs))
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+
+
+def is_array_method(function: Any) -> bool:
+    """Whether this is a method of an array of NumPy's."""
+    return isinstance(getattr(function, "__self__", None), np.ndarray)
+
+
+def call_method(method: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """The result of such a method, to which tensors of the graph are given."""
+    array, name = method.__self__, method.__name__
+    if name in _CHANGING_METHODS:
+        raise want_objects(staging_error(
+            f"an array of NumPy's is changed here by {name!r}, and staged code cannot have it as an object",
+            "Make it an object: a = np.array(a)."), [array] if existed_before(array) else ())
+    return made_of(getattr(convert_to_tensor(array), name)(*args, **kwargs), pytree.flatten([args, kwargs]))
+
+
+_CHANGING_METHODS: Final = frozenset(("fill", "itemset", "partition", "put", "resize", "setfield", "sort"))
 
 
 def _stacked(x: Any) -> Any:
@@ -145,7 +160,7 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         return put_result(_array_function(func, args, {**kwargs, "out": None}), out)
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     result = _on_tensors(func, args, kwargs)
-    return as_object(result) if func in _LIKE or has_objects(pytree.flatten([args, kwargs])) else result
+    return as_object(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
 
 
 _LIKE: Final = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))
@@ -169,8 +184,7 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
                              " before the graph runs", remedy="Make that array in the function, or use the result.")
         locate(error, user_position())
         raise want_objects(error)
-    result = _ufunc_on_tensors(ufunc, method, inputs, kwargs)
-    return as_object(result) if has_objects(inputs) else result
+    return made_of(_ufunc_on_tensors(ufunc, method, inputs, kwargs), inputs)
 
 
 def _read(value: Any) -> Any:

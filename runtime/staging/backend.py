@@ -30,10 +30,12 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.graph import why_unrolled
 from runtime.core.positions import Position, staging_error
+from runtime.core.pytree import flatten
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import set_item
 from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
+from runtime.numpy.array_indexing import numbers_in
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
@@ -358,11 +360,8 @@ class Staging:
         if isinstance(target, StagedArray):
             target[index] = value
             return target
-        if isinstance(target, np.ndarray) and existed_before(target):
-            raise want_objects(staging_error(
-                "a NumPy array that was there before the call is changed here, and staged code cannot have it as an"
-                " object: it is in a tuple, or not found where it comes from", "Pass the array as an argument."),
-                [target])
+        if isinstance(target, np.ndarray):
+            _refuse_write(target, index, value)
         if isinstance(target, GraphTensor):
             writes_tensor()
         if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
@@ -374,6 +373,19 @@ class Staging:
         else:
             _written(target)[index] = value
         return target
+
+
+def _refuse_write(target: Any, index: Any, value: Any) -> None:
+    """Raise an error if a write to an array of NumPy's concerns the graph: staged code needs it as an object."""
+    if existed_before(target):
+        raise want_objects(staging_error(
+            "a NumPy array that was there before the call is changed here, and staged code cannot have it as an"
+            " object: it is in a tuple, or not found where it comes from", "Pass the array as an argument."), [target])
+    if any(map(BACKEND.stages, flatten([numbers_in(index), value]))):
+        raise want_objects(staging_error(
+            "a tensor is written here into a NumPy array, or is its index, and staged code cannot have the array as an"
+            " object: it is not the result of a call of NumPy, nor computed from arrays that staged code finds",
+            "Make it an object: a = np.array(a)."))
 
 
 def _written(x: Any) -> Any:

@@ -58,7 +58,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text, join
 from runtime.core.trace import current_graph
 from runtime.numpy.array_objects import StagedArray, from_numpy
-from runtime.numpy.dispatch import CHANGING, CREATION, call_on_lists, create, takes_lists
+from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
@@ -297,11 +297,9 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     for value in values:
         if type(value) in keyed and not isinstance(value, dict):
             check_keys(value)
-    if takes_lists(fn) and any(isinstance(value, ListItems) for value in values):
-        return functools.partial(call_on_lists, fn)
-    if type(fn) in _CREATES and fn in CREATION and any(isinstance(value, GraphTensor) for value in values):
-        return functools.partial(create, fn)
-    found = _method_of_object(fn, args)
+    if takes_tensors(fn) and any(isinstance(value, (ListItems, GraphTensor)) for value in values):
+        return functools.partial(call_on_tensors, fn)
+    found = _method_of_object(fn, args, values)
     if found is not None:
         return found
     _refuse_action(fn, args, keywords)
@@ -313,13 +311,12 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
     return _one_level_up(fn) if _root(fn) in _WRITE and fn.__name__ in _TAKE_LEVEL else fn
 
 
-_CREATES: Final = frozenset(map(type, CREATION))
-"""NumPy types whose functions make arrays, of which tensors of the graph may be a size or element."""
-
-
-def _method_of_object(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """The replacement of `add_note` of an exception, which accepts text of the graph, and of a method of a file."""
+def _method_of_object(fn: Any, args: tuple[Any, ...], values: list[Any]) -> Callable[..., Any] | None:
+    """The replacement of `add_note` of an exception, which accepts text of the graph, of a method of an array to which
+    tensors are given, and of a method of a file."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
+    if is_array_method(fn) and any(isinstance(value, GraphTensor) for value in values):
+        return functools.partial(call_method, fn)
     if isinstance(owner, BaseException) and fn.__name__ == "add_note" and args and isinstance(args[0], Text):
         return owner.__dict__.setdefault("__notes__", []).append  # type: ignore[no-any-return]
     return _method_of_file(fn, owner, args) if isinstance(owner, _FILE) else None
