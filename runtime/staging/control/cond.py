@@ -76,6 +76,7 @@ class Traced:
 
             def begin() -> Sequence[Any]:
                 record_copies(self.origins, self.left)
+                contents.begin()
                 return entry
 
             values = trace_body(self.graph, body, begin)

@@ -3,7 +3,7 @@ body has one container for each name."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -33,12 +33,15 @@ class LoopAliases:
     """Whether the body changes the containers of a variable."""
     read: Sequence[bool]
     """Whether the body or the test may read the initial value of a variable in an iteration."""
+    ambiguous: Set[int]
+    """The ids of containers before the loop that may be others."""
 
     def check(self) -> None:
         """StagingError if an iteration changes a container that is aliased in one iteration and not in another."""
         self.check_start()
         self.check_iterations()
         self.check_other_holders()
+        self.check_elements()
 
     @cached_property
     def own(self) -> list[int]:
@@ -55,9 +58,12 @@ class LoopAliases:
         return holders_of(self.names, self.init, self.began)
 
     def check_start(self) -> None:
-        """Check containers from before the loop that the body has as several."""
-        for several in self.holders.values():
-            for (i, one), (j, other) in itertools.combinations(several, 2):
+        """Check containers from before the loop that the body has as several, if the user's code has several names of
+        them."""
+        counts = references(value for parts in self.before for value in parts.values())
+        for key, several in self.holders.items():
+            has_names = counts[key] > 1 or key in self.ambiguous
+            for (i, one), (j, other) in itertools.combinations(several, 2) if has_names else ():
                 if one is not other and self.conflict(i, j):
                     self.refuse(i, self.init[i])
 
@@ -83,6 +89,19 @@ class LoopAliases:
                     known = len(self.holders.get(id(other), ()))
                     if other is not self.before[i].get(path) and counts[id(other)] > known:
                         self.refuse(i, other)
+
+    def check_elements(self) -> None:
+        """Check containers with other names in variables which the body changes: those from before the loop of which it
+        has copies, and elements of staged lists."""
+        for i, parts in enumerate(self.end.contained):
+            for path, others in parts.items() if self.changed[i] else ():
+                before, began = self.before[i].get(path), self.began[i].get(path)
+                if began is not before and id(before) in self.ambiguous:
+                    self.refuse(i, before)
+                for other in (*others, before):
+                    for element in alias_tracking.elements_with(other):
+                        if element.is_put or began is not other:
+                            alias_tracking.refuse_element(element)
 
     def conflict(self, i: int, j: int) -> bool:
         """Whether the body changes the initial value of one of two variables, and reads that of the other."""

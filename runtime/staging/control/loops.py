@@ -103,6 +103,8 @@ class _Loop:
     ) -> None:
         self.body_fn, self.init, self.names = body_fn, list(init), names
         self.specs = [self._start(i) for i in range(len(init))]
+        self.ambiguous = {id(content) for value in init for content in alias_tracking.contents_of(value).values()
+                          if alias_tracking.may_alias(content)}
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
@@ -180,13 +182,13 @@ class _Loop:
             def values() -> list[Any]:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
                 self.began = list(map(contents_begun, self.entry, self.init))
-                alias_tracking.record_start(copy for copy, _ in self.origins.values())
                 alias_tracking.record_copies(self.origins, left, True, begins)
                 holders = holders_of(self.names, self.init, self.began).values()
                 alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
-                self.changes = [alias_tracking.Changes(value) for value in self.entry]
+                self.changes = [*map(alias_tracking.changes_of, self.entry)]
+                contents.begin()
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
 
@@ -323,7 +325,8 @@ class _Loop:
                            for leaf in lower(spec, value, self.origins)]
             set_outputs(self.graph, outputs)
         if any(self.changed):
-            LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read()).check()
+            LoopAliases(
+                self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous).check()
         self.find_invariants()
 
     def find_invariants(self) -> None:

@@ -252,6 +252,7 @@ def aliases_after_errors(
                 if place not in contents[i]:
                     continue
                 for other in others:
+                    record_replacement(contents[i][place], other)
                     holders.setdefault(id(other), []).append((i, contents[i][place]))
                     if other is surely[i][place]:
                         continue

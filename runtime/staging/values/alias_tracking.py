@@ -13,7 +13,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
@@ -32,14 +32,17 @@ __all__ = [
     "aliases_of",
     "as_originals",
     "bodies_open",
+    "changes_of",
     "contents_of",
     "copies_in",
+    "elements_with",
     "forget_exits",
     "has_no_single_original",
     "is_carried",
     "is_returned",
     "is_split",
     "may_alias",
+    "note_changed",
     "origin_of",
     "originals_of",
     "possible_identities",
@@ -51,35 +54,36 @@ __all__ = [
     "record_read",
     "record_replacement",
     "record_split",
-    "record_start",
     "refuse_change",
+    "refuse_element",
     "sure_original",
     "tracking",
 ]
 
 
+class Changes:
+    """Whether one of some containers is changed after this was made, be it in a nested body that does not keep it."""
+
+    def __init__(self, containers: Iterable[Any]) -> None:
+        self.before = [(container, _contents(container)) for container in containers]
+        self.seen = False
+        if _open.bodies:
+            _open.bodies[-1].changes.append(self)
+
+    def __bool__(self) -> bool:
+        self.seen = self.seen or not all(_same(_contents(part), contents) for part, contents in self.before)
+        return self.seen
+
+
 @dataclass(frozen=True)
 class _Element:
-    """A list or dict, its content, and where it was put into a staged list or (with the index) read from one."""
+    """A list, dict or object, and where it was put into a staged list or (with the index) read from one."""
 
     value: Any
-    contents: tuple[Any, ...]
+    changes: Changes
     place: Position | None
     is_put: bool
     index: Any = None
-
-    def is_changed(self) -> bool:
-        return not _same(_contents(self.value), self.contents)
-
-
-class Changes:
-    """Whether a container, or one nested in it, is changed after this was made."""
-
-    def __init__(self, value: Any) -> None:
-        self.before = [(part, _contents(part)) for part in contents_of(value).values()]
-
-    def __bool__(self) -> bool:
-        return not all(_same(_contents(part), contents) for part, contents in self.before)
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,12 @@ class _Relation:
 @dataclass
 class _Body:
     """What is known of containers in a body: those that became elements of staged lists or were read from one; by id,
-    the ones an iteration begins with, the originals of the copies it was given, possible originals of the others, and
-    the originals of those it leaves; lists that became staged; may-alias pairs in it and in nested bodies; copies of
-    one container, if there are several."""
+    the originals of the copies it was given, possible originals of the others, and the originals of those it leaves;
+    may-alias pairs in it and in nested bodies; copies of one container, if there are several; what watches for
+    changes."""
 
     elements: list[_Element] = field(default_factory=list)
-    start: dict[int, tuple[Any, tuple[Any, ...]]] = field(default_factory=dict)
+    changes: list[Changes] = field(default_factory=list)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
@@ -141,18 +145,15 @@ class tracking(AbstractContextManager[Any]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         body, _open.bodies = _open.bodies[-1], self.outer
-        if exc is not None:
-            return
-        for element in body.elements:
-            start = body.start.get(id(element.value))
-            again = element.is_put and start is not None and not _same(_contents(element.value), start[1])
-            if again or element.is_changed():
-                _refuse(element)
-        for relation in body.relations:
-            if any(relation.changes):
-                refuse_change(relation.value, relation.name, relation.place)
-        if self.outer and not self.alone:
-            self.outer[-1].elements += [element for element in body.elements if element.is_put]
+        if exc is None:
+            for element in body.elements:
+                if element.changes:
+                    refuse_element(element)
+            for relation in body.relations:
+                if any(relation.changes):
+                    refuse_change(relation.value, relation.name, relation.place)
+        if (exc is None or isinstance(exc, Exception)) and self.outer and not self.alone:
+            self.outer[-1].elements += body.elements
             self.outer[-1].inner += body.relations + body.inner
 
 
@@ -168,7 +169,7 @@ class after_return(AbstractContextManager[None]):
     def __exit__(self, *_: object) -> None:
         for i, relation in enumerate(self.body.relations):
             if not any(relation is kept for kept in self.kept):
-                changes = Changes(relation.value), Changes(relation.other)
+                changes = changes_of(relation.value), changes_of(relation.other)
                 self.body.relations[i] = _Relation(
                     relation.value, relation.other, changes, relation.name, relation.place)
 
@@ -178,11 +179,22 @@ def is_returned(name: str) -> bool:
     return re.fullmatch(r"return_\d*", name) is not None
 
 
-def record_start(values: Iterable[Any]) -> None:
-    """Record that an iteration of the traced body begins with these lists and dicts, which it leaves for the next."""
-    if _open.bodies:
-        _open.bodies[-1].start.update(
-            (id(value), (value, _contents(value))) for value in values if type(value) in (list, dict))
+def changes_of(value: Any) -> Changes:
+    """The changes of the containers in a value."""
+    return Changes(contents_of(value).values())
+
+
+def note_changed(containers: Iterable[Any]) -> None:
+    """Note that a body, which has just ended, changed these containers, which are as before now."""
+    ids = set(map(id, containers))
+    for body in _open.bodies if ids else ():
+        for changes in body.changes:
+            changes.seen = changes.seen or any(id(container) in ids for container, _ in changes.before)
+
+
+def elements_with(value: Any) -> list[_Element]:
+    """The records of a container as an element of a staged list."""
+    return [element for body in _open.bodies for element in body.elements if element.value is value]
 
 
 def record_split(copies: Iterable[Any]) -> None:
@@ -311,12 +323,11 @@ def originals_of(value: Any) -> Iterator[Any]:
 
 def record_put(x: Any, index: Any = None) -> None:
     """Record that `x` becomes an element: the one at `index`, or a new one."""
-    found = list(containers_in([x]).values())
+    found = containers_in([x])
     if found and _open.bodies:
         elements = _open.bodies[-1].elements
-        ids = {id(value) for value in found}
-        elements[:] = [e for e in elements if e.is_put or id(e.value) not in ids or not _is_index(e.index, index)]
-        _note(found, True, None)
+        elements[:] = [e for e in elements if e.is_put or id(e.value) not in found or not _is_index(e.index, index)]
+        _note(found.values(), True, None)
 
 
 def record_read(x: Any, index: Any = None) -> Any:
@@ -328,16 +339,15 @@ def record_read(x: Any, index: Any = None) -> Any:
 def record_alias(value: Any, other: Any, name: str) -> None:
     """Record that variable `name` has `value` now, which in Python may be `other`."""
     if _open.bodies:
-        changes = Changes(value), Changes(other)
+        changes = changes_of(value), changes_of(other)
         _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
 
 
 def record_replacement(value: Any, other: Any) -> None:
     """Record that `value` replaces `other`, which may be an element."""
-    if _open.bodies:
-        elements = _open.bodies[-1].elements
-        found = [element for element in elements if element.is_put and element.value is other]
-        elements += [_Element(value, _contents(value), element.place, True) for element in found]
+    if _open.bodies and value is not other:
+        _open.bodies[-1].elements += [
+            replace(element, value=value, changes=Changes([value])) for element in elements_with(other)]
 
 
 def possible_identities(value: Any) -> list[Any]:
@@ -382,7 +392,7 @@ _ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
     if _open.bodies:
         _open.bodies[-1].elements += [
-            _Element(value, _contents(value), user_position(), is_put, index) for value in values]
+            _Element(value, Changes([value]), user_position(), is_put, index) for value in values]
 
 
 def _contents(value: Any) -> tuple[Any, ...]:
@@ -424,7 +434,8 @@ def _kind(value: Any) -> tuple[str, str]:
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 
 
-def _refuse(element: _Element) -> None:
+def refuse_element(element: _Element) -> NoReturn:
+    """Raise the error for a change of an element."""
     kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
     remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put

@@ -12,6 +12,7 @@ from typing import Any
 from autograph.backend import containers_in, duplicate, fill, is_container, parts_in, same_parts
 from runtime.numpy.array_choices import as_left
 from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.staging.values.alias_tracking import note_changed
 from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
@@ -24,12 +25,22 @@ class Contents(AbstractContextManager["Contents"]):
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
+        self._began: dict[int, list[tuple[Any, Any]]] = {}
         self._left: dict[int, Any] = {}
 
-    def __exit__(self, *_: object) -> None:
-        for value, parts in self._before.values():
-            if not same_parts(parts, parts_in(value)):
+    def begin(self) -> None:
+        """The body begins with what the containers hold now."""
+        self._began = {key: parts_in(value) for key, (value, _) in self._before.items()}
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        changed = []
+        for key, (value, parts) in self._before.items():
+            now = parts_in(value)
+            if not same_parts(self._began.get(key, now), now):
+                changed.append(value)
+            if not same_parts(parts, now):
                 fill(value, parts)
+        note_changed(changed if kind is None else ())
 
     def left(self, values: Sequence[Any], origins: Origins, left: Origins) -> list[Any]:
         """The values that a body leaves: with copies of the containers that it has changed, and of those that contain

@@ -167,10 +167,22 @@ def swapped_with_other_names(t: Any) -> Any:
     return a, b, cur, other
 
 
+def best_of_a_loop(t: Any) -> Any:
+    best, out = [0, 0], []
+    for i in range(t + 3):
+        p = [i * 7 % 5, i]
+        if p[0] > best[0]:
+            best = p
+        best[1] += 1
+        out.append(p[1])
+    return best, out
+
+
 PROGRAMS = [
     append_to_either, item_of_either, other_in_a_loop, either_dict, attribute_in_a_branch, returned_early,
     pop_and_iterate, row_of_a_grid, in_a_tuple, item_of_a_list, read_and_written_in_a_loop, either_or_a_new_one,
     may_be_none, swapped_in_a_loop, one_of_several_of_several, read_only, swapped_with_other_names,
+    best_of_a_loop,
 ]
 
 
