@@ -49,16 +49,19 @@ from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_al
 from autograph.state.references import is_outermost, outermost, references, variables, was_before
 from autograph.state.statement_state import Remake
 from autograph.state.structure import (
+    ATOMS,
     containers_in,
     duplicate,
     fields_of,
     fill,
     is_container,
+    objects_in,
     parts_in,
     same_parts,
 )
 
 __all__ = [
+    "ATOMS",
     "COMPARISONS_TEST",
     "HEAP_TYPE",
     "LOGGING_SKIPS_ITSELF",
@@ -120,6 +123,7 @@ __all__ = [
     "meet_all",
     "meeting",
     "name_of",
+    "objects_in",
     "observe",
     "of_trace",
     "only_atoms",

@@ -9,7 +9,8 @@ from typing import Any, Final
 from autograph.core.slots import put
 
 __all__ = [
-    "ATOMS", "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "parts_in", "same_parts"]
+    "ATOMS", "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "objects_in",
+    "parts_in", "same_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
@@ -52,6 +53,13 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 
 
+def objects_in(value: Any) -> list[tuple[Any, Any]]:
+    """Those parts that are no numbers, text or None, of which there may be many."""
+    if type(value) in (list, tuple) and ATOMS.issuperset(map(type, value)):
+        return []
+    return [(key, part) for key, part in parts_in(value) if type(part) not in ATOMS]
+
+
 def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
     """Replace the parts of a list, dict, object or staged value by these, in the form of `parts_in`."""
     if hasattr(type(value), "__become__"):
@@ -84,9 +92,9 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
             if hasattr(type(value), "__wraps__"):
                 pending.append(value.__wraps__())
             elif type(value) not in ATOMS:
-                pending += [part for _, part in parts_in(value)]
+                pending += [part for _, part in objects_in(value)]
     return found
 
 
 def same_parts(a: list[tuple[Any, Any]], b: list[tuple[Any, Any]]) -> bool:
-    return len(a) == len(b) and all(x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True))
+    return len(a) == len(b) and all([x == y and one is other for (x, one), (y, other) in zip(a, b, strict=True)])

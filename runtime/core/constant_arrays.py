@@ -79,6 +79,7 @@ def is_numpy_number(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iufc"
 
 
+_NUMBERS: Final = frozenset({bool, int, float, complex})
 _ARRAY_LIKE: Final = (int, float, complex, str, bytes, list, tuple, range)
 
 
@@ -116,6 +117,8 @@ def _python_array(value: Any) -> tuple[Array, Weak]:
 
 def _plain(value: Any) -> Any:
     """A nested list with eager tensors as arrays."""
+    if type(value) is list and _NUMBERS.issuperset(map(type, value)):
+        return value
     if isinstance(value, EagerTensor):
         return value._array
     return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -123,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 def _python_only(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return all(map(_python_only, value))
+        return _NUMBERS.issuperset(map(type, value)) or all(map(_python_only, value))
     return isinstance(value, (bool, int, float, complex, range)) and not isinstance(value, np.generic)
 
 

@@ -14,8 +14,8 @@ from runtime.core.op import Errors, Op, Sample
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
-from runtime.ops.logic import equal, less, where
-from runtime.ops.math import add, cast, divide, multiply, subtract
+from runtime.ops.logic import equal, greater, less, where
+from runtime.ops.math import add, cast, divide, maximum, minimum, multiply, subtract
 from runtime.ops.op_makers import REAL, apply_one, check_dtype, named
 from runtime.ops.reduction import reduce_max
 from runtime.ops.shape import BROADCAST_TO, broadcast_to, dims, expand_dims, reshape, shape_argument
@@ -171,7 +171,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     """
     if limit is None:
         start, limit = 0, start
-    bounds = [start, limit, delta]
+    bounds = [_in_reach(start, limit, delta), limit, delta]
     if (dtype is None and current_graph() is None
             and all(type(b) is int and -_INT32 <= b < _INT32 for b in bounds) and delta):
         return EagerTensor.own(_range_kernel(*map(np.int32, bounds), length=None))
@@ -180,6 +180,15 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     elif not any(isinstance(bound, Tensor) for bound in bounds):
         bounds = [convert_to_tensor(b) for b in np.array(bounds)] if _has_numpy(bounds) else _plain(bounds)
     return named(apply_one(RANGE, *bounds, length=_range_length(bounds)), None if name == "range" else name)
+
+
+def _in_reach(start: Any, limit: Any, delta: Any) -> Any:
+    """A start that need not fit int32 where it is beyond the limit, for an int of Python's in the graph, as `i * i`."""
+    if not (isinstance(start, GraphTensor) and start.type.weak is True and start.dtype.is_integer):
+        return start
+    if isinstance(delta, int):
+        return minimum(start, limit) if delta > 0 else maximum(start, limit)
+    return where(greater(delta, 0), minimum(start, limit), maximum(start, limit))
 
 
 def _has_numpy(bounds: list[Any]) -> bool:

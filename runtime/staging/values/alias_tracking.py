@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import containers_in, is_container, of_trace, parts_in
+from autograph.backend import containers_in, is_container, objects_in, of_trace, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -380,13 +380,9 @@ def contents_of(
     if (isinstance(value, (Tensor, int, float, str, Text)) and not is_container(value)) or id(value) in inside:
         return {}
     found = {place: value} if is_container(value) else {}
-    for key, part in parts_in(value):
-        if type(part) not in _ATOMS:  # of which there may be many
-            found |= contents_of(part, (*place, key), inside | {id(value)})
+    for key, part in objects_in(value):
+        found |= contents_of(part, (*place, key), inside | {id(value)})
     return found
-
-
-_ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
 
 def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from autograph.backend import containers_in, duplicate, fill, is_container, parts_in, same_parts
+from autograph.backend import ATOMS, containers_in, duplicate, fill, is_container, parts_in, same_parts
 from runtime.numpy.array_choices import as_left
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.alias_tracking import note_changed
@@ -68,7 +68,7 @@ class Contents(AbstractContextManager["Contents"]):
             return value
         self._left[id(value)] = value  # it may contain itself
         parts = parts_in(value)
-        others = [(key, self._as_left(part)) for key, part in parts]
+        others = [(key, part if type(part) in ATOMS else self._as_left(part)) for key, part in parts]
         if isinstance(value, tuple):
             made = value if same_parts(parts, others) else tuple.__new__(type(value), [part for _, part in others])
         elif same_parts(self._before.get(id(value), (value, parts))[1], others):

@@ -16,6 +16,7 @@ from autograph.backend import (
     duplicate,
     fill,
     is_container,
+    objects_in,
     parts_in,
     path_of,
     put,
@@ -212,7 +213,7 @@ def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
     """StagingError if a list or dict in `value` contains itself; `inside`: the ids of the enclosing containers."""
     if isinstance(value, (list, tuple, dict)):
         _refuse_cycle(value, inside)
-        for part in dict.values(value) if isinstance(value, dict) else value:
+        for _, part in objects_in(value):
             refuse_cycles(part, inside | {id(value)})
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.backend import UNBOUND, ListItems, fields_of, is_container, parts_in
+from autograph.backend import ATOMS, UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.constant_arrays import constant_array
@@ -119,7 +119,10 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
     inside |= {id(value)}
     if not is_container(value):
         target = None
-    return Nested(value, tuple(parts), tuple(describe(v, origins, inside) for v in parts.values()), target)
+    distinct = {id(part): part for part in parts.values()}  # there may be many numbers, and few of them distinct
+    specs = {key: Static(part) if type(part) in ATOMS else describe(part, origins, inside)
+             for key, part in distinct.items()}
+    return Nested(value, tuple(parts), tuple([specs[id(part)] for part in parts.values()]), target)
 
 
 def parts_of(value: Any) -> dict[Any, Any] | None:
@@ -141,7 +144,13 @@ def as_loop_state(spec: Spec) -> Spec:
         return spec
     if isinstance(spec, Optional):
         return dataclasses.replace(spec, child=_as_leaves(spec.child))
-    return dataclasses.replace(spec, children=tuple(map(as_loop_state, spec.children)))
+    children = [child if _is_atom(child) else as_loop_state(child) for child in spec.children]
+    return dataclasses.replace(spec, children=tuple(children))
+
+
+def _is_atom(spec: Spec) -> bool:
+    """Whether the value is a number, text or None of Python's, of which a list may have many."""
+    return type(spec) is Static and type(spec.value) in ATOMS
 
 
 def _as_leaves(spec: Spec) -> Spec:
@@ -184,7 +193,8 @@ def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
         yield from leaf_types(spec.child, name)
     elif isinstance(spec, (Nested, Custom)):
         for child in spec.children:
-            yield from leaf_types(child, name)
+            if type(child) is not Static:
+                yield from leaf_types(child, name)
 
 
 def targets(specs: Iterable[Spec]) -> Iterator[Any]:
@@ -404,7 +414,8 @@ def _structure(spec: Nested | Custom) -> Any:
     """The structure of the elements, if they are not tensors."""
     if isinstance(spec, Custom):
         return spec.like.structure
-    found = next((item for item in map(_item, spec.children) if pytree.is_nested(item)), None)
+    items = [_item(child) for child in spec.children if not _is_atom(child)]
+    found = next(filter(pytree.is_nested, items), None)
     return None if found is None else pytree.map_structure(lambda leaf: leaf, found)  # the list itself may change
 
 
@@ -435,7 +446,7 @@ def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) ->
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
     """The type of the items of both lists, or of the elements of staged lists. Conflict if there is no join."""
     found: Type | None = None
-    for child in (*mine, *theirs):
+    for child in _representatives((*mine, *theirs)):
         if _is_array(child):
             note_put(False)
         type = _leaf_type(_contents_of_array(child))
@@ -446,6 +457,19 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
             raise Conflict(a, b)
     assert isinstance(found, TensorType), "lists of different lengths are not both empty"
     return found
+
+
+def _representatives(specs: Sequence[Spec]) -> list[Spec]:
+    """Specs whose types have the same join: of Python's numbers, the smallest and the largest of each type."""
+    others: list[Spec] = []
+    numbers: dict[Any, set[Any]] = {bool: set(), int: set(), float: set()}
+    for spec in specs:
+        if type(spec) is Static and type(spec.value) in numbers:
+            numbers[type(spec.value)].add(spec.value)
+        else:
+            others.append(spec)
+    some = [choose(found) for found in numbers.values() if found for choose in (min, max)]
+    return [*others, *map(Static, some)]
 
 
 # In messages.

@@ -428,10 +428,11 @@ _MANY: Final = 16
 def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tensor | None:
     """Many Python numbers of one type as one constant, with the dtype of `element`; None for other items."""
     graph = current_graph()
-    if graph is None or len(items) <= _MANY or type(items[0]) not in (int, float):
+    kind = type(items[0]) if items else None
+    if graph is None or len(items) <= _MANY or kind not in (bool, int, float):
         return None
-    kind = type(items[0])
-    if not all(type(item) is kind for item in items):
+    if not all(type(item) is kind for item in items) or (
+            kind is bool and element is not None and not element.dtype.is_bool):
         return None
     array, weak = constant_array(list(items))
     if element is not None:

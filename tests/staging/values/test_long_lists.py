@@ -1,8 +1,10 @@
 """A long list of Python numbers is one constant of a graph: its cost does not grow with its length."""
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autograph as ag
@@ -47,6 +49,20 @@ def grows(x: Any) -> Any:
     return p
 
 
+def bools(x: Any) -> Any:
+    p = [True] * N
+    for i in x:
+        p[i] = i > 2
+    return p
+
+
+def bools_read(x: Any) -> Any:
+    p, q = [True] * N, [False] * N
+    for i in x:
+        p[i] = q[i + 1]
+    return sum(p)
+
+
 def mixed(x: Any) -> Any:
     p = [1] * N + [0.5]
     for i in x:
@@ -55,7 +71,8 @@ def mixed(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
-@pytest.mark.parametrize("fn", [written, floats, large, becomes_float, grows, mixed], ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize(
+    "fn", [written, floats, large, becomes_float, bools, bools_read, grows, mixed], ids=lambda fn: fn.__name__)
 def test_as_python(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
@@ -63,12 +80,53 @@ def test_as_python(fn: Any, executor: str) -> None:
     got = rt.function(fn, executor=executor)(rt.range(5))
     if isinstance(want, list):
         assert len(got) == len(want)
-        assert [float(x) for x in got] == pytest.approx(want, rel=1e-6)
+        assert [float(x) for x in got] == pytest.approx([float(x) for x in want], rel=1e-6)
     else:
         assert int(got) == want
 
 
 def test_the_graph_does_not_grow_with_the_list() -> None:
-    graph = rt.function(written).get_concrete_function(rt.TensorSpec([5], rt.int32)).graph
-    assert len(graph.nodes) < 10
+    for fn in written, bools:
+        graph = rt.function(fn).get_concrete_function(rt.TensorSpec([5], rt.int32)).graph
+        assert len(graph.nodes) < 10
     assert ag.convert(written)(range(5)) == written(range(5))
+
+
+def sieve(n: Any, one: Any) -> Any:
+    prime, count = [True] * n, 0
+    for i in range(2, n):
+        if prime[i]:
+            count += 1
+            for j in rt.range(i * i, n, i):  # of which the squares beyond `n` do not fit int32
+                prime[j] = False
+    return count * one
+
+
+def test_a_long_sieve_is_a_small_graph_that_is_traced_at_once() -> None:
+    small, large = (rt.function(sieve) for _ in range(2))
+    small.get_concrete_function(1000, rt.constant(1))
+    start = time.process_time()
+    concrete = large.get_concrete_function(100_000, rt.constant(1))
+    assert time.process_time() - start < 4  # about 0.8 s
+    assert sum(1 for _ in concrete.graph.walk()) < 40
+    flags = np.ones(100_000, bool)
+    flags[:2] = False
+    for i in range(2, 317):
+        flags[i * i::i] = False
+    assert int(large(100_000, rt.constant(1))) == flags.sum()
+
+
+def test_range_from_beyond_its_limit_is_empty() -> None:
+    def starts(n: Any, step: Any) -> Any:
+        total = 0
+        for i in range(1, 40):
+            for j in rt.range(i * 2**28, 2**29, 2**28):
+                total += j > 0
+            for j in rt.range(-i * 2**28, -(2**29), -(2**28)):
+                total += j < 0
+            for j in rt.range(i * 2**28, 2**29, step):
+                total += j > n
+        return total
+
+    assert int(rt.function(starts)(rt.constant(0), rt.constant(2**28))) == 3
+    assert starts(0, 2**28) == 3
