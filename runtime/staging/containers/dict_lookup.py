@@ -16,7 +16,7 @@ import numpy as np
 from autograph.backend import backend_of, operators
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.positions import staging_error, user_position
-from runtime.core.tensor import EagerTensor, Tensor
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, wrap
 from runtime.core.types import TensorType, int64
@@ -115,8 +115,8 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
     """UnimplementedError where the graph would add a key."""
-    if isinstance(place, Tensor):
-        refuse_new_key(len(mapping))
+    if isinstance(place, GraphTensor):
+        refuse_new_key(place.value, len(mapping))
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 

@@ -44,6 +44,7 @@ from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, 
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.iterables import Counted, Stream
+from runtime.staging.values.iteration_values import note_index
 from runtime.staging.values.lattice import (
     Conflict,
     Custom,
@@ -556,6 +557,8 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            if isinstance(items.length, int):
+                note_index(index.value, items.length)
             return [lambda: items.item(index)]
     else:
         operands = list(items.sources)

@@ -6,7 +6,6 @@ unrolled loop: a shape, or the length of a list.
 """
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -92,8 +91,8 @@ class RolledLoop:
     def attempt(self, stage: Callable[[], None], code: CodeType) -> Exception | None:
         """Stage the loop as one of the graph; returns why that fails, if it does."""
         trials.depth += 1
-        outer = trials.most
-        trials.most = max(outer, math.inf if self.count is None else self.count)
+        outer = trials.outside
+        trials.outside = outer or current_graph()
         try:
             stage()
         except Exception as error:
@@ -101,7 +100,7 @@ class RolledLoop:
             return error
         finally:
             trials.depth -= 1
-            trials.most = outer
+            trials.outside = outer
         return None
 
     def leaks(self, holder: Any, value: Any) -> bool:

@@ -17,8 +17,9 @@ from typing import Any, Final, Protocol
 
 from autograph.backend import is_converted, is_internal, of_trace
 from runtime.core.errors import StagingError
-from runtime.core.graph import Graph, Node
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.positions import is_users
+from runtime.staging.values.iteration_values import Undecided, all_values
 
 __all__ = [
     "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",
@@ -45,8 +46,8 @@ class Trial(Protocol):
 class _Trials(threading.local):
     depth = 0
     """How many loops that are tried are being traced."""
-    most: float = 0
-    """The most iterations that one of these has; infinity where that is not known."""
+    outside: Graph | None = None
+    """The graph in which the first of these was begun."""
     is_watched = False
     """Whether a loop that may be tried has begun in this trace, so that what acts on the outside world counts."""
     acts = 0
@@ -110,10 +111,16 @@ def refuse_choice(count: int) -> None:
         raise TrialFailed(f"an index chooses one of {count} values that are no numbers")
 
 
-def refuse_new_key(keys: int) -> None:
-    """Raise TrialFailed where a trial would set an item of a dict that has fewer keys than the loop has iterations: it
-    adds keys, as far as the graph can tell."""
-    if trials.depth and keys < trials.most:
+def refuse_new_key(place: Value, keys: int) -> None:
+    """Raise TrialFailed where a trial would set an item of a dict, the one at `place` among so many, unless the key is
+    there in all iterations, or is one that Python does not know either."""
+    if trials.outside is None:
+        return
+    try:
+        adds = any(each >= keys for each in all_values(place, trials.outside))
+    except Undecided:
+        adds = True
+    if adds:
         raise TrialFailed("it adds keys to a dict")
 
 

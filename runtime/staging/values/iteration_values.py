@@ -1,0 +1,111 @@
+"""The values of a scalar in the iterations of the loops that are traced, where it depends on their indices only."""
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.backend import of_trace
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.op import kernel_for
+
+__all__ = ["Undecided", "all_values", "note_index"]
+
+_MOST: Final = 100_000
+"""More iterations are not looked at."""
+
+
+class Undecided(Exception):
+    """The values depend on the state of a loop."""
+
+
+class _Indices(threading.local):
+    def __init__(self) -> None:
+        self.counts: dict[int, tuple[Value, int]] = {}
+
+
+_indices: Final = of_trace(_Indices())
+
+
+def note_index(index: Value, count: int) -> None:
+    """Note that a value is the index of a loop, which goes from 0 to `count - 1`."""
+    _indices.counts[id(index)] = index, count
+
+
+def all_values(value: Value, outside: Graph) -> Iterator[Any]:
+    """The values that a scalar has in the iterations of the loops inside the graph `outside`; none if it depends on a
+    value of that. Undecided if it depends on the state of a loop, or on more than a simple expression does."""
+    found = _Expression(outside)
+    found.add(value)
+    return iter(()) if found.is_from_outside else found.evaluate(value)
+
+
+class _Expression:
+    """What a value is computed from: indices, constants, and nodes in their order."""
+
+    def __init__(self, outside: Graph) -> None:
+        self.outside, self.is_from_outside = outside, False
+        self.known: dict[Value, Any] = {}
+        """By value: the array of a constant, the value that it captures, or the node that computes it."""
+        self.indices: dict[Value, int] = {}
+        self.order: list[Value] = []
+
+    def add(self, value: Value) -> None:
+        pending = [(value, False)]
+        while pending:
+            each, is_ready = pending.pop()
+            if is_ready:
+                self.order.append(each)
+            elif each not in self.known and each not in self.indices:
+                parts = self._parts(each)
+                pending += [(each, True), *((part, False) for part in parts)]
+
+    def _parts(self, value: Value) -> Sequence[Value]:
+        index = _indices.counts.get(id(value))
+        if index is not None:
+            self.indices[value] = index[1]
+            return ()
+        node = value.node
+        if node is None:
+            outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
+            self.known[value] = outer
+            if isinstance(outer, Value) and not outer.graph.contains(self.outside):
+                return (outer,)
+            if outer is None and not value.graph.contains(self.outside):
+                raise Undecided
+            constant = outer.constant if isinstance(outer, Value) else None
+            self.is_from_outside |= constant is None
+            self.known[value] = constant
+            return ()
+        self.known[value] = node
+        if node.subgraphs or node.effect or node.op.foreign or not node.single:
+            raise Undecided
+        return node.inputs
+
+    def evaluate(self, value: Value) -> Iterator[Any]:
+        if math.prod(self.indices.values()) > _MOST:
+            raise Undecided
+        held: dict[Value, Any] = {}
+        for numbers in itertools.product(*map(range, self.indices.values())):
+            held.update(zip(self.indices, map(np.int64, numbers), strict=True))
+            for each in self.order:
+                if each not in self.indices:
+                    known = self.known[each]
+                    held[each] = held[known] if isinstance(known, Value) else (
+                        _result(known, held) if isinstance(known, Node) else known)
+            yield held[value]
+
+
+def _result(node: Node, held: dict[Value, Any]) -> Any:
+    if node.op.name == "const":
+        return node.params["value"]
+    kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
+    try:
+        with np.errstate(all="ignore"):
+            return kernel(*[held[value] for value in node.inputs], **node.params)
+    except Exception:
+        raise Undecided from None
