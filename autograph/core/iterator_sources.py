@@ -1,6 +1,7 @@
 """What an iterator takes its items from, so that the rest of it can be run over more than once."""
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from autograph.core.backend import backend_for
 
-__all__ = ["Source", "source_of"]
+__all__ = ["Source", "dict_of", "source_of"]
 
 
 class _Indexed:
@@ -87,3 +88,13 @@ def _source(value: Any, seen: set[int]) -> Source | None:
     if kind in _BACKWARDS:
         return Source(reversed, operands, state[0]) if state else None
     return Source(iter, operands, state[0] if state and state[0] else 0)
+
+
+def dict_of(value: Any) -> Any:
+    """The dict, of no subclass, whose keys, values or items a loop over `value` takes; None if it does not."""
+    if type(value) in _VIEWS:
+        (value,) = gc.get_referents(value)
+    return value if type(value) is dict else None
+
+
+_VIEWS: Final = frozenset({*map(type, ({}.keys(), {}.values(), {}.items()))})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from autograph.core.trace_cleanup import of_trace
 
-__all__ = ["check_items", "hidden", "lose", "lost"]
+__all__ = ["check_items", "hidden", "lose", "lose_with", "lost"]
 
 Errors = Mapping[int, tuple[Any, Callable[[], Exception]]]
 
@@ -26,6 +26,13 @@ lost: Final = of_trace(_Lost())
 def lose(iterators: Iterable[Any], error: Callable[[Any], Exception]) -> None:
     """Forbid advancing these iterators until the trace ends."""
     lost.iterators = {**lost.iterators, **{id(each): (each, partial(error, each)) for each in iterators}}
+
+
+def lose_with(iterator: Any, source: Any) -> None:
+    """Forbid advancing an iterator if one that it takes its items from has been lost."""
+    if id(source) in lost.iterators:
+        _, make = lost.iterators[id(source)]
+        lose([iterator], make.func)  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import builtins as _builtins
 import operator as _operator
 import sys as _sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from types import FunctionType, GeneratorType
 from typing import Any, cast
 
@@ -23,7 +24,7 @@ from autograph.core.backend import (
     keyed,
     staging_backend,
 )
-from autograph.core.lost_iterators import check_items
+from autograph.core.lost_iterators import check_items, lose_with
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call
@@ -47,7 +48,7 @@ from autograph.operators.containers import (
     spread,
 )
 from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
-from autograph.operators.generators import Clause, items_of, tracing, unpack
+from autograph.operators.generators import Clause, Exhausted, clause_of, items_of, tracing, unpack
 from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_while, watched
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
@@ -138,13 +139,19 @@ def reduce(
             part(test)
         check_items(iterable)
         if (backend := deciding(iterable)) is not None:
-            clause = getattr(type(iterable), "__clause__", None)
-            if clause is not None:  # a generator expression: the body goes into its loops
-                _reduce_clause(clause(iterable), body, test, state, options)
+            use = getattr(type(iterable), "__clause__", None)
+            if use is not None:  # a generator expression: the body goes into its loops
+                _reduce_clause(use(iterable), body, test, state, options)
             else:
                 _stage_reduce(backend, iterable, body, test, state, options)
             return
         tracer = ambient.backend
+        if tracer is not None and type(iterable) is map:
+            clause = clause_of(iterable)
+            with suppress(Exhausted):
+                _reduce_clause(clause, body, test, state, options)
+            lose_with(iterable, clause.iterable)
+            return
         rolling = None if tracer is None else attempt_for(
             tracer, iterable, body, test, state,
             lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}))
@@ -417,7 +424,8 @@ def _inlined(clause: Clause) -> Clause:
 def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
     # No variable of the user, which the element may change, has these names.
     ag__element, ag__test = clause.element, clause.test
-    backend = staging_backend(_inlined(clause).iterable)
+    iterable = _inlined(clause).iterable
+    backend, clause = staging_backend(iterable), clause._replace(iterable=())  # the body is not to reach an iterator
 
     def for_body(item: Any) -> None:
         arguments, stager = clause.arguments(item), backend
@@ -439,7 +447,7 @@ def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
             cond(going, if_true, None, "ag__list")
 
     cast(Any, for_body).place = ag__element
-    reduce(clause.iterable, for_body, "ag__list")
+    reduce(iterable, for_body, "ag__list")
     return ag__list
 
 
@@ -448,7 +456,8 @@ def _reduce_clause(
     options: dict[str, Any],
 ) -> None:
     """`reduce` over the items of a generator expression."""
-    ag__element, ag__test = clause.element, clause.test
+    ag__element, ag__test, iterable = clause.element, clause.test, clause.iterable
+    clause = clause._replace(iterable=())  # the body is not to reach an iterator
 
     def for_body(item: Any) -> None:
         arguments = clause.arguments(item)
@@ -467,7 +476,7 @@ def _reduce_clause(
             cond(ag__test(*arguments), if_true, None, *state)
 
     cast(Any, for_body).place = getattr(ag__body, "place", ag__body)
-    reduce(clause.iterable, for_body, *state, test=test, **options)
+    reduce(iterable, for_body, *state, test=test, **options)
 
 
 @own_errors

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
 from autograph.core.lost_iterators import check_items
 
-__all__ = ["Clause", "items_of", "unpack"]
+__all__ = ["Clause", "Exhausted", "clause_of", "items_of", "unpack"]
 
 
 class Clause(NamedTuple):
@@ -32,6 +32,23 @@ class Clause(NamedTuple):
     def is_map(self) -> bool:
         """Whether it returns one value for each item."""
         return self.test is None and not self.is_nested
+
+
+class Exhausted(Exception):
+    """The function of a `map` has ended the loop over it, as `next` does."""
+
+
+def clause_of(mapped: Any) -> Clause:
+    """The clause of a `map` of Python's, whose element may raise Exhausted."""
+    _, (function, *iterators), *state = mapped.__reduce__()
+
+    def element(item: Any) -> Any:
+        try:
+            return function(*item)
+        except StopIteration:
+            raise Exhausted from None
+
+    return Clause(zip(*iterators, strict=bool(state and state[0])), element, None)
 
 
 def unpack(item: Any, count: int, /) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, staging_backend
-from autograph.core.iterator_sources import Source, source_of
+from autograph.core.iterator_sources import Source, dict_of, source_of
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import at_end, of_trace
 from autograph.operators.loop_unrolling import code_of, lose_left, unroll
@@ -107,7 +107,7 @@ class _Attempt:
         self.stage(self.loop)
         for reached, _, new in self.before.heap.changes():
             if any(reached.value is items for items in self.over):
-                raise _NotTheSame("it changes the list that it runs over")
+                raise _NotTheSame(f"it changes the {type(reached.value).__name__} that it runs over")
             if new is not UNBOUND and self.loop.leaks(reached.value, new):
                 raise _NotTheSame("it puts a value into an object that was there before the call")
 
@@ -181,17 +181,18 @@ class _For:
         """The iterator whose items the loop takes. It takes them of its source, since that can be done again, and the
         iterator follows."""
         self.iterable = iterable if source is None else source
+        self.mapping = dict_of(iterable)
         self.taken = 0
         """How many items the iterator has been advanced by."""
         self.stage = stage
 
     def attempt(self, first: int) -> _Attempt | None:
         """The attempt to roll the loop, from iteration `first` on."""
-        items = self.iterable
+        items = self.iterable if self.mapping is None else tuple(self.iterable)
         if first:
             items = items.after(first) if isinstance(items, Source) else items[first:]
         functions = (self.body,) if self.test is None else (self.test, self.body)
-        over = self.iterable.sequences() if isinstance(self.iterable, Source) else [self.iterable]
+        over = self.iterable.sequences() if isinstance(self.iterable, Source) else [self.iterable, self.mapping]
         return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage, over)
 
     def items(self) -> Iterator[Any]:

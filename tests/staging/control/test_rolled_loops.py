@@ -654,12 +654,7 @@ def test_iterators_that_cannot_be_run_over_again_or_that_the_body_advances() -> 
                 break
         return x, list(it)
 
-    def through_code(x: Any) -> Any:
-        for v in map(lambda v: v * 2, XS):
-            x = x * 0.5 + v
-        return x
-
-    for program in pairs, advanced, left, through_code:
+    for program in pairs, advanced, left:
         check(lambda x, program=program: rt.nest.flatten(program(x)), ONE, rolled=False)
 
 
