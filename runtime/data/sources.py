@@ -38,6 +38,14 @@ from runtime.function.static_values import get_static_value
 __all__ = ["Sources"]
 
 
+def _with_ranks(signature: Any, generator: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """`signature` with the ranks of the first element of a generator where it has none."""
+    if all(not isinstance(spec, TensorSpec) or spec.shape.rank is not None for spec in flatten(signature)):
+        return signature
+    found = _inferred(generator, args, map_structure(lambda spec: spec.dtype, signature))
+    return map_structure(lambda spec, found: found if spec.shape.rank is None else spec, signature, found)
+
+
 def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: Any) -> Any:
     """The specs of the elements of a generator by its first one; the dtypes are `output_types` if these are given."""
     iterator = iter(generator(*[np.asarray(convert_to_tensor(x)) for x in args]))
@@ -130,7 +138,7 @@ class Sources(Pipeline):
                     zip(flatten(output_types), shapes_like(output_types, output_shapes), strict=True)])
             else:
                 output_signature = _inferred(generator, args, output_types)
-        spec = map_structure(checked_spec, output_signature)
+        spec = map_structure(checked_spec, _with_ranks(output_signature, generator, args))
         types = [leaf.type for leaf in flatten(spec)]
         sources = [convert_to_tensor(x) for x in args]
 

@@ -46,6 +46,7 @@ from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.signatures import Decorator, TracedFunction
+from runtime.function.unranked import unranked
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
@@ -174,6 +175,8 @@ class Function(Called):
         """The trace for these arguments, where a TensorSpec may stand for a tensor
         (`tf.function.get_concrete_function`). With an input_signature the arguments may be omitted."""
         try:
+            if (found := unranked(self, args, kwargs)) is not None:
+                return found
             with tracing(None):
                 return self._find_or_trace(self._arguments(args, kwargs, specs=True))
         except BaseException as error:

@@ -95,6 +95,19 @@ def test_shapes_of_a_generator_are_those_of_its_first_element():
     assert values(rows) == [[1.0, 2.0], [3.0]]
 
 
+def test_ranks_that_a_signature_of_from_generator_leaves_unknown():
+    def generate():
+        for i in range(3):
+            yield {"x": [[float(i)] * (i + 1)], "n": i}
+
+    signature = {"x": rt.TensorSpec(None, rt.float32), "n": rt.TensorSpec([], rt.int64)}
+    d = Dataset.from_generator(generate, output_signature=signature)
+    assert d.element_spec == {"x": rt.TensorSpec([None, None], rt.float32), "n": rt.TensorSpec([], rt.int64)}
+    assert [x["x"].numpy().tolist() for x in d] == [[[0.0]], [[1.0, 1.0]], [[2.0, 2.0, 2.0]]]
+    old = Dataset.from_generator(generate, {"x": rt.float32, "n": rt.int64}, {"x": None, "n": []})
+    assert old.element_spec == d.element_spec
+
+
 def test_arguments_of_from_generator():
     with pytest.raises(TypeError, match="generator must be callable"):
         Dataset.from_generator([1], output_signature=rt.TensorSpec([], rt.int32))
@@ -104,8 +117,8 @@ def test_arguments_of_from_generator():
         Dataset.from_generator(lambda: [1], (rt.int32, rt.int32))
     with pytest.raises(TypeError, match="output_signature must hold rt.TensorSpec objects"):
         Dataset.from_generator(lambda: [1], output_signature=rt.int32)
-    with pytest.raises(ValueError, match="has no rank"):
-        Dataset.from_generator(lambda: [1], output_signature=rt.TensorSpec(None, rt.int32))
+    with pytest.raises(TypeError, match="the first element of the generator has 2 parts, but output_types has 1"):
+        Dataset.from_generator(lambda: [(1, 2)], output_signature=rt.TensorSpec(None, rt.int32))
     d = Dataset.from_generator(lambda: [(1,)], output_signature=(rt.TensorSpec([], rt.int32),) * 2)
     with pytest.raises(ValueError, match="the generator yielded .* which does not have the structure"):
         list(d)
