@@ -12,18 +12,19 @@ from runtime.core.formatting import formatted
 from runtime.core.graph import Value
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import REPR, Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import int32, int64, uint8
-from runtime.ops.concat_split import concat
+from runtime.ops.concat_split import concat, repeat
+from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
+from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem
 from runtime.ops.logic import bitwise_and, equal, less, not_equal, where
 from runtime.ops.math import cast, maximum, minimum
-from runtime.ops.reduction import reduce_all, reduce_sum
+from runtime.ops.reduction import cumsum, reduce_all, reduce_sum
 from runtime.ops.shape import dim, reshape
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.iterables import Counted, Staged, first_true, normalised_index, stacked, stages, weak_int
@@ -168,8 +169,7 @@ class _Characters(Staged):
 
 
 def item_of_text(text: str | Text, index: Any) -> Any:
-    """`text[index]`, where the graph tells the text or the index, which may be a slice without a step. StagingError for
-    a slice with one."""
+    """`text[index]`, where the graph tells the text or the index, which may be a slice."""
     if isinstance(text, TextAmong) and not _of_graph(index):
         return text.of_each(lambda each: each[index])
     begins = _begins(text)
@@ -177,9 +177,8 @@ def item_of_text(text: str | Text, index: Any) -> Any:
     if not isinstance(index, slice):
         at = normalised_index(index, count, "string index out of range")
         return text_at(text, at) if isinstance(text, str) else _cut(whole, begins, at, at + 1)
-    if index.step is not None and index.step != 1:
-        raise staging_error("text is cut with a step here, and only the graph knows the text or where it is cut",
-                            "Loop over the characters, or cut it with a step before.")
+    if index.step is not None and not (type(index.step) is int and index.step == 1):
+        return _picked(whole, begins, index)
     start = 0 if index.start is None else _bound(index.start, count)
     stop = count if index.stop is None else _bound(index.stop, count)
     return _cut(whole, begins, start, maximum(start, stop))
@@ -201,6 +200,16 @@ def _begins(text: str | Text) -> Any:
 
 def _cut(whole: Any, begins: Any, start: Any, stop: Any) -> Text:
     found: Any = getitem(whole, slice(getitem(begins, start), getitem(begins, stop)))
+    return Text.held(found.value)
+
+
+def _picked(whole: Any, begins: Any, index: slice) -> Text:
+    """The characters at a slice with a step, put together of their bytes."""
+    first = getitem(getitem(begins, slice(None, -1)), index)
+    sizes = getitem(getitem(begins, slice(1, None)), index) - first
+    ends = cumsum(sizes)
+    places = repeat(first - (ends - sizes), sizes) + range_(reduce_sum(sizes))
+    found: Any = gather(whole, places)
     return Text.held(found.value)
 
 

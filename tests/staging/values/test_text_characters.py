@@ -34,6 +34,8 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "character": lambda i, j: (S[i], S[-i], S[j - 4], S[i + 11]),
     "too far": lambda i, j: S[i + 30],
     "parts": lambda i, j: (S[i:], S[:j], S[i:j], S[-j:-i], S[j:i], S[i:100], S[-100:j], S[2:j], S[i:j:1]),
+    "every second": lambda i, j: (S[i::2], S[:j:-1], S[::-i], S[::j], S[j:i:-1], S[j:i:2], S[-j:-100:-2], S[i:j][::-1]),
+    "a palindrome": lambda i, j: S[i:j] == S[i:j][::-1],
     "part of a part": lambda i, j: (S[i:][j], S[i:][1:], S[i:j][-1], S[i:j][i:]),
     "too far in a part": lambda i, j: S[i:j][j],
     "lengths": lambda i, j: (len(S[i:j]), len(S[i]), len(WORDS[i]), len(S[i:i])),
@@ -165,9 +167,26 @@ def test_a_loop_that_needs_the_character_itself_is_unrolled() -> None:
     (lambda i, j: S[i:j].upper(), "text with the value of a tensor in it is known only when the graph runs"),
     (lambda i, j: S[i].split(), "text with the value of a tensor in it is known only when the graph runs"),
     (lambda i, j: S[i:j] < "a", "text with the value of a tensor in it is known only when the graph runs"),
-    (lambda i, j: S[i:j:2], "text is cut with a step here, and only the graph knows the text or where it is cut"),
     (lambda i, j: B[i:j], "bytes are cut here where only the graph knows"),
 ])
 def test_refused(program: Callable[[Any, Any], Any], text: str) -> None:
     with pytest.raises(StagingError, match=text):
         rt.function(program)(rt.constant(1), rt.constant(4))
+
+
+def test_a_step_of_zero() -> None:
+    with pytest.raises(ValueError, match="slice step cannot be zero"):
+        rt.function(lambda i: S[::i])(rt.constant(0))
+
+
+def test_a_text_that_a_loop_turns_around() -> None:
+    def turned(n: Any) -> Any:
+        text = "añb"
+        for i in range(n):
+            text = (text + "c")[::-1]
+            if text[::2] == text[::-1][::2]:
+                text = text[::2]
+        return text
+
+    for n in range(6):
+        assert rt.function(turned)(rt.constant(n)) == turned(n)
