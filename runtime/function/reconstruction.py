@@ -7,6 +7,7 @@ reference cycle, is made once in each call.
 from __future__ import annotations
 
 import copyreg
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any, Final
@@ -129,8 +130,26 @@ class List(Recipe):
             return values.made.setdefault(id(self), found.items if type(found) is Run else [found])
         new: list[Any] = []
         values.made[id(self)] = new
-        new += spread(part(values) for part in self.parts)
+        if current_graph() is None:
+            items, others = self._tensors
+            new += items
+            for i, part in others:
+                new[i] = part(values)
+        else:
+            new += [part(values) for part in self.parts]
+        if self._spreads:
+            new[:] = spread(new)
         return new
+
+    @functools.cached_property
+    def _tensors(self) -> tuple[list[Any], list[tuple[int, Part]]]:
+        """The items with the tensors of Python's numbers, and the other parts by place."""
+        return ([part.tensor if type(part) is Number else None for part in self.parts],
+                [(i, part) for i, part in enumerate(self.parts) if type(part) is not Number])
+
+    @functools.cached_property
+    def _spreads(self) -> bool:
+        return any(isinstance(part, Spread) for part in self.parts)
 
 
 class Dict(Recipe):

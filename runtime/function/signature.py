@@ -99,11 +99,30 @@ _NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
 def _key_of(items: Sequence[Any]) -> Hashable:
-    """What distinguishes Python numbers of one type, without Python code for each; None for other items."""
+    """What distinguishes Python numbers, without Python code for each; None for other items."""
     kind = type(items[0]) if items else None
-    if kind not in _NUMBERS or operator.countOf(map(type, items), kind) < len(items):
+    if kind not in _NUMBERS:
         return None
-    return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
+    if operator.countOf(map(type, items), kind) == len(items):
+        return _bits(items) if kind is float else tuple(items)
+    kinds = tuple(map(type, items))
+    if not _NUMBERS.issuperset(kinds):
+        return None
+    try:
+        values = np.frombuffer(array("d", items))
+        if values.max() < _EXACT and values.min() > -_EXACT:
+            return kinds, values.tobytes()
+    except (TypeError, OverflowError):
+        pass  # complex numbers, or too large ints
+    return kinds, tuple([repr(item) for item in items])
+
+
+_EXACT: Final = 2.0**53
+"""Below this number a float holds all digits of an int."""
+
+
+def _bits(floats: Sequence[float]) -> bytes:
+    return array("d", floats).tobytes()  # nan equals itself, 0.0 is not -0.0
 
 
 def holds_numbers(x: Any) -> bool:

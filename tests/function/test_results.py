@@ -371,15 +371,41 @@ def test_lists_of_numbers_as_arguments_are_told_apart_by_types_and_values() -> N
 
     values: list[Any] = [
         [1], [1.0], [True], [1 + 0j], (1,), [1, 2.0], [1.0, 2], [0.0], [-0.0], [2**70], [-(2**70)], [[1], [2]],
-        [[1, 2]], [], [1, 1], ["1"], [None], [1, None], (1, 2.0), [rt.constant(1)], [1, rt.constant(1)]]
+        [[1, 2]], [], [1, 1], ["1"], [None], [1, None], (1, 2.0), [rt.constant(1)], [1, rt.constant(1)],
+        [1, 2, 3.0], [1.0, 2, 3], [True, 1.0], [1, 0.0], [1, -0.0], [2**53, 0.5], [2**53 + 1, 0.5], [2**70, 0.5],
+        [-(2**53) - 1, 0.5], [1j, 1], [1, 1j], [1, math.inf], [1, -math.inf], (1, math.inf)]
     for round in range(2):
         for x in values:
             found = f(x)[0]
             assert found[0] == type(x).__name__ and len(found) == len(x) + 1
         assert f.experimental_get_tracing_count() == len(values), round
-    f([math.nan])
-    f([float("nan")])
-    assert f.experimental_get_tracing_count() == len(values) + 1
+    for nan in math.nan, float("nan"):
+        f([nan])
+        f([1, nan])
+    assert f.experimental_get_tracing_count() == len(values) + 2
+
+
+def test_lists_of_numbers_and_tensors_as_results() -> None:
+    @rt.function
+    def f(x: Any) -> Any:
+        items: list[Any] = [1, 2.5, x, 2**70, True, [x, 3], *[4, x + 1] * 2]
+        grown = [x]
+        for i in rt.range(x):
+            grown.append(i)
+        items.append(items[5])
+        return items, [7, 8.5], grown
+
+    @rt.function
+    def inlined(x: Any) -> Any:
+        return f(x)[0][5][1] * 0.5, f(x)
+
+    for items, numbers, grown in f(TWO), f(TWO), inlined(TWO)[1]:
+        found = [x.numpy().tolist() if isinstance(x, rt.Tensor) else x for x in items]
+        assert found[:5] + found[6:-1] == [1, 2.5, 2, 2**70, True, 4, 3, 4, 3] and items[5] is items[-1]
+        assert [x.numpy().tolist() for x in items[5]] == [2, 3]
+        assert [x.numpy().tolist() for x in numbers] == [7, 8.5] and [int(x) for x in grown] == [2, 0, 1]
+        numbers.append(1)  # the caller's own
+    assert inlined(TWO)[0].numpy() == 1.5
 
 
 def test_a_list_that_is_passed_twice_is_one_in_the_function() -> None:
