@@ -3,9 +3,10 @@ one."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
+    from runtime.core.tensor import Tensor
     from runtime.function.concrete import ConcreteFunction
     from runtime.function.retracing import CacheInfo
 
@@ -23,7 +24,19 @@ class TracedFunction(Protocol[P, R_co]):
 
     python_function: Callable[..., Any]
     name: str
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[..., Any]
 
+    @overload  # without an annotation, that is `Any`
+    def __call__(self: TracedFunction[P, NoReturn], *args: P.args, **kwargs: P.kwargs) -> Any: ...
+    @overload  # Python's numbers become tensors
+    def __call__(self: TracedFunction[P, float | Tensor], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
+    @overload
+    def __call__(
+        self: TracedFunction[P, tuple[float | Tensor, ...]], *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Tensor, ...]: ...
+    @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     @overload
