@@ -80,17 +80,19 @@ def _prompt(name: str) -> Iterator[str]:
     readline = sys.modules.get("readline")
     if readline is None:
         return
+    name = "lambda" if name == "<lambda>" else name
     last = readline.get_current_history_length()
     lines = [readline.get_history_item(k) or "" for k in range(max(1, last - _LINES), last + 1)]
     for start in reversed(range(len(lines))):
-        if lines[start][:1].isspace() or (name not in lines[start] and not lines[start].startswith("@")):
+        if lines[start][:1].isspace():
             continue
         end = start + 1
         is_decorated = lines[start].startswith("@")
         while end < len(lines) and (is_decorated or not lines[end] or lines[end][0] in " \t)]}"):
             is_decorated = is_decorated and lines[end].startswith("@")
             end += 1
-        yield "\n".join([*lines[start:end], ""])
+        if any(name in line for line in lines[start:end]):
+            yield "\n".join([*lines[start:end], ""])
 
 
 def _magics(cells: Sequence[str] | None) -> Iterator[str]:

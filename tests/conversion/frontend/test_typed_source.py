@@ -89,10 +89,56 @@ def test_lines_typed_at_a_prompt(monkeypatch):
     assert "return x" in ag.to_code(defined("def positive(x):\n    return x\n", "<stdin>"))
     with pytest.raises(ag.NoSourceError, match="no source text"):
         ag.to_code(defined("def positive(x):\n    return x + 2\n", "<stdin>"))
+    inside = "if True:\n    class A:\n        @staticmethod\n" + textwrap.indent(BODY, " " * 8)
+    small = "small = lambda x: x if x > 0 else -x"
+    monkeypatch.setitem(sys.modules, "readline", History(f"y = 1\n{inside}\n{small}\nprint(small(2), A.positive(1))"))
+    made = {"__name__": "__main__"}
+    exec(compile(inside, "<stdin>", "single"), made)
+    exec(compile(small, "<stdin>", "single"), made)
+    assert CONVERTED in ag.to_code(made["A"].positive)
+    assert "ag__.if_exp(x > 0" in ag.to_code(made["small"])
     monkeypatch.delitem(sys.modules, "readline")
     with pytest.raises(ag.NoSourceError) as info:
         ag.to_code(defined(BODY, "<stdin>"))
     assert "put the function in a file and import it" in str(info.value)
+
+
+SESSION = """import autograph as ag
+def positive(x):
+    if x > 0:
+        return x
+    return -x
+
+print('DEF', len(ag.to_code(positive)))
+class A:
+    @ag.convert
+    def sign(self, x): return 1 if x > 0 else -1
+
+print('METHOD', A().sign(-3), 'ag__' in ag.to_code(A.sign))
+small = lambda x: x if x > 0 else -x
+print('LAMBDA', len(ag.to_code(small)))
+exit(3)
+"""
+
+
+@pytest.mark.slow
+def test_an_interactive_prompt():
+    """At a terminal readline, or the prompt of Python 3.13, keeps what is typed."""
+    pty = pytest.importorskip("pty")
+    screen, terminal = pty.openpty()
+    with subprocess.Popen([sys.executable, "-q"], stdin=terminal, stdout=terminal, stderr=terminal,
+                          start_new_session=True, env={**os.environ, "TERM": "dumb"}) as process:
+        os.close(terminal)
+        os.write(screen, SESSION.encode())
+        shown = b""
+        try:
+            while chunk := os.read(screen, 4096):
+                shown += chunk
+        except OSError:
+            pass  # the terminal is closed
+    os.close(screen)
+    found = [line for line in shown.decode().splitlines() if line.startswith(("DEF ", "METHOD ", "LAMBDA "))]
+    assert len(found) == 3 and "METHOD -1 True" in found and process.returncode == 3, shown.decode()
 
 
 def test_frozen_modules():
