@@ -21,13 +21,14 @@ CHILD = "import sys, time\n{before}\nstart = time.perf_counter()\nimport {module
 def run(budget: Budget) -> Iterator[Row]:
     took = _milliseconds("autograph", "import numpy", budget)
     yield Row("import autograph, beyond numpy", "ms", {OURS: took}, "< 40 ms", took < 40)
-    yield Row("import runtime, beyond numpy", "ms", {OURS: _milliseconds("runtime", "import numpy", budget)})
+    took = _milliseconds("runtime", "import numpy", budget)
+    yield Row("import runtime, beyond numpy", "ms", {OURS: took}, "< 120 ms", took < 120)
     figures = {OURS: _milliseconds("runtime", "", budget), "numpy": _milliseconds("numpy", "", budget)}
     if budget.peers:
         for name, module in MODULES.items():
             if installed(name):
                 figures[name] = _milliseconds(module, "", Budget(repeat=min(3, budget.repeat)))
-    yield Row("import runtime, numpy included", "ms", figures, "< 120 ms", figures[OURS] < 120)
+    yield Row("import runtime, numpy included", "ms", figures)
 
 
 def _milliseconds(module: str, before: str, budget: Budget) -> float:
