@@ -334,6 +334,11 @@ class Backend(Protocol):
         """Whether a value is immutable: `setitem` gives another one."""
         return False
 
+    def changing(self, target: Any) -> Callable[[], None] | None:
+        """Called before an item of a list or dict is set: what to call after that, if a value of the backend's has it
+        as a part."""
+        return None
+
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
         """The value of `target` after `target[index] = value`: itself, or another value if it is immutable. It is the
         backend's, or a list or dict with an index of the backend's. `around`: the list that has `target` as an item, in

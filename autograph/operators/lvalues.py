@@ -44,11 +44,15 @@ class _Container:
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
         asks = backend_of if type(self.container) is dict else staging_backend
-        if ambient.backend is not None and (
+        backend = ambient.backend
+        after = None if backend is None else backend.changing(self.container)
+        if backend is not None and (
                 asks(index) is not None or has_staged_items(self.container) or is_array(self.container)):
-            ambient.backend.setitem(self.container, index, value, self.around)
+            backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value
+        if after is not None:
+            after()
 
 
 def place(container: Any, around: Any = None, /) -> Any:

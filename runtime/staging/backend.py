@@ -60,6 +60,7 @@ from runtime.staging.values.dict_presence import check_keys, delete, union
 from runtime.staging.values.generators import StagedGenerator, known_items
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
+from runtime.staging.values.list_elements import element_of, put_back
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
@@ -142,7 +143,7 @@ class Staging:
         return checkpoint()
 
     def rollback(self, mark: object) -> None:
-        assert isinstance(mark, list)
+        assert isinstance(mark, Mark)
         rollback(mark)
 
     # Statements.
@@ -355,6 +356,10 @@ class Staging:
 
     def is_immutable(self, target: Any) -> bool:
         return isinstance(target, Tensor) and not isinstance(target, StagedArray)
+
+    def changing(self, target: Any) -> Callable[[], None] | None:
+        element = element_of(target)
+        return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
         if isinstance(target, StagedArray):

@@ -70,7 +70,8 @@ class Traced:
             refuse_cycles(value)
         with Contents(init) as contents:
             entry = list(init) if enter is None else list(enter(self.graph, self.origins))
-            for content in containers_in(entry).values():
+            given = list(containers_in(entry).values())
+            for content in given:
                 self.origins.setdefault(id(content), (content, content))
             self.entry = entry
 
@@ -85,7 +86,6 @@ class Traced:
             else:
                 with tracing(self.graph):
                     self.values = contents.left(passed_on(values, names, entry, body), self.origins, self.left)
-                    given = list(containers_in(entry).values())
                     for cell, copy in zip(given, contents.left(given, self.origins, self.left), strict=True):
                         self.cells[id(cell)] = copy
                 for cell in cells_in(tuple(self.values)):

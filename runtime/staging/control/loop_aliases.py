@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from autograph.backend import references
 from runtime.core.positions import user_position
 from runtime.staging.values import alias_tracking
-from runtime.staging.values.alias_join import BodyEnd
+from runtime.staging.values.alias_join import BodyEnd, without_age
 
 __all__ = ["LoopAliases", "holders_of"]
 
@@ -35,6 +35,8 @@ class LoopAliases:
     """Whether the body or the test may read the initial value of a variable in an iteration."""
     ambiguous: Set[int]
     """The ids of containers before the loop that may be others."""
+    writes: bool
+    """Whether the body changes elements of staged lists."""
 
     def check(self) -> None:
         """StagingError if an iteration changes a container that is aliased in one iteration and not in another."""
@@ -92,14 +94,14 @@ class LoopAliases:
 
     def check_elements(self) -> None:
         """Check containers with other names in variables which the body changes: those from before the loop of which it
-        has copies, and elements of staged lists."""
+        has copies, and elements of staged lists, which it may change through these."""
         for i, parts in enumerate(self.end.contained):
-            for path, others in parts.items() if self.changed[i] else ():
+            for path, others in parts.items() if self.changed[i] or self.writes else ():
                 before, began = self.before[i].get(path), self.began[i].get(path)
-                if began is not before and id(before) in self.ambiguous:
+                if self.changed[i] and began is not before and id(before) in self.ambiguous:
                     self.refuse(i, before)
                 for other in (*others, before):
-                    for element in alias_tracking.elements_with(other):
+                    for element in alias_tracking.elements_with(without_age(other)):
                         if element.is_put or began is not other:
                             alias_tracking.refuse_element(element)
 

@@ -39,6 +39,7 @@ from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
+from runtime.staging.values.alias_tracking import known_elements
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
 from runtime.staging.values.contents import Contents
@@ -68,6 +69,7 @@ from runtime.staging.values.lattice import (
     text,
     with_staged_lists,
 )
+from runtime.staging.values.list_elements import check_repeated
 from runtime.staging.values.trials import Trial
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
@@ -193,6 +195,7 @@ class _Loop:
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
 
+            self.known = known_elements()
             out = trace_body(graph, self.body_fn, values, self.leaving, self._exported)
             with tracing(graph):
                 if out is not None:
@@ -325,9 +328,10 @@ class _Loop:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
                            for leaf in lower(spec, value, self.origins)]
             set_outputs(self.graph, outputs)
-        if any(self.changed):
-            LoopAliases(
-                self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous).check()
+        writes = check_repeated(self.known)
+        if any(self.changed) or writes:
+            LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,
+                        writes).check()
         self.find_invariants()
 
     def find_invariants(self) -> None:

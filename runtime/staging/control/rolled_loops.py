@@ -69,14 +69,14 @@ class RolledLoop:
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
-        graph, nodes, *_ = self.mark[0]
+        graph, nodes, *_ = self.mark.graphs[0]
         return any(node.op.name != "const" for node in graph.nodes[nodes:])
 
     def is_worth(self, done: int) -> bool | None:
         """Whether to try to roll the loop, after so many iterations; None if that is to be seen."""
         if trials.acts != self.acts:
             return False
-        graph, nodes, *_ = self.mark[0]
+        graph, nodes, *_ = self.mark.graphs[0]
         ops = sum(map(_size, graph.nodes[nodes:]))
         if self.count is None:
             self.ops = MANY_OPS + 1

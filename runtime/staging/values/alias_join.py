@@ -26,7 +26,7 @@ from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified"]
+__all__ = ["BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified", "without_age"]
 
 Place = tuple[Any, ...]
 
@@ -120,6 +120,13 @@ class _Older:
     value: Any
 
 
+def without_age(value: Any) -> Any:
+    """The container that stands for those of all iterations."""
+    while isinstance(value, _Older):
+        value = value.value
+    return value
+
+
 def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({id(value): value for value in values}.values())
 
@@ -143,7 +150,7 @@ def assigned_values(
     for i, parts in enumerate(contents):
         for place, content in parts.items():
             for other in (other for end in ends for other in end.contained[i].get(place, ()) if other is not content):
-                record_replacement(content, other)
+                record_replacement(content, without_age(other))
                 if id(other) not in shared:
                     shared[id(other)] = chosen.get(id(other), []) + _other_holders(other, contents, earlier)
                 for same in shared[id(other)]:
@@ -252,7 +259,7 @@ def aliases_after_errors(
                 if place not in contents[i]:
                     continue
                 for other in others:
-                    record_replacement(contents[i][place], other)
+                    record_replacement(contents[i][place], without_age(other))
                     holders.setdefault(id(other), []).append((i, contents[i][place]))
                     if other is surely[i][place]:
                         continue

@@ -17,17 +17,19 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import containers_in, is_container, objects_in, of_trace, parts_in
+from autograph.backend import fill, is_container, objects_in, of_trace, parts_in, same_parts
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
-from runtime.staging.values.list import PUTS, StagedItems
+from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
     "Bodies",
     "Changes",
+    "Element",
+    "KnownElements",
     "after_return",
     "aliases_of",
     "as_originals",
@@ -40,7 +42,9 @@ __all__ = [
     "has_no_single_original",
     "is_carried",
     "is_returned",
+    "is_same",
     "is_split",
+    "known_elements",
     "may_alias",
     "note_changed",
     "origin_of",
@@ -50,12 +54,11 @@ __all__ = [
     "record_alias",
     "record_copies",
     "record_exit",
-    "record_put",
-    "record_read",
     "record_replacement",
     "record_split",
     "refuse_change",
     "refuse_element",
+    "restore_elements",
     "sure_original",
     "tracking",
 ]
@@ -76,14 +79,29 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class _Element:
-    """A list, dict or object, and where it was put into a staged list or (with the index) read from one."""
+class Element:
+    """A list, dict or object that is an element of a staged list, or part of one, and where it was put in or read."""
 
     value: Any
     changes: Changes
     place: Position | None
     is_put: bool
+    owner: list[Any] | None = None
+    """The staged list, if it is known."""
     index: Any = None
+    items: StagedItems | None = None
+    """What the list held when the element at that index was read or put back."""
+    whole: Any = None
+    """The element, if it surely is the one at that index, and the body that read it is open."""
+    is_taken: bool = False
+    """Whether the list gave it up."""
+    is_own: bool = False
+    """Whether changes are no error: the list, which alone has the element, has them or has given it up."""
+
+    def is_in_step(self) -> bool:
+        """Whether the index still is that of the element."""
+        owner = self.owner
+        return self.items is not None and owner is not None and is_staged_list(owner) and self.items.same(owner[0])
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,7 @@ class _Body:
     may-alias pairs in it and in nested bodies; copies of one container, if there are several; what watches for
     changes."""
 
-    elements: list[_Element] = field(default_factory=list)
+    elements: list[Element] = field(default_factory=list)
     changes: list[Changes] = field(default_factory=list)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
@@ -115,6 +133,10 @@ class _Body:
     exits: set[int] = field(default_factory=set)
     """The ids of copies that `record_exit` added: containers that are themselves."""
     is_loop: bool = False
+    shared: int = 0
+    """Of the function: how often code was traced by which several places in staged lists may have one element."""
+    written: list[Any] = field(default_factory=list)
+    """Staged lists of which elements were changed."""
 
 
 Bodies = Sequence[_Body]
@@ -137,23 +159,25 @@ class tracking(AbstractContextManager[Any]):
         self.alone = alone
 
     def __enter__(self) -> tracking:
-        self.outer = _open.bodies
-        _open.bodies = (_Body(),) if self.alone else (*self.outer, _Body())
+        self.before = _open.bodies
+        self.outer = () if self.alone else self.before
+        _open.bodies = (*self.outer, _Body())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        body, _open.bodies = _open.bodies[-1], self.outer
+        body, _open.bodies = _open.bodies[-1], self.before
         if exc is None:
             for element in body.elements:
-                if element.changes:
+                if not element.is_own and element.changes:
                     refuse_element(element)
             for relation in body.relations:
                 if any(relation.changes):
                     refuse_change(relation.value, relation.name, relation.place)
-        if (exc is None or isinstance(exc, Exception)) and self.outer and not self.alone:
-            self.outer[-1].elements += body.elements
+        if (exc is None or isinstance(exc, Exception)) and self.outer:
+            self.outer[-1].elements += [replace(element, whole=None) for element in body.elements]
+            self.outer[-1].written += body.written
             self.outer[-1].inner += body.relations + body.inner
 
 
@@ -192,7 +216,35 @@ def note_changed(containers: Iterable[Any]) -> None:
             changes.seen = changes.seen or any(id(container) in ids for container, _ in changes.before)
 
 
-def elements_with(value: Any) -> list[_Element]:
+@dataclass
+class KnownElements:
+    """What an open body knows of elements of lists, and what these and the lists contain."""
+
+    body: _Body
+    elements: Sequence[Element]
+    written: int
+    shared: int
+    contents: Sequence[tuple[Any, list[tuple[Any, Any]]]]
+
+
+def known_elements() -> Sequence[KnownElements]:
+    """What the open bodies know now."""
+    return [KnownElements(body, [*body.elements], len(body.written), body.shared, [
+        (one, parts_in(one)) for e in body.elements if e.whole is not None for one in (e.value, e.owner)])
+        for body in _open.bodies]
+
+
+def restore_elements(known: Sequence[KnownElements]) -> None:
+    """Forget what was recorded and changed since then."""
+    for one in known:
+        one.body.elements[:], one.body.shared = one.elements, one.shared
+        del one.body.written[one.written:]
+        for container, parts in one.contents:
+            if not same_parts(parts, parts_in(container)):
+                fill(container, parts)
+
+
+def elements_with(value: Any) -> list[Element]:
     """The records of a container as an element of a staged list."""
     return [element for body in _open.bodies for element in body.elements if element.value is value]
 
@@ -321,21 +373,6 @@ def originals_of(value: Any) -> Iterator[Any]:
     yield value
 
 
-def record_put(x: Any, index: Any = None) -> None:
-    """Record that `x` becomes an element: the one at `index`, or a new one."""
-    found = containers_in([x])
-    if found and _open.bodies:
-        elements = _open.bodies[-1].elements
-        elements[:] = [e for e in elements if e.is_put or id(e.value) not in found or not _is_index(e.index, index)]
-        _note(found.values(), True, None)
-
-
-def record_read(x: Any, index: Any = None) -> Any:
-    """`x`, recorded as the value of the element at `index`."""
-    _note(containers_in([x]).values(), False, index)
-    return x
-
-
 def record_alias(value: Any, other: Any, name: str) -> None:
     """Record that variable `name` has `value` now, which in Python may be `other`."""
     if _open.bodies:
@@ -347,7 +384,7 @@ def record_replacement(value: Any, other: Any) -> None:
     """Record that `value` replaces `other`, which may be an element."""
     if _open.bodies and value is not other:
         _open.bodies[-1].elements += [
-            replace(element, value=value, changes=Changes([value])) for element in elements_with(other)]
+            replace(element, value=value, changes=Changes([value]), whole=None) for element in elements_with(other)]
 
 
 def possible_identities(value: Any) -> list[Any]:
@@ -385,30 +422,21 @@ def contents_of(
     return found
 
 
-def _note(values: Iterable[Any], is_put: bool, index: Any) -> None:
-    if _open.bodies:
-        _open.bodies[-1].elements += [
-            _Element(value, Changes([value]), user_position(), is_put, index) for value in values]
-
-
 def _contents(value: Any) -> tuple[Any, ...]:
     parts = parts_in(value)
     return (*([key for key, _ in parts] if isinstance(value, dict) else ()), *[part for _, part in parts])
 
 
 def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
-    return len(a) == len(b) and all(map(_is_same, a, b))
+    return len(a) == len(b) and all(map(is_same, a, b))
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two parts of a container are the same value."""
     if a is b or getattr(a, "is_object", False):
         return a is b
     return (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value) or (
         isinstance(a, StagedItems) and a.same(b))
-
-
-def _is_index(a: Any, b: Any) -> bool:
-    return a is not None and (_is_same(a, b) or (type(a) is int and type(b) is int and a == b))
 
 
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
@@ -430,7 +458,7 @@ def _kind(value: Any) -> tuple[str, str]:
     return kind, kind if kind in ("list", "dict") else "copy.copy"
 
 
-def refuse_element(element: _Element) -> NoReturn:
+def refuse_element(element: Element) -> NoReturn:
     """Raise the error for a change of an element."""
     kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
@@ -441,6 +469,3 @@ def refuse_element(element: _Element) -> NoReturn:
         remedy=remedy)
     locate(error, element.place)
     raise error
-
-
-PUTS.define(record=record_put)

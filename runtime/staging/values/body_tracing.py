@@ -8,6 +8,7 @@ import dis
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
@@ -22,7 +23,7 @@ from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
-from runtime.staging.values.alias_tracking import tracking
+from runtime.staging.values.alias_tracking import KnownElements, known_elements, restore_elements, tracking
 from runtime.staging.values.trials import is_accident, note_accident
 
 __all__ = [
@@ -185,24 +186,31 @@ def line_of(body: Branch, name: str) -> int:
     return min((line for _, line in lines if line != code.co_firstlineno), default=body.lineno)
 
 
-Mark = list[tuple[Graph, int, Node | None, int, int]]
+@dataclass(frozen=True)
+class Mark:
+    """A point of a trace."""
+
+    graphs: list[tuple[Graph, int, Node | None, int, int]]
+    """The lengths of the current graph and of those that enclose it, which captures are passed through."""
+    elements: Sequence[KnownElements]
 
 
 def checkpoint() -> Mark:
-    """A mark in the current graph and those that enclose it, which captures are passed through."""
-    mark: Mark = []
+    """The mark of this point."""
+    mark: list[tuple[Graph, int, Node | None, int, int]] = []
     graph = current_graph()
     while graph is not None:
         last = graph.nodes[-1] if graph.nodes else None
         mark.append((graph, len(graph.nodes), last, len(graph.captures), len(graph._captured)))
         graph = graph.parent
-    return mark
+    return Mark(mark, known_elements())
 
 
 def rollback(mark: Mark) -> None:
-    """Remove the nodes and captures added since `mark`."""
+    """Remove the nodes and captures added since `mark`, and what is known of elements of lists since."""
     note_undone()
-    for graph, nodes, last, captures, known in mark:
+    restore_elements(mark.elements)
+    for graph, nodes, last, captures, known in mark.graphs:
         if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives insert nodes between others
             nodes = graph.nodes.index(last) + 1
         del graph.nodes[nodes:]

@@ -14,9 +14,16 @@ from runtime.core.types import TensorType
 from runtime.ops.lists import ListValue
 from runtime.ops.shape import stack
 from runtime.ops.strings import text_of_records
-from runtime.staging.values import alias_tracking
 from runtime.staging.values.iterables import Counted
 from runtime.staging.values.list import StagedItems, StagedList, StagedSequence
+from runtime.staging.values.list_elements import (
+    note_shared,
+    put,
+    record_items,
+    record_put,
+    record_read,
+    record_taken,
+)
 
 __all__ = ["StagedRecords", "StagedStructures"]
 
@@ -68,8 +75,7 @@ class StagedRecords(StagedSequence):
     @classmethod
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
         """The staged list of the items of a Python list, whose leaves have the types `types`."""
-        for item in items:
-            alias_tracking.record_put(item)
+        record_items(items)
         rows = [pytree.flatten(item) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
@@ -93,8 +99,7 @@ class StagedRecords(StagedSequence):
     # For staging.
 
     def __iterable__(self) -> Counted:
-        return Counted(self.length, lambda i: alias_tracking.record_read(
-            self._pack([column[i] for column in self.columns])), (self,))
+        return Counted(self.length, lambda i: self[i], (self,))
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
@@ -107,23 +112,23 @@ class StagedRecords(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
-        alias_tracking.record_put(x)
-        self._change(StagedList.append, self._leaves(x))
+        put(x, self.owner, None, lambda: self._change(StagedList.append, self._leaves(x)))
 
     def extend(self, iterable: Any, /) -> None:
         if isinstance(iterable, StagedRecords):
+            note_shared()
             self._change(StagedList.extend, iterable.columns)
         else:
             for x in iterable:
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        alias_tracking.record_put(x)
+        record_put(x, self.owner)
         self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if there is none."""
-        return self._pack(self._change(lambda column: column.pop(index)))
+        return record_taken(self._pack(self._change(lambda column: column.pop(index))), self.owner)
 
     def clear(self) -> None:
         self._change(StagedList.clear)
@@ -133,12 +138,21 @@ class StagedRecords(StagedSequence):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
+            note_shared()
             return StagedRecords([column[index] for column in self.columns], self.structure)
-        return alias_tracking.record_read(self._pack([column[index] for column in self.columns]), index)
+        return record_read(self.at(index), self.owner, index)
+
+    def at(self, index: Any) -> Any:
+        """A new copy of an element, which is not recorded."""
+        return self._pack([column[index] for column in self.columns])
 
     def __setitem__(self, index: Any, x: Any) -> None:
-        alias_tracking.record_put(x, index)
-        self._change(lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x))
+        put(x, self.owner, index, lambda: self._change(
+            lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
+
+    def copy(self) -> StagedRecords:
+        note_shared()
+        return super().copy()
 
     def __add__(self, other: Any) -> StagedRecords:
         result = self.copy()

@@ -178,11 +178,26 @@ def best_of_a_loop(t: Any) -> Any:
     return best, out
 
 
+def changed_and_put_where_it_may_be(t: Any) -> Any:
+    rows = [[5, 0], [t, 0]]
+    row = [0, 0]
+    if t < 3:
+        row = other = rows[0] if t < 1 else rows[1]
+        other[0] = 2
+        rows[0] = other
+        row[1] = 4
+        row = [1, 1]
+    else:
+        rows[1][0] = 7
+    rows[0][0] += 1
+    return rows, row
+
+
 PROGRAMS = [
     append_to_either, item_of_either, other_in_a_loop, either_dict, attribute_in_a_branch, returned_early,
     pop_and_iterate, row_of_a_grid, in_a_tuple, item_of_a_list, read_and_written_in_a_loop, either_or_a_new_one,
     may_be_none, swapped_in_a_loop, one_of_several_of_several, read_only, swapped_with_other_names,
-    best_of_a_loop,
+    best_of_a_loop, changed_and_put_where_it_may_be,
 ]
 
 

@@ -1,0 +1,173 @@
+"""Elements of staged lists that are lists, dicts or objects: the list has the tensors in them, and Python has copies.
+
+An item of a copy is set in the list, too, where the copy was read. It is an error if staged code does not see a change
+elsewhere: in another copy, or in another list that has the element.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from autograph.backend import containers_in, fill, is_container, parts_in, references
+from runtime.core.positions import user_position
+from runtime.staging.values.alias_tracking import (
+    Changes,
+    Element,
+    KnownElements,
+    bodies_open,
+    elements_with,
+    is_same,
+    refuse_element,
+)
+from runtime.staging.values.list import PUTS
+
+__all__ = [
+    "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items", "record_put", "record_read",
+    "record_taken",
+]
+
+
+def record_read(x: Any, owner: list[Any], index: Any) -> Any:
+    """`x`, recorded as the element at that index of a staged list."""
+    for value in containers_in([x]).values():
+        _record(Element(value, Changes([value]), user_position(), False, owner, index, owner[0], x))
+    return x
+
+
+def record_taken(x: Any, owner: list[Any]) -> Any:
+    """`x`, recorded as an element that was taken out of the list."""
+    found = containers_in([x])
+    is_own = not found or not bodies_open() or not (bodies_open()[0].shared or _other_copies(found, owner))
+    for value in found.values():
+        _record(Element(value, Changes([value]), user_position(), False, owner, is_taken=True, is_own=is_own))
+    return x
+
+
+def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[int] = ()) -> None:
+    """Record that `x` becomes an element of a staged list. `except_for`: the ids of parts of it that are known."""
+    for key, value in containers_in([x]).items() if bodies_open() else ():
+        if key not in except_for:
+            if any(not e.is_taken for e in elements_with(value)) or any(
+                    body.is_loop and key in body.copies for body in bodies_open()):
+                note_shared()
+            _record(Element(value, Changes([value]), user_position(), True, owner))
+
+
+def record_items(items: Sequence[Any]) -> None:
+    """Record that the items of a Python list become the elements of a staged one."""
+    found = containers_in(items) if bodies_open() else {}
+    if found and max(references(found.values()).values(), default=0) > 1:
+        note_shared()
+    for value in found.values():
+        _record(Element(value, Changes([value]), user_position(), True))
+
+
+def _record(element: Element) -> None:
+    if bodies_open():
+        bodies_open()[-1].elements.append(element)
+
+
+def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> None:
+    """Call `change`, by which `x` becomes the element at that index of a staged list or (None) its last one."""
+    if not bodies_open():
+        change()
+        return
+    found, body = containers_in([x]), bodies_open()[-1]
+    known = [e for e in body.elements if e.owner is owner and e.is_in_step() and not e.is_own]
+    back = [e for e in known if id(e.value) in found and _is_index(e.index, index)]
+    record_put(x, owner, {id(e.value) for e in back})
+    changed = [e for e in back if e.changes]
+    stale = _other_copies(found, owner) if changed else []
+    if changed and (bodies_open()[0].shared or not all(_is_one(e, known) and e.whole is not None and not e.changes
+                                                       for e in stale)):
+        refuse_element(changed[0])
+    change()
+    stays = [e for e in known if len(back) == len(found) > 0 or _keeps_place(e.index, index)]
+    body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements]
+    if changed:
+        record_read(x, owner, changed[0].index)
+        body.written.append(owner)
+
+
+def _after(e: Element, changed: Sequence[Element], stale: Sequence[Element], stays: Sequence[Element]) -> Element:
+    """The record of an element after another, or itself, was put into its list."""
+    if _is_one(e, changed):
+        return replace(e, is_own=True)
+    if e.owner is not None and _is_one(e, stale):
+        _fill_again(e.whole, e.owner[0].view(e.owner).at(e.index))
+        return replace(e, items=e.owner[0], changes=Changes([e.value]))
+    return replace(e, items=e.owner[0]) if e.owner is not None and _is_one(e, stays) else e
+
+
+def _is_one(element: Element, elements: Sequence[Element]) -> bool:
+    return any(element is e for e in elements)
+
+
+def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
+    """The records of other containers, which the user's code still has, that may be copies of an element of a list."""
+    others = [e for body in bodies_open() for e in body.elements if id(e.value) not in found and not e.is_own]
+    if not others:
+        return []
+    counts = references([one for e in others for one in (e.value, e.owner) if one is not None])
+    return [e for e in others if counts[id(e.value)] and (
+        e.owner is None or e.owner is owner or not counts[id(e.owner)])]
+
+
+def _is_index(a: Any, b: Any) -> bool:
+    return a is not None and (is_same(a, b) or (type(a) is int and type(b) is int and a == b))
+
+
+def _keeps_place(place: Any, index: Any) -> bool:
+    """Whether the element at `place` surely stays there when another is set at `index`, or (None) appended."""
+    return type(place) is int and place >= 0 and (
+        index is None or (type(index) is int and index >= 0 and index != place))
+
+
+def _fill_again(x: Any, new: Any) -> None:
+    """Give the containers in an element the contents of those in another."""
+    before, after = parts_in(x), parts_in(new)
+    for (_, old), (_, part) in zip(before, after, strict=True):
+        _fill_again(old, part)
+    if is_container(x):
+        fill(x, [(key, old if isinstance(old, tuple) or is_container(old) else part)
+                 for (key, old), (_, part) in zip(before, after, strict=True)])
+
+
+def element_of(x: Any) -> Element | None:
+    """The record of a list or dict that the open body has read as an element, or a part of one, and that may change."""
+    own = bodies_open()[-1].elements if bodies_open() else []
+    return next((e for e in reversed(own) if e.value is x and e.whole is not None and not e.is_own and e.is_in_step()
+                 and not e.changes), None)
+
+
+def put_back(element: Element) -> None:
+    """Set an element in its list, after a change."""
+    assert element.owner is not None
+    element.owner[0].view(element.owner)[element.index] = element.whole
+
+
+def note_shared() -> None:
+    """Note that several places in staged lists may have one element."""
+    if bodies_open():
+        bodies_open()[0].shared += 1
+
+
+def check_repeated(known: Sequence[KnownElements]) -> bool:
+    """Called after the trace of a loop's body, with what the open bodies knew before. What the body puts in and did not
+    make, is put in again in the next iteration; what it shares, is changed there. Whether it changes elements."""
+    if not known:
+        return False
+    body, before = known[-1].body, known[-1]
+    elements = body.elements[len(before.elements):]
+    put = [element.value for element in elements if element.is_put]
+    if put and references(put):
+        note_shared()
+    if known[0].body.shared > known[0].shared:
+        for element in elements:
+            if element.is_own and element.changes:
+                refuse_element(element)
+    return len(body.written) > before.written
+
+
+PUTS.define(record=record_put)
