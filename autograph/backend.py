@@ -32,7 +32,7 @@ from autograph.core.backend import (
 from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.deep_stack import lower_limit, raise_limit, with_room
 from autograph.core.errors import ConversionError, format_error
-from autograph.core.iterator_positions import is_iterator, taken_by
+from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
 from autograph.core.lost_iterators import lose
@@ -77,6 +77,7 @@ __all__ = [
     "Late",
     "ListItems",
     "Part",
+    "Place",
     "RaisedBy",
     "Reach",
     "Reached",

@@ -166,6 +166,17 @@ class Heap:
                 if old is not part:
                     yield reached, key, UNBOUND if part is _MISSING else part
 
+    def part(self, value: Any, key: Any) -> Any:
+        """The part `key` of an object or variable within reach, as it is now; UNBOUND if there is none."""
+        return _part(value, self._parts(value), key)
+
+    def before(self, value: Any, key: Any) -> Any:
+        """What was the part `key`; for a list or a value of a backend, a copy with the contents that it had."""
+        before = next(parts for reached, parts in self.records if reached.value is value)
+        if type(value) is list:
+            return list(before)
+        return value.__rebuild__(before) if hasattr(type(value), "__become__") else _part(value, before, key)
+
     def changed(self) -> tuple[str, Any] | None:
         """A change of an object that cannot be state, with its path or a description; it is undone."""
         found = self.unnamed
@@ -173,6 +184,13 @@ class Heap:
             if other.put_back():
                 found = reached
         return None if found is None else ((found.path or found.hint).removesuffix(".__self__"), found.value)
+
+
+def _part(value: Any, parts: dict[Any, Any], key: Any) -> Any:
+    """One of the parts of an object or variable, or the attribute of its class that shows in place of it."""
+    if key in parts:
+        return parts[key]
+    return UNBOUND if issubclass(type(value), (dict, CellType, Globals)) else getattr(type(value), key, UNBOUND)
 
 
 def _same(now: Any, before: Any) -> bool:

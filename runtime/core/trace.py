@@ -39,7 +39,7 @@ from runtime.core.types import (
 __all__ = [
     "add_input", "announce_errors", "apply", "capture", "constant", "convert_beside", "convert_to_tensor",
     "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs",
-    "tell_watchers", "tracing", "watching", "wrap",
+    "tell_watchers", "tracing", "watchers", "watching", "wrap",
 ]
 
 NOW: Final = object()
@@ -112,14 +112,19 @@ def is_watched() -> bool:
     return bool(_state.watchers)
 
 
+def watchers() -> tuple[Watcher, ...]:
+    """Those that are notified of errors here, the innermost last."""
+    return _state.watchers
+
+
 def announce_errors(graph: Graph, errors: Errors) -> None:
     """Notify the watchers that `graph`, which is being traced, may raise here."""
-    watchers, _state.watchers = _state.watchers, ()
+    told, _state.watchers = _state.watchers, ()
     try:
-        for watcher in watchers:
+        for watcher in told:
             watcher.before(graph, errors)
     finally:
-        _state.watchers = watchers
+        _state.watchers = told
 
 
 def tell_watchers(error: BaseException | None) -> None:

@@ -50,7 +50,7 @@ from runtime.function.unranked import unranked
 from runtime.function.variable import Creation
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
-from runtime.staging.control.recursion import EndlessError, endless, recursive
+from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
 from runtime.staging.values.body_tracing import in_body, trace_function
 from runtime.staging.values.trials import leaking
 
@@ -140,8 +140,8 @@ class Function(Called):
         if settings.run_eagerly:
             return self._bound(self.python_function)(*args, **kwargs)
         graph = current_graph()
-        if graph is not None and closes_over_graph_value(self.python_function):
-            return self._bound(self._converted)(*args, **kwargs)
+        if graph is not None and (closes_over_graph_value(self.python_function) or (self.autograph and is_widening())):
+            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
         try:

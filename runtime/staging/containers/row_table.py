@@ -26,7 +26,7 @@ from runtime.staging.values.alias_tracking import has_no_single_original, origin
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 
-__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store"]
+__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store", "table_of"]
 
 
 class _Table:
@@ -233,6 +233,12 @@ class RowItems(ListItems, Unusable):
 def _items_of(row: Any) -> RowItems | None:
     """The RowItems in a list that is a row of a table; None for other lists."""
     return row[0] if has_staged_items(row) and isinstance(row[0], RowItems) else None
+
+
+def table_of(row: Any) -> Any:
+    """The table of which a list is a row; None for other lists."""
+    items = _items_of(row)
+    return None if items is None else items.table
 
 
 class StoredRow(Row):

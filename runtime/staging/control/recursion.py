@@ -9,17 +9,18 @@ that end; then they are those that were found before.
 """
 from __future__ import annotations
 
+import inspect
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import Heap, meet_all, of_trace
+from autograph.backend import Heap, Place, cell_is_filled, meet_all, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
-from runtime.core.graph import Graph, Value
-from runtime.core.graph import prune as prune_graph
+from runtime.core.graph import Graph
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
@@ -29,17 +30,18 @@ from runtime.core.trace import (
     capture,
     convert_to_tensor,
     current_graph,
-    set_outputs,
     tracing,
     watching,
     wrap,
 )
-from runtime.core.types import ListType, TensorType, Type, join_types
+from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
-from runtime.staging.values.body_tracing import Step, Unreachable, depth, trace_body
+from runtime.staging.control.routine_graphs import EndlessError, add_captures, close, endless, strong
+from runtime.staging.control.widened_recursion import WidenedRoutine
+from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 
-__all__ = ["EndlessError", "endless", "recursive"]
+__all__ = ["EndlessError", "endless", "is_widening", "recursive"]
 
 _NOT_CALLED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _PASSES: Final = 12
@@ -48,6 +50,11 @@ _TENSOR: Final = object()
 _ARRAY: Final = object()
 """In place of an array that the call makes."""
 _MOST: Final = 300  # calls of a function within calls of it that are traced into their callers, and a tensor decides
+_DEEP: Final = 8  # calls within one another, and
+_DEEP_IN_PYTHON: Final = 60  # the same where no tensor decides, but an error that the graph raises may end the calls
+_MANY: Final = 40  # calls in all, after which it is tried to trace them as one graph
+_DEEPEST: Final = 12  # calls within one another that are traced into their callers if they cannot be one graph
+_MOST_CALLEES: Final = 30
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
 
 
@@ -56,18 +63,6 @@ class _Argument:
     """In place of an array among the arguments."""
 
     number: int
-
-
-class EndlessError(StagingError):
-    """A function calls itself while it is traced for the same arguments."""
-
-
-def endless(name: str) -> EndlessError:
-    """The error for the function `name`."""
-    error = EndlessError(f"{name!r} calls itself again and again: no condition decides whether it does, so this"
-                         " recursion has no end", remedy="Let a condition return without the call.")
-    locate(error, user_position())
-    return error
 
 
 _LEAVES: Final = (EagerTensor, GraphTensor, EagerList, GraphList)
@@ -101,7 +96,7 @@ class _Arguments:
             return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
         if kind in _LEAVES:
             self.leaves.append(x)
-            return _strong(x.type)
+            return strong(x.type)
         if kind is ArrayCell:
             number = self.number_of(x)
             if number is None:
@@ -147,7 +142,7 @@ class _Activation:
 
     def __init__(self, fn: Any, given: _Arguments, graph: Graph) -> None:
         self.fn, self.given, self.key, self.graph = fn, given.given, given.key, graph
-        self.depth = depth()
+        self.depth, self.begin = depth(), len(graph.nodes)
         self.is_inlined = False  # it changes objects, as a graph that is called cannot
         self.routine: Routine | None = None
         self.structure: Any = None
@@ -156,6 +151,10 @@ class _Activation:
         self.depends: frozenset[_Activation] = frozenset()  # routines in progress that it calls
         self.heap: Heap | None = None
         self.arrays: Sequence[ArrayCell] = ()
+
+    def may_raise(self) -> bool:
+        """Whether what was traced since may raise an error when the graph runs."""
+        return any(node.errors for node in self.graph.nodes[self.begin:])
 
     def may_be_called(self, here: Graph) -> bool:
         """Whether the finished routine may be called from the graph `here`: what it is passed is there, and the objects
@@ -182,7 +181,23 @@ class _Activation:
         return _packed(self.structure, found, given.arrays)
 
 
+class _Widen(BaseException):
+    """Raised where the calls of the function `fn` would be traced without end: they become one graph instead."""
+
+    def __init__(self, fn: Any) -> None:
+        super().__init__(fn)
+        self.fn = fn
+
+
 class _Active(threading.local):
+    widened: Mapping[Any, WidenedRoutine] = MappingProxyType({})
+    """The functions that are being traced as one graph for all of their calls."""
+    recursive: Mapping[tuple[CodeType, bool], bool] = MappingProxyType({})
+    """Whether functions lead to themselves."""
+    may_widen: frozenset[Any] = frozenset()
+    """Functions in progress that can be traced so, and"""
+    cannot_widen: frozenset[Any] = frozenset()
+    """those for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
     inlined: tuple[Any, ...] = ()  # the functions of calls that a tensor decides and that are no routines
@@ -191,43 +206,153 @@ class _Active(threading.local):
 _active: Final = of_trace(_Active())
 
 
+def is_widening() -> bool:
+    """Whether a recursion is being traced as one graph, whose types are not known yet: no trace of a function that it
+    calls may be kept."""
+    return any(not routine.is_settled for routine in _active.widened.values())
+
+
 def recursive(fn: Any, form: Any) -> Any:
     """What to call in place of the function `fn`, whose converted form is `form`."""
     code = getattr(fn, "__code__", None)
-    if code is None or code.co_flags & _NOT_CALLED or not (
-            depth() or code.co_name in code.co_names or code.co_name in code.co_freevars):
+    if code is None or code.co_flags & _NOT_CALLED or not (depth() or _is_recursive(fn)):
         return form
 
     def called(*args: Any, **kwargs: Any) -> Any:
         here = current_graph()
         if here is None:
             return form(*args, **kwargs)
-        given = _Arguments(*_generalised(fn, args, kwargs))
-        outer = _active.calls
-        again = _known(fn, given, here)
-        if again is not None and again.routine is not None:
-            _note_call(again, outer)
-            return again.call(given)
-        args, kwargs = given.given
-        new = _Activation(fn, given, here)
-        _active.calls = (*outer, new)
-        try:
-            if again is not None and not again.is_inlined and again.depth < new.depth:
-                traced = _traced(new, given, form, here)
-                if traced is not None:
-                    _active.finished = (*_active.finished, traced)
-                    return traced.call(given)
-                again.is_inlined = True
-            new.is_inlined = again is not None and again.is_inlined
-            if any(call.fn is fn and call.depth < new.depth for call in outer):
-                _active.inlined = (*_active.inlined, fn)
-                if _active.inlined.count(fn) > _MOST:
-                    raise _too_many(fn.__name__)
-            return form(*args, **kwargs)
-        finally:
-            _active.calls = outer
+        if fn in _active.widened:
+            return _active.widened[fn].call(args, kwargs)
+        if not any(call.fn is fn for call in _active.calls) and _is_recursive(fn, args):
+            return _outermost(fn, form, here, args, kwargs)
+        return _called(fn, form, here, args, kwargs) if depth() else form(*args, **kwargs)
 
     return called
+
+
+def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function: its routine, or one that is made for it; or it is traced into its caller."""
+    given = _Arguments(*_generalised(fn, args, kwargs))
+    outer = _active.calls
+    again = _known(fn, given, here)
+    if again is not None and again.routine is not None:
+        _note_call(again, outer)
+        return again.call(given)
+    args, kwargs = given.given
+    new = _Activation(fn, given, here)
+    _active.calls = (*outer, new)
+    try:
+        if again is not None and not again.is_inlined and again.depth < new.depth:
+            traced = _traced(new, given, form, here)
+            if traced is not None:
+                _active.finished = (*_active.finished, traced)
+                return traced.call(given)
+            again.is_inlined = True
+        new.is_inlined = again is not None and again.is_inlined
+        _check_depth(new, [call for call in outer if call.fn is fn])
+        return form(*args, **kwargs)
+    finally:
+        _active.calls = outer
+
+
+def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
+    """_Widen, or EndlessError, if too many calls of a function within `outer` ones are traced into their callers."""
+    fn = new.fn
+    nested = sum(call.depth < new.depth for call in outer)
+    if nested:
+        _active.inlined = (*_active.inlined, fn)
+    count = _active.inlined.count(fn)
+    deep = bool(outer) and not len(outer) % _DEEP_IN_PYTHON and outer[0].may_raise()
+    if fn in _active.may_widen and (deep or nested > _DEEP or count > _MANY):
+        raise _Widen(fn)
+    if count > _MOST or (fn in _active.cannot_widen and (deep or nested > _DEEPEST)):
+        raise _too_many(fn.__name__)
+
+
+def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
+    """`_leads_to_itself`, found once in a trace."""
+    key = fn.__code__, bool(args)
+    if key not in _active.recursive:
+        _active.recursive = {**_active.recursive, key: _leads_to_itself(fn, args)}
+    return _active.recursive[key]
+
+
+def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
+    """Whether the code of a function names it, or other functions by whose code it can be called. `args`: of a call, of
+    which the first may be the object whose methods these are."""
+    code = fn.__code__
+    if code.co_name in code.co_names or code.co_name in code.co_freevars:
+        return True
+    found, seen = [fn], {id(fn)}
+    for each in found:  # grows meanwhile
+        for value in _named_by(each, args):
+            if type(value) is not FunctionType:  # without code of the value's own
+                value = inspect.getattr_static(value, "python_function", None)
+            callee = inspect.unwrap(value) if type(value) is FunctionType else None
+            if callee is fn:
+                return True
+            if callee is not None and id(callee) not in seen and len(found) < _MOST_CALLEES:
+                seen.add(id(callee))
+                found.append(callee)
+    return False
+
+
+def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
+    """The values of the globals, of the variables of enclosing functions, and of the methods that its code names."""
+    for name in fn.__code__.co_names:
+        if name in fn.__globals__:
+            yield fn.__globals__[name]
+        if args:
+            yield inspect.getattr_static(type(args[0]), name, None)
+    for cell in fn.__closure__ or ():
+        if cell_is_filled(cell):
+            yield cell.cell_contents
+
+
+def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function that names itself: with calls traced into their callers, or as one graph."""
+    heap = Heap(meet_all(fn, *args, *kwargs.values()))
+    iterators = [Place(iterator) for _, iterator in heap.reach.iterators]
+    mark, inlined = checkpoint(), _active.inlined
+
+    def undo() -> None:
+        rollback(mark)
+        heap.restore()
+        _active.inlined = inlined
+
+    may_widen = _active.may_widen
+    _active.may_widen = may_widen | {fn}
+    try:
+        return _called(fn, form, here, args, kwargs)
+    except _Widen as wanted:
+        if wanted.fn is not fn:
+            raise
+        if any(place.is_left() for place in iterators):
+            raise _too_many(fn.__name__) from None
+    finally:
+        _active.may_widen = may_widen
+    undo()
+    widened = _active.widened
+    try:
+        routine = WidenedRoutine(fn, form, here, args, kwargs)
+        _active.widened = {**widened, fn: routine}
+        routine.settle()
+        return routine.call(args, kwargs)
+    except StagingError as error:
+        reason = error
+    finally:
+        _active.widened = widened
+    undo()
+    cannot_widen = _active.cannot_widen
+    _active.cannot_widen = cannot_widen | {fn}
+    try:
+        return _called(fn, form, here, args, kwargs)
+    except (StagingError, RecursionError):
+        undo()
+        raise reason from None
+    finally:
+        _active.cannot_widen = cannot_widen
 
 
 def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -298,22 +423,27 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
             _active.finished = (*finished, *(x for x in made if not x.depends))
         if changed or call.has_changed_objects():
             heap.restore()
+            if call.fn in _active.may_widen:
+                raise _Widen(call.fn)
+            call.routine, call.structure, call.returns, call.raises, call.captured = None, None, False, False, []
             return None
-        more = _used(call, graph)
+        more = add_captures(call.captured, graph)
         if result is None:
             if not graph.errors:
                 raise endless(name)
             if call.raises and not more:
-                return _closed(call, graph, [])
+                close(call.routine, graph, call.captured, [])
+                return call
             call.raises = True
             continue
         structure, found = result
         joined = _joined(call, types, structure, found) if call.returns else tuple(x.type for x in found)
         if call.returns and joined == types and not more:
             if final or not any(_is_weak(type) for type in types):
-                return _closed(call, graph, found)
+                close(call.routine, graph, call.captured, found)
+                return call
             final = True
-        types = tuple(map(_strong, joined)) if final else joined
+        types = tuple(map(strong, joined)) if final else joined
         call.structure, call.returns = structure, True
     raise staging_error(f"{name!r}, which calls itself where a tensor decides, gives other types or uses other tensors"
                         f" each of {_PASSES} times that it is traced",
@@ -323,7 +453,7 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
 def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
     """What a call returns, traced into `graph`: the structure and its tensors, or None if it never returns; and whether
     containers among the arguments were changed."""
-    inputs = [add_input(graph, _strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
+    inputs = [add_input(graph, strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
     with tracing(graph):
         args, kwargs, made, arrays = given.replaced(inputs)
     before = [_items(x) for x in made]
@@ -346,15 +476,6 @@ def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph:
     changed = any(len(old) != len(new) or any(a is not b for a, b in zip(old, new))
                   for old, new in zip(before, map(_items, made)))
     return result, changed
-
-
-def _used(call: _Activation, graph: Graph) -> bool:
-    """Add what the graph uses from outside to what the routine is passed. Returns whether that is more than before."""
-    known = set(map(_captured, call.captured))
-    more = [wrap(outer) for outer, _ in graph.captures
-            if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
-    call.captured += more
-    return bool(more)
 
 
 def _items(container: Any) -> list[Any]:
@@ -411,26 +532,6 @@ def _text(structure: Any) -> str:
     return "a tensor" if structure is _TENSOR else repr(structure)
 
 
-def _closed(call: _Activation, graph: Graph, results: Sequence[Any]) -> _Activation:
-    """The routine with its graph, whose captures become inputs."""
-    routine = call.routine
-    assert routine is not None
-    constants = [(_constant(outer), inner) for outer, inner in graph.captures]
-    inner = {outer: value for outer, value in graph.captures if isinstance(outer, Value)}
-    with watching(None), tracing(graph):
-        set_outputs(graph, [_fit(x, type) for x, type in zip(results, routine.types, strict=True)])
-    graph.inputs += [inner[_captured(x)] for x in call.captured]
-    graph.captures = [(tensor, value) for tensor, value in constants if tensor is not None]
-    graph._captured, graph.parent = {}, None
-    prune_graph(graph)
-    routine.graph = graph
-    return call
-
-
-def _fit(x: Any, type: Type) -> Any:
-    return convert_to_tensor(x, type.dtype) if isinstance(type, TensorType) else x
-
-
 def _mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:
     """What stands for a result in the structure of all."""
     if _is_kept(x):
@@ -451,23 +552,5 @@ def _packed(structure: Any, tensors: Iterable[Any], arrays: Sequence[ArrayCell])
     return pytree.map_structure(new, structure)
 
 
-def _captured(x: Any) -> Value:
-    found: Value = x.value
-    return found
-
-
-def _constant(outer: Any) -> Any:
-    """The eager tensor that a captured value stands for, if it is one without a derivative; else None."""
-    while isinstance(outer, Value):
-        outer = next((source for source, inner in outer.graph.captures if inner is outer), None)
-    return outer if isinstance(outer, EagerTensor) and not (outer.dtype.is_floating or outer.dtype.is_complex) else None
-
-
 def _is_weak(type: Type) -> bool:
     return (type.element if isinstance(type, ListType) else type).weak
-
-
-def _strong(type: Type) -> Type:
-    if isinstance(type, ListType):
-        return ListType(_strong(type.element), type.known)  # type: ignore[arg-type]
-    return TensorType(type.dtype, type.shape)

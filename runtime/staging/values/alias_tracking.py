@@ -11,8 +11,8 @@ from __future__ import annotations
 import operator
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
@@ -44,6 +44,7 @@ __all__ = [
     "is_returned",
     "is_same",
     "is_split",
+    "isolated",
     "known_elements",
     "may_alias",
     "note_changed",
@@ -179,6 +180,21 @@ class tracking(AbstractContextManager[Any]):
             self.outer[-1].elements += [replace(element, whole=None) for element in body.elements]
             self.outer[-1].written += body.written
             self.outer[-1].inner += body.relations + body.inner
+
+
+@contextmanager
+def isolated(refuse: Callable[[Any], object]) -> Iterator[None]:
+    """Trace code that is called, whose elements and aliases the open bodies do not see. `refuse` gets what has become
+    an element of a staged list."""
+    body = _open.bodies[-1] if _open.bodies else _Body()
+    elements, relations = len(body.elements), len(body.inner)
+    try:
+        yield
+        for element in body.elements[elements:]:
+            if element.is_put:
+                refuse(element.value)
+    finally:
+        del body.elements[elements:], body.inner[relations:]
 
 
 class after_return(AbstractContextManager[None]):

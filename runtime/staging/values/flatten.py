@@ -51,7 +51,7 @@ from runtime.staging.values.lattice import (
     parts_of,
 )
 from runtime.staging.values.list import StagedItems, StagedList, is_staged_list
-from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
+from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 
@@ -171,11 +171,10 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
     assert graph is not None
     before = len(graph.nodes)
     with raising(None):
-        presence.check_bound()
+        found = bound(value)
     for node in graph.nodes[before:]:
         node.position = Position(body.filename, line_of(body, name))
-    return value.content if presence.present is None else attach(
-        value.content, Presence(presence.name, None, presence.present))
+    return found
 
 
 def _own_name(name: str) -> Any:
@@ -246,9 +245,8 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
     if isinstance(spec, Leaf):
         return remember(next(leaves), spec.memories) if spec.memories else next(leaves)
     if isinstance(spec, Optional):
-        bound = next(leaves) if spec.unbound else None
-        present = next(leaves) if spec.none else None
-        return attach(rebuild(spec.child, leaves, name, copies), Presence(name, bound, present))
+        bits = next(leaves) if spec.unbound else None, next(leaves) if spec.none else None
+        return attach(rebuild(spec.child, leaves, name, copies), Presence(name, *bits))
     assert not isinstance(spec, Shared)
     children = [rebuild(child, leaves, name, copies) for child in spec.children]
     if isinstance(spec, Custom):

@@ -21,7 +21,8 @@ from runtime.core.trace import current_graph
 from runtime.ops.effects import check_bound
 from runtime.staging.values.list import branch
 
-__all__ = ["Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "checked", "keys", "keys_asked", "known"]
+__all__ = [
+    "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "bound", "checked", "keys", "keys_asked", "known"]
 
 
 class _Keys(threading.local):
@@ -242,6 +243,16 @@ class MaybeObject:
 
 
 Maybe = (MaybeTensor, MaybeObject)
+
+
+def bound(value: Any) -> Any:
+    """The value of a variable that is read, which the graph checks to be bound."""
+    if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
+        return value
+    presence = value.presence
+    presence.check_bound()
+    return value.content if presence.present is None else attach(
+        value.content, Presence(presence.name, None, presence.present))
 
 
 def attach(value: Any, presence: Presence) -> Any:

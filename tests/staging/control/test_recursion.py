@@ -311,18 +311,6 @@ def test_an_array_that_a_call_returns_is_that_of_the_caller(executor):
     np.testing.assert_array_equal(fresh, [3.0, 0.0])
 
 
-def test_objects_that_calls_change_are_an_error_soon():
-    def walk(n, path):
-        path.append(n)
-        if n > 0:
-            walk(n - 1, path)
-            walk(n - 2, path)
-        return path
-
-    with pytest.raises(rt.errors.StagingError, match="test_recursion.py"):
-        rt.function(lambda n: walk(n, []))(rt.constant(5))
-
-
 def test_recursion_beside_strings() -> None:
     """Native code has no strings: what such a graph calls runs in the reference executor, too."""
     def halvings(n):

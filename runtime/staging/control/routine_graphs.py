@@ -1,0 +1,91 @@
+"""Graphs of routines: what they take from the graph of their caller, and the error for those that never return."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from runtime.core.errors import StagingError, locate
+from runtime.core.graph import Graph, Value
+from runtime.core.graph import prune as prune_graph
+from runtime.core.op import Errors
+from runtime.core.positions import staging_error, user_position
+from runtime.core.routine import Routine
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import convert_to_tensor, set_outputs, tracing, watchers, watching, wrap
+from runtime.core.types import ListType, TensorType, Type
+from runtime.ops.exceptions import may_catch
+
+__all__ = ["EndlessError", "add_captures", "caught_here", "close", "endless", "refuse_caught", "strong"]
+
+
+class EndlessError(StagingError):
+    """A function calls itself while it is traced for the same arguments."""
+
+
+def endless(name: str) -> EndlessError:
+    """The error for the function `name`."""
+    error = EndlessError(f"{name!r} calls itself again and again: no condition decides whether it does, so this"
+                         " recursion has no end", remedy="Let a condition return without the call.")
+    locate(error, user_position())
+    return error
+
+
+def caught_here() -> Errors:
+    """The errors that `try` statements around what is being traced catch."""
+    return tuple(kind for watcher in watchers() for kind in getattr(watcher, "kinds", ()))
+
+
+def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
+    """StagingError if the graph of a routine that changes lists, arrays or objects may raise what is caught: what they
+    are at the error is known in the routine only."""
+    if any(may_catch(kind, error) for error in graph.errors for kind in kinds):
+        raise staging_error(
+            f"{name!r}, which calls itself where a tensor decides, changes lists, arrays or objects, and may raise what"
+            " a `try` around this call catches: the graph does not know what they are then",
+            "Return what shows that it failed, instead of raising an error.")
+
+
+def add_captures(captured: list[Any], graph: Graph) -> bool:
+    """Add the tensors and lists that a routine's graph uses from outside to `captured`, which its calls pass. Returns
+    whether there are more than before."""
+    known = set(map(_value, captured))
+    more = [wrap(outer) for outer, _ in graph.captures
+            if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
+    captured += more
+    return bool(more)
+
+
+def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequence[Any]) -> None:
+    """Make `graph`, whose captures become inputs, that of the routine, which returns these results."""
+    constants = [(_constant(outer), inner) for outer, inner in graph.captures]
+    inner = {outer: value for outer, value in graph.captures if isinstance(outer, Value)}
+    with watching(None), tracing(graph):
+        set_outputs(graph, [_fit(x, type) for x, type in zip(results, routine.types, strict=True)])
+    graph.inputs += [inner[_value(x)] for x in captured]
+    graph.captures = [(tensor, value) for tensor, value in constants if tensor is not None]
+    graph._captured, graph.parent = {}, None
+    prune_graph(graph)
+    routine.graph = graph
+
+
+def strong(type: Type) -> Type:
+    """The type, with a dtype that does not adapt."""
+    if isinstance(type, ListType):
+        return ListType(strong(type.element), type.known)  # type: ignore[arg-type]
+    return TensorType(type.dtype, type.shape)
+
+
+def _fit(x: Any, type: Type) -> Any:
+    return convert_to_tensor(x, type.dtype) if isinstance(type, TensorType) else x
+
+
+def _value(x: Any) -> Value:
+    found: Value = x.value
+    return found
+
+
+def _constant(outer: Any) -> Any:
+    """The eager tensor that a captured value stands for, if it is one without a derivative; else None."""
+    while isinstance(outer, Value):
+        outer = next((source for source, inner in outer.graph.captures if inner is outer), None)
+    return outer if isinstance(outer, EagerTensor) and not (outer.dtype.is_floating or outer.dtype.is_complex) else None

@@ -1,0 +1,499 @@
+"""Recursion whose calls have different Python values, or change objects: one graph for all calls of the function.
+
+The graph takes and returns the state that calls differ in: arguments that are not the same in all of them, and cells,
+the contents of lists, arrays, attributes and variables that calls change. While the graph is traced, the cells of
+objects from outside have placeholders as contents, so every name of such an object shows them, as in Python; a list or
+object that is another one in each call is represented by a stand-in. What is state, and its types, is a fixpoint: each
+trace shows what its own calls pass and what it changes.
+"""
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from autograph.backend import (
+    UNBOUND,
+    Heap,
+    Reached,
+    containers_in,
+    duplicate,
+    fill,
+    is_container,
+    meet_all,
+    parts_in,
+    put,
+    same_parts,
+    take_out,
+)
+from runtime.core.graph import Graph
+from runtime.core.op import Errors
+from runtime.core.positions import staging_error, user_position
+from runtime.core.routine import Routine
+from runtime.core.trace import add_input, apply, tracing, watching
+from runtime.core.types import Type
+from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.ops.control import CALL
+from runtime.staging.containers.row_table import store, table_of
+from runtime.staging.control.routine_graphs import add_captures, caught_here, close, endless, refuse_caught
+from runtime.staging.values.alias_tracking import contents_of, isolated, possible_identities, record_alias
+from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
+from runtime.staging.values.cell_join import CellJoin, joined
+from runtime.staging.values.flatten import lower, rebuild
+from runtime.staging.values.iterables import view_of
+from runtime.staging.values.lattice import (
+    Conflict,
+    Custom,
+    Nested,
+    Optional,
+    Spec,
+    Static,
+    as_loop_state,
+    describe,
+    join,
+    leaf_types,
+    text,
+)
+from runtime.staging.values.optional import bound
+
+__all__ = ["WidenedRoutine"]
+
+_PASSES: Final = 16
+_Known = Mapping[int, Any]
+"""By id, the objects that were there before the call."""
+
+
+class WidenedRoutine:
+    """A function that calls itself, as one graph."""
+
+    def __init__(self, fn: Any, form: Callable[..., Any], here: Graph, args: Sequence[Any], kwargs: Any) -> None:
+        self.name, self.form, self.here = fn.__name__, form, here
+        self.signature = inspect.signature(fn)
+        self.place = user_position()
+        self._begin(fn, args, kwargs)
+        self._begin_again = partial(self._begin, fn, args, kwargs)
+
+    def _begin(self, fn: Any, args: Sequence[Any], kwargs: Any) -> None:
+        self.heap = Heap(meet_all(fn, *args, *kwargs.values()))
+        self.known: dict[int, Any] = {id(reached.value): reached.value for reached in self.heap.reach.objects}
+        given = self._bound(args, kwargs)
+        self.known |= containers_in(given.values())
+        self.parameters = [_Parameter(name, value) for name, value in given.items()]
+        self.cells: list[_Cell] = []
+        self.result: Spec | None = None  # of what is returned, once it returns
+        self.aliases: list[tuple[tuple[Any, ...], Any]] = []
+        self.always_raises = self.is_settled = self.has_widened = self.has_stand_in = False
+        self.captured: list[Any] = []
+        self.caught: Errors = ()  # by `try` statements around calls within the graph
+        self.routine = Routine(self.name, ())
+
+    def _bound(self, args: Sequence[Any], kwargs: Any) -> dict[str, Any]:
+        given = self.signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return {name: bound(value) for name, value in given.arguments.items()}
+
+    # Tracing.
+
+    def settle(self) -> None:
+        """Trace the function until what its calls pass and change, and the types, stay the same."""
+        for _ in range(_PASSES):
+            if self.has_stand_in:  # what refers to the list in its place may be another one
+                self.cells, self.result, self.aliases, self.always_raises = [], None, [], False
+            self.routine = Routine(self.name, tuple(self._types()), self.place)
+            self.has_widened = self.has_stand_in = False
+            try:
+                with isolated(self._refuse_put):
+                    self._trace(Graph(self.name, self.here))
+            except _TableWanted as wanted:
+                self.heap.restore()
+                store(wanted.rows)
+                self._begin_again()
+            finally:
+                self.heap.restore()
+            if self.is_settled:
+                return
+        raise staging_error(
+            f"{self.name!r}, which calls itself, gives or takes other types each of {_PASSES} times that it is traced",
+            "Give each of its arguments and results one type and shape (rt.cast, rt.reshape).")
+
+    def _trace(self, graph: Graph) -> None:
+        inputs = [add_input(graph, *leaf) for spec, name in self._taken() for leaf in leaf_types(spec, name)]
+        given: inspect.BoundArguments | None = None
+        before: list[tuple[_Parameter, Mapping[Any, Any], Any]] = []
+
+        def body() -> Any:
+            nonlocal given
+            leaves = iter(inputs)
+            given = inspect.BoundArguments(self.signature, {
+                each.name: each.rebuilt(leaves) for each in self.parameters})
+            for cell in self.cells:
+                self._fill(cell, leaves)
+            for each in self.parameters:
+                if not each.is_reference:
+                    value = given.arguments[each.name]
+                    places = contents_of(value)
+                    before.append((each, places, {place: parts_in(one) for place, one in places.items()}))
+            returned = self.form(*given.args, **given.kwargs)
+            return joined([returned], [self.name], lambda cell: id(cell) in self.known)
+
+        with watching(None):
+            found = trace_body(graph, Step(body), list)
+        assert given is not None
+        known = self._known_inside()
+        for each, places, parts in before:
+            value = given.arguments[each.name]
+            if not all(same_parts(parts[place], parts_in(one)) for place, one in places.items()):
+                _refuse_moved(each.name, places, contents_of(value))
+                self.has_widened |= not each.is_written
+                each.is_written = True
+                self.has_widened |= each.widen(value)
+        self._find_cells(known)
+        self._find_result(found, graph, known)
+        self.has_widened |= add_captures(self.captured, graph)
+        if self.has_widened:
+            return
+        self._refuse_shared(found or [], known)
+        refuse_caught(self.name, graph, self.caught)
+        with tracing(graph):
+            left = [] if found is None else [*lower(self._result(), _without_tables(found[0]))] + [
+                leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))] + [
+                leaf for each in self.parameters if each.is_written
+                for leaf in each.lowered(given.arguments[each.name])]
+            close(self.routine, graph, self.captured, left)
+        self.is_settled = True
+
+    def _known_inside(self) -> _Known:
+        return self.known | {id(each.stand_in): each.stand_in for each in self.parameters if each.stand_in is not None}
+
+    def _result(self) -> Spec:
+        assert self.result is not None
+        return self.result
+
+    def _taken(self) -> Iterator[tuple[Spec, str]]:
+        yield from ((each.spec, each.name) for each in self.parameters)
+        yield from ((cell.spec, cell.name) for cell in self.cells)
+
+    def _types(self) -> Iterator[Type]:
+        """The types of what the graph returns: the result, then cells, then arguments that it changes."""
+        if self.result is not None:
+            specs = [self.result, *(cell.spec for cell in self.cells),
+                     *(each.spec for each in self.parameters if each.is_written)]
+            yield from (type for spec in specs for type, _ in leaf_types(spec))
+
+    def _find_cells(self, known: _Known) -> None:
+        """Make what the trace has changed so far cells, and widen the specs of those that there are."""
+        changes = [*self.heap.changes()]
+        tables = [table for reached, _, _ in changes if type(reached.value) is list
+                  and (table := table_of(reached.value)) is not None and id(table) not in known]
+        if tables:
+            raise _TableWanted([reached.value for reached, _, _ in changes
+                                if type(reached.value) is list and table_of(reached.value) is tables[0]])
+        for reached, key, _ in changes:
+            cell = self._cell(reached, key)
+            self.has_widened |= cell.join(self._spec_of(cell, known))
+        changed = self.heap.changed()
+        if changed is not None:
+            raise staging_error(f"{self.name!r}, which calls itself where a tensor decides, changes {changed[0]!r}, a "
+                                f"{type(changed[1]).__name__}, which no graph computes", "Use a list, array or tensor.")
+
+    def _cell(self, reached: Reached, key: Any) -> _Cell:
+        """The cell of a part that the trace has changed."""
+        holder, whole = reached.value, _is_whole(reached.value)
+        key = None if whole else key
+        for cell in self.cells:
+            if cell.holder is holder and cell.key == key:
+                return cell
+        self.has_widened = True
+        name = reached.path or f"a {type(holder).__name__}"
+        cell = _Cell(holder, key, name if key is None else f"{name}.{key}")
+        before = as_loop_state(describe(self.heap.before(holder, key)))
+        cell.spec = _by_reference(before, self.known)
+        self.cells.append(cell)
+        return cell
+
+    def _spec_of(self, cell: _Cell, known: _Known) -> Spec:
+        """The spec of what a cell contains now."""
+        spec = describe(self._contents(cell))
+        if not _is_whole(cell.holder):
+            return _by_reference(spec, known)
+        assert isinstance(spec, (Nested, Custom))
+        return replace(spec, target=None, children=tuple(_by_reference(child, known) for child in spec.children))
+
+    def _contents(self, cell: _Cell) -> Any:
+        return cell.holder if _is_whole(cell.holder) else self.heap.part(cell.holder, cell.key)
+
+    def _fill(self, cell: _Cell, leaves: Iterator[Any], originals: Mapping[int, Any] = MappingProxyType({})) -> None:
+        """Make what these leaves stand for the contents of a cell."""
+        contents = _with(originals, rebuild(cell.spec, leaves, cell.name))
+        if _is_whole(cell.holder):
+            fill(cell.holder, parts_in(contents))
+        elif contents is not UNBOUND:
+            put(cell.holder, cell.key, contents)
+        elif self._contents(cell) is not UNBOUND:
+            take_out(cell.holder, cell.key)
+
+    def _find_result(self, found: Sequence[Any] | None, graph: Graph, known: _Known) -> None:
+        if found is None:
+            if not self.has_widened:
+                if not graph.errors:
+                    raise endless(self.name)
+                self.has_widened |= not self.always_raises
+                self.always_raises, self.result = True, None
+            return
+        self.always_raises = False
+        spec = _by_reference(describe(found[0]), known)
+        old = self.result
+        try:
+            self.result = as_loop_state(spec) if old is None else join(old, spec, CellJoin((), ()))
+        except Conflict:  # one of several lists on one way, and a new one on another
+            assert old is not None
+            self.result = _joined(_contents_of_references(old), _contents_of_references(spec),
+                                  f"the result of {self.name!r}")
+        self.has_widened |= old is None or self.result != old
+        aliases = {(place, id(other)) for place, other in self.aliases}
+        more = [(place, other) for place, container in contents_of(found[0]).items()
+                for other in (container, *possible_identities(container))
+                if id(other) in known and (place, id(other)) not in aliases]
+        self.aliases += more
+        self.has_widened |= bool(more)
+
+    # Calls.
+
+    def call(self, args: Sequence[Any], kwargs: Any) -> Any:
+        """What a call returns, by a call of the graph."""
+        given = self._bound(args, kwargs)
+        if not self.is_settled:
+            for each in self.parameters:
+                was_reference = each.is_reference
+                self.has_widened |= each.widen(given[each.name])
+                self.has_stand_in |= was_reference and not each.is_reference
+            self._find_cells(self._known_inside())
+            if self.has_widened or not (self.result is not None or self.always_raises):
+                raise Unreachable
+        self._refuse_aliases(given)
+        if self.cells or any(each.is_written for each in self.parameters):
+            if self.is_settled:
+                refuse_caught(self.name, self.routine.graph, caught_here())
+            self.caught += caught_here()
+        taken = [leaf for each in self.parameters for leaf in each.lowered(given[each.name])] + [
+            leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))]
+        leaves = iter(apply(CALL, *taken, *self.captured, function=self.routine))
+        if self.result is None:
+            raise Unreachable
+        originals = {id(each.stand_in): given[each.name] for each in self.parameters if each.stand_in is not None}
+        result = _with(originals, rebuild(self.result, leaves, ""))
+        for cell in self.cells:
+            self._fill(cell, leaves, originals)
+        for each in self.parameters:
+            if each.is_written:
+                _write(given[each.name], rebuild(_without_targets(each.spec), leaves, each.name))
+        at = contents_of(result)
+        for place, other in self.aliases:
+            other = originals.get(id(other), other)
+            if place in at and at[place] is not other:
+                record_alias(at[place], other, self.name)
+        return result
+
+    # What is refused.
+
+    def _refuse_put(self, value: Any) -> None:
+        if id(value) in self.known or any(value is each.stand_in for each in self.parameters):
+            raise staging_error(
+                f"{self.name!r}, which calls itself where a tensor decides, puts a {type(value).__name__} into a list "
+                "while other names lead to it", "Put a copy of it.")
+
+    def _refuse_shared(self, found: Sequence[Any], known: _Known) -> None:
+        """StagingError if a new container is in several places that are returned."""
+        places = [*found, *(self._contents(cell) for cell in self.cells)]
+        count = Counter(key for value in places for key, one in containers_in([value]).items() if key not in known)
+        if any(times > 1 for times in count.values()):
+            raise staging_error(f"{self.name!r}, which calls itself where a tensor decides, leaves a new list or object"
+                                " in several places", "Put a copy of it in one of them.")
+
+    def _refuse_aliases(self, given: Mapping[str, Any]) -> None:
+        """StagingError for arguments that are, or contain, what the graph changes by another way."""
+        found: Counter[int] = Counter()
+        written = {id(cell.holder) for cell in self.cells}
+        for each in self.parameters:
+            if not each.is_reference:
+                inside = containers_in([given[each.name]])
+                found.update(inside.keys())
+                if each.is_written:
+                    written |= inside.keys()
+                if any(isinstance(one, StagedArray) and not isinstance(one, ArrayCell) for one in inside.values()):
+                    raise staging_error(f"argument {each.name!r} is a view of another array in each call of "
+                                        f"{self.name!r}, which calls itself where a tensor decides",
+                                        "Pass the array and the bounds.")
+        cells = {id(cell.holder) for cell in self.cells}
+        if any(key in written and (times > 1 or key in cells) for key, times in found.items()):
+            raise staging_error(
+                f"{self.name!r}, which calls itself where a tensor decides, is given a list or object that it changes "
+                "by another name, too", "Give it a copy.")
+
+
+class _TableWanted(BaseException):
+    """Raised where the trace has made lists from outside rows of one table, which the caller has to make."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+class _Parameter:
+    """A parameter: a reference, while all calls give the same containers, or else their contents, in a stand-in."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.name, self.value = name, value
+        self.references = [*_references(value)]
+        self.contents = _without_targets(as_loop_state(describe(_without_tables(value))))
+        self.is_reference, self.is_written = bool(self.references), False
+        self.spec = _by_reference(as_loop_state(describe(value)), _references(value))
+        self.stand_in: Any = None
+
+    def widen(self, value: Any) -> bool:
+        """Include a value that a call gives. Returns whether that changes the spec."""
+        old = self.spec
+        same = self.is_reference and [*_references(value)] == self.references
+        if self.is_reference and not same:
+            self.is_reference, self.spec = False, self.contents
+        if is_container(value) and not self.is_reference and self.stand_in is None:
+            self.stand_in = duplicate(value)
+        spec = _by_reference(describe(value), _references(value)) if same else _without_targets(
+            describe(_without_tables(value)))
+        self.spec = _joined(self.spec, spec, f"argument {self.name!r}")
+        return self.spec != old
+
+    def rebuilt(self, leaves: Iterator[Any]) -> Any:
+        spec = self.spec
+        if self.stand_in is not None and isinstance(spec, (Nested, Custom)):
+            spec = replace(spec, target=self.stand_in)
+        return rebuild(spec, leaves, self.name)
+
+    def lowered(self, value: Any) -> Iterator[Any]:
+        return lower(self.spec, value if self.is_reference else _without_tables(value))
+
+
+class _Cell:
+    """What calls change: the contents of a list or array, or else the part `key` of an object or variable."""
+
+    spec: Spec
+
+    def __init__(self, holder: Any, key: Any, name: str) -> None:
+        self.holder, self.key, self.name = holder, key, name
+
+    def join(self, spec: Spec) -> bool:
+        """Include contents. Returns whether that changes the spec."""
+        old = self.spec
+        self.spec = _joined(old, spec, self.name)
+        return self.spec != old
+
+
+def _is_whole(holder: Any) -> bool:
+    return type(holder) is list or hasattr(type(holder), "__become__")
+
+
+def _joined(a: Spec, b: Spec, what: str) -> Spec:
+    try:
+        return join(a, b, CellJoin((), ()))
+    except Conflict:
+        raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
+                            " where a tensor decides", "Give it one type and structure.") from None
+
+
+def _by_reference(spec: Spec, known: _Known, is_top: bool = True) -> Spec:
+    """The spec with references in place of the containers in it that are known."""
+    if isinstance(spec, Optional):
+        return replace(spec, child=_by_reference(spec.child, known, is_top))
+    if not isinstance(spec, (Nested, Custom)):
+        return spec
+    if spec.target is not None and id(spec.target) in known:
+        return Static(spec.target)
+    return replace(spec, target=None, children=tuple(_by_reference(child, known, False) for child in spec.children))
+
+
+def _references(value: Any) -> dict[int, Any]:
+    """By id, the containers that a value refers to, without those in these."""
+    if is_container(value):
+        return {id(value): value}
+    if not isinstance(value, tuple):
+        return {}
+    return {key: one for part in value for key, one in _references(part).items()}
+
+
+def _without_targets(spec: Spec) -> Spec:
+    return _by_reference(spec, {})
+
+
+def _without_tables(value: Any) -> Any:
+    """The value with copies of lists that are rows of a table, whose items the table has, and of what contains them."""
+    if not isinstance(value, (list, tuple, dict)):
+        return value
+    if type(value) is list and table_of(value) is not None:
+        return [*view_of(value)]
+    before = parts_in(value)
+    after = [(key, _without_tables(part)) for key, part in before]
+    if same_parts(before, after):
+        return value
+    if isinstance(value, tuple):
+        return tuple.__new__(type(value), [part for _, part in after])
+    made = duplicate(value)
+    fill(made, after)
+    return made
+
+
+def _contents_of_references(spec: Spec) -> Spec:
+    """The spec with the contents of the containers that it refers to."""
+    if isinstance(spec, Static) and is_container(spec.value):
+        return _without_targets(as_loop_state(describe(_without_tables(spec.value))))
+    if isinstance(spec, Optional):
+        return replace(spec, child=_contents_of_references(spec.child))
+    if isinstance(spec, Nested):
+        return replace(spec, children=tuple(map(_contents_of_references, spec.children)))
+    return spec
+
+
+def _refuse_moved(name: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
+    """StagingError if containers in an argument are in other places than before, or others are in their places."""
+    was = {id(container): place for place, container in before.items()}
+    for place, container in after.items():
+        if before.get(place, container) is not container or was.get(id(container), place) != place:
+            raise staging_error(f"a call replaces or moves lists or objects in argument {name!r}, which is another one "
+                                "in each call", "Replace their items, not them, or return a new list.")
+
+
+def _write(given: Any, left: Any) -> None:
+    """Make what a call has left in a container its contents, and those of the containers in it."""
+    if type(given) is list and table_of(given) is not None and len(view_of(given)) == len(left):
+        row = view_of(given)
+        for k, item in enumerate(left):
+            row[k] = item
+        return
+    before = dict(parts_in(given))
+    parts = []
+    for key, part in parts_in(left):
+        old = before.get(key)
+        if is_container(part) and type(old) is type(part):
+            _write(old, part)
+            part = old
+        parts.append((key, part))
+    fill(given, parts)
+
+
+def _with(originals: Mapping[int, Any], value: Any) -> Any:
+    """The value with the arguments of a call in place of the stand-ins."""
+    if id(value) in originals:
+        return originals[id(value)]
+    if not originals or not isinstance(value, (tuple, list, dict)):
+        return value
+    before = parts_in(value)
+    after = [(key, _with(originals, part)) for key, part in before]
+    if same_parts(before, after):
+        return value
+    if isinstance(value, tuple):
+        return tuple.__new__(type(value), [part for _, part in after])
+    fill(value, after)
+    return value

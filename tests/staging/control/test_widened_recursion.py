@@ -1,0 +1,767 @@
+"""Recursion whose calls have different Python values, or change lists and objects: one graph for all of its calls."""
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+PROGRAMS = []
+
+
+def program(*inputs):
+    """A decorator of functions that make a function, whose results for these inputs are to be those of Python."""
+    def add(make):
+        PROGRAMS.extend(pytest.param(make, values, id=f"{make.__name__}-{i}") for i, values in enumerate(inputs))
+        return make
+
+    return add
+
+
+def plain(x):
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(plain, x))
+    if isinstance(x, dict):
+        return {key: plain(part) for key, part in x.items()}
+    return x if x is None or isinstance(x, (str, bool)) else np.asarray(x).tolist()
+
+
+def as_tensors(values):
+    return [rt.constant(value) for value in values]
+
+
+@program((6,), (1,))
+def walks():
+    def walk(n, path):
+        path.append(n)
+        if n > 0:
+            walk(n - 1, path)
+            walk(n - 2, path)
+        return path
+
+    return lambda n: walk(n, [])
+
+
+@program(([3, 1, 2, 5, 4, 1],), ([2],), ([2, 1],))
+def quick():
+    def qs(xs):
+        if len(xs) <= 1:
+            return xs
+        p = xs[0]
+        left = [x for x in xs[1:] if x < p]
+        right = [x for x in xs[1:] if x >= p]
+        return qs(left) + [p] + qs(right)
+
+    return lambda v: qs(list(v))
+
+
+@program(([3, 1, 2, 5, 4, 1, 9],), ([2],))
+def merges():
+    def merge(a, b):
+        out = []
+        i = j = 0
+        while i < len(a) and j < len(b):
+            if a[i] <= b[j]:
+                out.append(a[i])
+                i += 1
+            else:
+                out.append(b[j])
+                j += 1
+        return out + a[i:] + b[j:]
+
+    def sort(xs):
+        if len(xs) <= 1:
+            return xs
+        m = len(xs) // 2
+        return merge(sort(xs[:m]), sort(xs[m:]))
+
+    return lambda v: sort(list(v))
+
+
+@program(([3, 1, 2, 5, 4, 1, 9],), ([2, 1],))
+def inplace():
+    def sort(a, lo, hi):
+        if lo >= hi:
+            return
+        p = a[(lo + hi) // 2]
+        i, j = lo, hi
+        while i <= j:
+            while a[i] < p:
+                i += 1
+            while a[j] > p:
+                j -= 1
+            if i <= j:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+                j -= 1
+        sort(a, lo, j)
+        sort(a, i, hi)
+
+    def f(v):
+        a = list(v)
+        sort(a, 0, len(a) - 1)
+        return a
+
+    return f
+
+
+@program((4,), (5,))
+def queens():
+    def place(n, row, cols, d1, d2):
+        if row == n:
+            return 1
+        count = 0
+        for k in range(n):
+            if not cols[k] and not d1[row + k] and not d2[row - k + n]:
+                cols[k] = d1[row + k] = d2[row - k + n] = True
+                count += place(n, row + 1, cols, d1, d2)
+                cols[k] = d1[row + k] = d2[row - k + n] = False
+        return count
+
+    return lambda n: place(n, 0, [False] * 6, [False] * 12, [False] * 13)
+
+
+@program((3,), (4,))
+def counts_self():
+    class Counter:
+        def __init__(self):
+            self.calls = self.total = 0
+
+        def go(self, n, depth):
+            self.calls += 1
+            if n > 0:
+                self.total += n * depth
+                self.go(n - 1, depth + 1)
+                self.go(n - 2, depth + 2)
+
+    def f(n):
+        k = Counter()
+        k.go(n, 0)
+        return k.calls, k.total
+
+    return f
+
+
+@program((5,), (2,))
+def nonlocals():
+    def f(n):
+        count = 0
+        seen = []
+
+        def go(k, level):
+            nonlocal count
+            count += level
+            if k <= 0:
+                return
+            seen.append(k)
+            go(k - 1, level + 1)
+            go(k - 3, level + 1)
+        go(n, 0)
+        return count, seen
+
+    return f
+
+
+@program((3, 1), (0, 0))
+def flood():
+    def fill(g, r, k, v):
+        if r < 0 or r >= 4 or k < 0 or k >= 3:
+            return 0
+        if g[r][k] != 0:
+            return 0
+        g[r][k] = v
+        return 1 + fill(g, r + 1, k, v) + fill(g, r - 1, k, v) + fill(g, r, k + 1, v) + fill(g, r, k - 1, v)
+
+    def f(r, k):
+        g = [[0, 1, 0], [0, 1, 0], [1, 0, 0], [0, 0, 0]]
+        n = fill(g, r, k, 7)
+        return n, g
+
+    return f
+
+
+@program((0,), (3,))
+def dfs():
+    adjacent = [[1, 2], [2, 3], [0, 4], [4, 1], [4, 4]]
+
+    def f(start):
+        visited = [False] * 5
+        order = []
+        table = rt.constant(adjacent) if isinstance(start, rt.Tensor) else adjacent
+
+        def go(u):
+            visited[u] = True
+            order.append(u)
+            for k in range(2):
+                v = table[u][k]
+                if not visited[v]:
+                    go(v)
+        go(start)
+        return order, visited
+
+    return f
+
+
+@program((10,), (1,))
+def memo_list():
+    def fib(n, memo):
+        if n < 2:
+            return n
+        if memo[n] >= 0:
+            return memo[n]
+        memo[n] = fib(n - 1, memo) + fib(n - 2, memo)
+        return memo[n]
+
+    return lambda n: fib(n, [-1] * 12)
+
+
+@program((3,), (2,))
+def pegs():
+    def hanoi(n, a, b, d):
+        if n == 0:
+            return
+        hanoi(n - 1, a, d, b)
+        d.append(a.pop())
+        hanoi(n - 1, b, a, d)
+
+    def f(n):
+        a, b, d = [3, 2, 1], [], []
+        hanoi(n, a, b, d)
+        return a, b, d
+
+    return f
+
+
+@program(([1, 2, 3],), ([4, 4, 1],))
+def permutations():
+    def permute(a, k, out):
+        if k == 3:
+            out.append(a[0] * 100 + a[1] * 10 + a[2])
+            return
+        for i in range(k, 3):
+            a[k], a[i] = a[i], a[k]
+            permute(a, k + 1, out)
+            a[k], a[i] = a[i], a[k]
+
+    def f(v):
+        out = []
+        permute(list(v), v[0] * 0, out)
+        return out
+
+    return f
+
+
+@program((7,), (12,))
+def coins():
+    values = [1, 2, 5]
+
+    def ways(amount, k):
+        if amount == 0:
+            return 1
+        if amount < 0 or k == 3:
+            return 0
+        return ways(amount - values[k], k) + ways(amount, k + 1)
+
+    return lambda n: ways(n, 0)
+
+
+@program((7,), (0,))
+def subsets_copied():
+    def go(n, chosen):
+        if n <= 0:
+            total = 0
+            for x in chosen:
+                total = total * 3 + x
+            return total
+        return go(n - 2, chosen + [n]) + go(n - 3, chosen)
+
+    return lambda n: go(n, [])
+
+
+@program((5,), (9,))
+def steps_python_int():
+    def down(n, steps):
+        if n == 1:
+            return steps
+        if n % 2 == 0:
+            return down(n // 2, steps + 1)
+        return down(3 * n + 1, steps + 1)
+
+    return lambda n: down(n, 0)
+
+
+@program((3,), (5,))
+def floats():
+    def go(n, x):
+        if n == 0:
+            return x
+        return go(n - 1, x * 0.5 + 1)
+
+    return lambda n: go(n, 2.0)
+
+
+@program((4,))
+def tuples():
+    def go(n, pair):
+        if n == 0:
+            return pair
+        a, b = pair
+        return go(n - 1, (b, a + b))
+
+    return lambda n: go(n, (0, 1))
+
+
+@program((4,), (0,))
+def optional():
+    def go(n, best):
+        if n == 0:
+            return best
+        if best is None or n % 2 == 1:
+            best = n
+        return go(n - 1, best)
+
+    return lambda n: go(n, None)
+
+
+@program((4,), (3,))
+def dictionary():
+    def go(n, d, depth):
+        d["calls"] += 1
+        if n > 0:
+            d["sum"] += n + depth
+            go(n - 1, d, depth + 1)
+            go(n - 2, d, depth + 1)
+
+    def f(n):
+        d = {"calls": 0, "sum": 0}
+        go(n, d, 0)
+        return d
+
+    return f
+
+
+@program((3,), (2,))
+def records():
+    @dataclasses.dataclass
+    class State:
+        x: int
+        path: list
+
+    def go(n, s):
+        if n <= 0:
+            s.x += 1
+            return
+        s.path.append(n)
+        go(n - 1, s)
+        go(n - 2, s)
+
+    def f(n):
+        s = State(0, [])
+        go(n, s)
+        return s.x, s.path
+
+    return f
+
+
+@program((3,), (1,))
+def fresh_boards():
+    def go(board, n):
+        if n == 0:
+            return board[0][0] + 10 * board[1][1]
+        new = [row[:] for row in board]
+        new[n % 2][n % 2] += n
+        return go(new, n - 1) + go(new, n - 2 if n > 1 else n - 1) * 3
+
+    return lambda n: go([[1, 2], [3, 4]], n)
+
+
+@program((3,), (4,))
+def array_state():
+    def go(n, a, depth):
+        if n == 0:
+            return
+        a[n % 3] += depth
+        go(n - 1, a, depth + 1)
+
+    def f(n):
+        a = np.zeros(3)
+        go(n, a, 1)
+        return a[0], a[1], a[2]
+
+    return f
+
+
+@program((3,), (4,))
+def result_is_argument():
+    def go(n, xs):
+        if n == 0:
+            return xs
+        xs.append(n)
+        return go(n - 1, xs)
+
+    def f(n):
+        a = [5]
+        b = go(n, a)
+        b.append(9)
+        return a, b
+
+    return f
+
+
+@program((3,), (2,))
+def closure_and_argument():
+    def f(n):
+        a = [1, 2]
+
+        def go(k, xs, depth):
+            if k == 0:
+                return a[0]
+            xs[0] += 1
+            a[1] += xs[0] * depth
+            return go(k - 1, a if k % 2 == 0 else xs, depth + 1)
+        r = go(n, a, 0)
+        return r, a
+
+    return f
+
+
+@program((5,), (4,))
+def mutual():
+    def even(n, k, log):
+        log.append(k)
+        return True if n == 0 else odd(n - 1, k + 1, log)
+
+    def odd(n, k, log):
+        return False if n == 0 else even(n - 1, k + 1, log)
+
+    def f(n):
+        log = [0]
+        return even(n, 0, log), log
+
+    return f
+
+
+@program((5,), (4,))
+def twice():
+    def go(n, out, k):
+        if n > 0:
+            out.append(n * k)
+            go(n - 1, out, k + 1)
+            go(n - 2, out, k + 1)
+
+    def f(n):
+        a, b = [], []
+        go(n, a, 0)
+        go(n - 1, b, 10)
+        for i in range(2):
+            go(n - 2, a, 100)
+        return a, b
+
+    return f
+
+
+@program((5,), (4,))
+def in_a_loop():
+    def go(n, out, k):
+        if n > 0:
+            out[n % 3] += k
+            go(n - 1, out, k + 1)
+            go(n - 2, out, k + 1)
+
+    def f(n):
+        a = [0, 0, 0]
+        i = n * 0
+        while i < n:
+            go(i, a, 0)
+            i += 1
+        return a
+
+    return f
+
+
+@program((3,), (2,))
+def move_rows():
+    def go(g, n, depth):
+        if n == 0:
+            return
+        g[0], g[1] = g[1], g[0]
+        g[0].append(n)
+        go(g, n - 1, depth + 1)
+
+    def f(n):
+        a, b = [1], [2]
+        g = [a, b]
+        go(g, n, 0)
+        return g, a, b
+
+    return f
+
+
+@program((3,), (2,))
+def swap_arguments():
+    def go(a, b, n, depth):
+        if n == 0:
+            return
+        a[0] += depth
+        b[0] += 10 * n
+        go(b, a, n - 1, depth + 1)
+
+    def f(n):
+        x, y = [1], [2]
+        go(x, y, n, 1)
+        go(x, x, n, 1)
+        return x, y
+
+    return f
+
+
+@program((6,), (3,))
+def strings():
+    def go(n, s):
+        if n == 0:
+            return s
+        return go(n - 1, s + ("a" if n % 2 == 0 else "b"))
+
+    return lambda n: go(n, "")
+
+
+@program((4,), (2,))
+def attribute_list():
+    class Solver:
+        def __init__(self):
+            self.board = [[0] * 3 for _ in range(3)]
+            self.best = -1
+            self.log = []
+
+        def solve(self, n, depth):
+            if n == 0:
+                if depth > self.best:
+                    self.best = depth
+                return
+            self.board[n % 3][depth % 3] += 1
+            self.log.append(depth)
+            self.solve(n - 1, depth + 1)
+
+    def f(n):
+        s = Solver()
+        s.solve(n, 0)
+        return s.board, s.best, s.log
+
+    return f
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize(("make", "values"), PROGRAMS)
+def test_as_in_python(make, values, executor):
+    want = plain(make()(*values))
+    assert plain(rt.function(make(), executor=executor)(*as_tensors(values))) == want
+
+
+@pytest.mark.slow
+def test_sudoku():
+    puzzle = "530070000600195000098000060800060003400803001700020006060000280000419005000080079"
+
+    def fits(board, r, k, v):
+        for i in range(9):
+            if board[r][i] == v or board[i][k] == v:
+                return False
+        for i in range(3):
+            for j in range(3):
+                if board[3 * (r // 3) + i][3 * (k // 3) + j] == v:
+                    return False
+        return True
+
+    def solve(board, place):
+        if place == 81:
+            return True
+        r, k = place // 9, place % 9
+        if board[r][k] != 0:
+            return solve(board, place + 1)
+        for v in range(1, 10):
+            if fits(board, r, k, v):
+                board[r][k] = v
+                if solve(board, place + 1):
+                    return True
+                board[r][k] = 0
+        return False
+
+    def f(zero):
+        board = [[int(x) + zero * 0 for x in puzzle[9 * i:9 * i + 9]] for i in range(9)]
+        return solve(board, 0), board
+
+    assert plain(rt.function(f)(rt.constant(0))) == plain(f(0))
+
+
+def test_a_decorated_function(executor="native"):
+    @rt.function
+    def moves(n, source, target, spare):
+        if n == 0:
+            return 0
+        return moves(n - 1, source, spare, target) + 1 + moves(n - 1, spare, target, source)
+
+    assert [int(moves(rt.constant(n), 0, 1, 2)) for n in range(7)] == [2 ** n - 1 for n in range(7)]
+
+
+def test_one_graph_for_later_calls():
+    def go(n, log, k):
+        if n > 0:
+            log.append(k)
+            go(n - 1, log, k + 1)
+            go(n - 2, log, k + 2)
+
+    @rt.function
+    def f(n):
+        log = [0]
+        go(n, log, 0)
+        return log
+
+    def reference(n):
+        log = [0]
+        go(n, log, 0)
+        return log
+
+    for n in (3, 0, 6, 9):
+        assert plain(f(rt.constant(n))) == reference(n)
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_lists_of_the_caller_have_the_changes_afterwards():
+    def go(n, log, k):
+        if n > 0:
+            log[0] += k
+            go(n - 1, log, k + 1)
+
+    f, log = rt.function(lambda n, log: go(n, log, 1)), [5]
+    f(rt.constant(3), log)
+    assert plain(log) == [11]
+
+
+# What is refused.
+
+def returns_its_argument_or_a_new_list(n):
+    def go(n, xs):
+        if n == 0:
+            return xs
+        return go(n - 1, xs + [n])
+
+    a = [5]
+    b = go(n, a)
+    b.append(9)
+    return a, b
+
+
+def puts_a_list_that_others_have_into_a_list(n):
+    def go(n, path, found):
+        if n <= 0:
+            found.append(path)
+            return
+        path[0] += 1
+        go(n - 1, path, found)
+        path[0] -= 1
+
+    found, path = [[0]], [0]
+    go(n, path, found)
+    return found
+
+
+def raises_what_is_caught(n):
+    def go(n, log, depth):
+        log[0] += n
+        if n == 0:
+            raise ValueError("end")
+        go(n - 1, log, depth + 1)
+
+    log = [0]
+    try:
+        go(n, log, 0)
+    except ValueError:
+        log[0] += 100
+    return log
+
+
+def raises_what_it_catches(n):
+    def go(n, log, depth):
+        log[0] += n
+        if n == 0:
+            raise ValueError("end")
+        try:
+            go(n - 1, log, depth + 1)
+        except ValueError:
+            log[0] += 100 + depth
+            raise
+
+    log = [0]
+    try:
+        go(n, log, 0)
+    except ValueError:
+        log[0] += 100
+    return log
+
+
+def changes_a_list_by_two_names(n):
+    a = [1, 2]
+
+    def go(k, xs, depth):
+        if k == 0:
+            return a[0]
+        xs[0] += 1
+        a[1] += xs[0] * depth
+        return go(k - 1, [xs[0], 5], depth + 1)
+
+    return go(n, a, 0), a
+
+
+def changes_a_set(n):
+    def go(n, seen, depth):
+        if n > 0:
+            seen.add(depth)
+            go(n - 1, seen, depth + 1)
+
+    seen = set()
+    go(n, seen, 0)
+    return n
+
+
+@pytest.mark.parametrize(("function", "text"), [
+    (returns_its_argument_or_a_new_list, "is the same list here as another name is known only when the graph runs"),
+    (puts_a_list_that_others_have_into_a_list, "is changed after it was put into another list"),
+    (raises_what_is_caught, "may raise what a `try` around this call catches"),
+    (raises_what_it_catches, "may raise what a `try` around this call catches"),
+    (changes_a_list_by_two_names, "is given a list or object that it changes by another name, too"),
+    (changes_a_set, "set"),
+])
+def test_what_is_refused(function, text):
+    with pytest.raises((rt.errors.StagingError, rt.errors.OperatorNotAllowedInGraphError), match=text) as info:
+        rt.function(function)(rt.constant(3))
+    assert "test_widened_recursion.py:" in str(info.value)
+
+
+def test_an_error_leaves_nothing_changed():
+    holder, log = {"calls": 0}, [1]
+
+    def go(n, depth):
+        holder["calls"] += 1
+        log.append(depth)
+        if n > 0:
+            go(n - 1, depth + 1)
+            go(n - 2, [depth])
+        return n
+
+    with pytest.raises((rt.errors.StagingError, TypeError)):
+        rt.function(go)(rt.constant(3), 0)
+    assert holder == {"calls": 0} and log == [1]
+
+
+def test_python_values_decide_where_one_graph_is_not_possible():
+    """The shape depends on a Python number, so the calls are traced into their callers."""
+    def go(x, size):
+        if size == 12:
+            return rt.reduce_sum(x)
+        if x[0] > 100:
+            return x[0]
+        return go(rt.concat([x, rt.ones([size])], 0), size + 1)
+
+    f = rt.function(lambda x: go(x, 1))
+    assert f(rt.constant([1.0])) == 1 + sum(range(1, 12))
