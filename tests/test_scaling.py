@@ -11,7 +11,8 @@ from benchmarks.scaling import KINDS, first_call
 
 @pytest.mark.slow
 @pytest.mark.optimised
-@pytest.mark.parametrize("kind", ["x = x * 0.5 + k", "if x > k: x = ...", "if x == k: return k"])
+@pytest.mark.parametrize("kind", [
+    "x = x * 0.5 + k", "if x > k: x = ...", "if x == k: return k", "for _ in rt.range(n)"])
 def test_ten_times_the_statements_take_not_much_more_than_ten_times_as_long(kind: str) -> None:
     def cpu(size: int) -> float:
         gc.collect()

@@ -576,7 +576,7 @@ def test_random_loops(start: int) -> None:
 
 @pytest.mark.optimised
 def test_many_loops_are_functions_of_their_own() -> None:
-    """LLVM's time for a function grows with the square of its loops."""
+    """LLVM's time for a function grows faster than the number of its loops."""
     def chain(x, i, k):
         for j, take in enumerate([rt.gather] * 120):  # over functions, so it is unrolled
             x = take(x, i)
@@ -596,7 +596,7 @@ def test_many_loops_are_functions_of_their_own() -> None:
     with pytest.raises(rt.errors.IndexOutOfRangeError, match=f":{line}: index 100 is out of bounds"):
         f(rt.constant(x), rt.constant(i), rt.constant(100))
     concrete = f.get_concrete_function(rt.constant(x), rt.constant(i), rt.constant(7))
-    assert concrete.inspect_llvm().count("\ndefine ") > 1 == concrete.inspect_llvm(optimized=False).count("\ndefine ")
+    assert concrete.inspect_llvm().count("\ndefine ") > 1
 
 
 def test_what_is_chosen_in_place_is_stored_without_a_mask() -> None:

@@ -22,7 +22,6 @@ from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
 from runtime.backends.native.jit.support_module import SUPPORT, support_text
 from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
 from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
-from runtime.backends.native.llvm.outlining import EQUAL
 from runtime.core.config import held_memory, settings
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
@@ -167,9 +166,6 @@ def optimized(text: str, machine: Any) -> Any:
     """The module as optimised by LLVM."""
     module = parsed(text, machine)
     step()
-    if (text.count("\n") > _LARGE or text.count(PARALLEL) > _MANY) and _has_passes():
-        module = _outlined(module, machine)
-        step()
     _optimize(module, machine, text)
     try:
         module.verify()
@@ -224,31 +220,6 @@ def _pass_builder(machine: Any) -> Any:
     return llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=settings.llvm_level))
 
 
-def _outlined(module: Any, machine: Any) -> Any:
-    """A large module with each outermost loop as a function, and then each loop in those that are still long; equal
-    ones are one. LLVM's time for a function grows with the square of its number of loops, and large graphs consist of
-    many loops that are equal but for their arrays. Loops that are functions already stay as they are."""
-    builder = _pass_builder(machine)
-    _run(module, builder, "always_inliner", "sroa", "simplify_cfg", "loop_simplify", "lcssa")
-    for least in 0, _LONG:
-        before = {function.name for function in module.functions}
-        for function in module.functions:
-            if not function.is_declaration and (function.name.startswith(EQUAL) or _is_shorter(function, least)):
-                for attribute in "optnone", "noinline":  # the pass skips it
-                    function.add_function_attribute(attribute)
-        _run(module, builder, "loop_simplify", "lcssa", "loop_extract")
-        for function in module.functions:
-            if function.name not in before:
-                function.add_function_attribute("noinline")
-    module = parsed(_OPTNONE.sub("", str(module)), machine)  # llvmlite removes no attributes
-    _run(module, builder, "merge_functions")
-    return module
-
-
-def _is_shorter(function: Any, least: int) -> bool:
-    return least > 0 and sum(1 for block in function.blocks for _ in block.instructions) < least
-
-
 def _run(module: Any, builder: Any, *names: str) -> None:
     passes = llvm.create_new_module_pass_manager()
     for name in names:
@@ -258,13 +229,6 @@ def _run(module: Any, builder: Any, *names: str) -> None:
 
 _UNROLLED: Final = 2_000
 """Lines of text up to which short loops are unrolled."""
-_LARGE: Final = 10_000
-"""Lines of text."""
-_MANY: Final = 100
-"""Loops that are vectorised."""
-_LONG: Final = 500
-"""Instructions."""
-_OPTNONE: Final = re.compile(r"(?<= )optnone (?=[^\n]*\}$)", re.M)
 _PASSES: Final = ("always_inliner", "instruction_combine", "sroa", "simplify_cfg", "dead_store_elimination")
 
 

@@ -195,9 +195,9 @@ class Builder:
     # Text.
 
     def function(self, header: str) -> str:
-        lines, functions = outlined(self.lines, self.types, self.module.metadata, self.module.outlined)
-        self.module.parts += functions
-        return "\n".join([f"define {header} {{", "entry:", *self.entry, *lines, "}"])
+        entry, lines, parts = outlined(self.entry, self.lines, self.types, self.module.metadata, self.module.outlined)
+        self.module.parts += parts
+        return "\n".join([f"define {header} {{", "entry:", *entry, *lines, "}"])
 
     def line(self, text: str) -> None:
         """An instruction without result."""

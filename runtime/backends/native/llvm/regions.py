@@ -1,0 +1,189 @@
+"""The structure of a function's text: which of its parts have one way in and one way out.
+
+These are the regions of Johnson, Pearson and Pingali, "The program structure tree" (1994): two places over which the
+same branches lead are the ends of a part that no branch enters or leaves. A place is a line before which the function
+can be cut: any instruction but a phi.
+"""
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+from typing import Final, NamedTuple
+
+__all__ = ["TARGET", "TOKEN", "Chain", "Region", "Separated", "is_phi", "is_place", "renamed", "separated", "structure"]
+
+TOKEN: Final = re.compile(r"%[\w.]+|!\d+")
+TARGET: Final = re.compile(r"label (%[\w.]+)")
+
+
+@dataclass
+class Region:
+    """Lines with branches, from a block's last one to behind the phis of the block where all ways meet again."""
+
+    start: int
+    stop: int
+    is_loop: bool
+    """Whether some of it may run more than once."""
+    chains: list[Chain]
+
+
+@dataclass
+class Chain:
+    """Code that runs from its first place to its last, but for the ways within its regions, in order."""
+
+    start: int
+    stop: int
+    regions: list[Region] = field(default_factory=list)
+
+
+def is_place(line: str) -> bool:
+    return line[-1] != ":" and not is_phi(line)
+
+
+def is_phi(line: str) -> bool:
+    return " = phi " in line
+
+
+def renamed(line: str, names: Mapping[str, str]) -> str:
+    return TOKEN.sub(lambda match: names.get(match.group(), match.group()), line)
+
+
+def structure(lines: Sequence[str]) -> Chain:
+    """The outermost chain. Branches to labels that are not among the lines leave the function."""
+    starts = _starts(lines)
+    labels = {f"%{lines[k][:-1]}": k for k in starts[:-1] if lines[k][-1] == ":"}
+    over: dict[int, int] = defaultdict(int)  # changes of a number for the set of branches that lead over a block
+    loops = [0]  # by block, the number of branches back before it
+    numbers = random.Random(0)
+    for start, stop in pairwise(starts):
+        to = [labels[target] for target in TARGET.findall(lines[stop - 1]) if target in labels]
+        for target in to:
+            number = numbers.getrandbits(62)
+            over[stop] ^= number
+            over[target] ^= number
+        loops.append(loops[-1] + any(target <= start for target in to))
+    open_: list[_Open] = []
+    depths: dict[int, int] = {}
+    key = 0
+    for block, (start, stop) in enumerate(pairwise(starts)):
+        key ^= over[start]
+        place = start + (lines[start][-1] == ":")
+        while is_phi(lines[place]):
+            place += 1
+        if key not in depths:
+            depths[key] = len(open_)
+            open_.append(_Open(key, Chain(place, stop - 1), block, []))
+            continue
+        while len(open_) > depths[key] + 1:
+            closed = open_.pop()
+            del depths[closed.key]
+            open_[-1].inside.append(closed.chain)
+        now = open_[-1]
+        now.chain.regions.append(Region(now.chain.stop, place, loops[block] > loops[now.block], now.inside))
+        now.chain.stop, now.block, now.inside = stop - 1, block, []
+    return open_[0].chain
+
+
+@dataclass
+class _Open:
+    """A chain whose last place is perhaps not known yet."""
+
+    key: int
+    chain: Chain
+    block: int
+    """The last one that is known."""
+    inside: list[Chain]
+    """Chains since that."""
+
+
+class Separated(NamedTuple):
+    lines: list[str]
+    ends: list[str]
+    """The blocks that only lead to returns, and to which code from several places branches."""
+    cells: dict[str, str]
+    """The memory for values that these blocks use: names and types of what is in it."""
+
+
+def separated(lines: Sequence[str], types: Mapping[str, str]) -> Separated:
+    """A function's lines, without blocks that would make ways out of everything between two places that use them. They
+    find values of other blocks in memory."""
+    blocks = [lines[start:stop] for start, stop in pairwise(_starts(lines))]
+    ends = _shared_ends(blocks)
+    tail = [block for block, is_end in zip(blocks, ends, strict=True) if is_end]
+    made = {name for block, is_end in zip(blocks, ends, strict=True) if not is_end for name in _made(block)}
+    used = dict.fromkeys(token for block in tail for line in block for token in TOKEN.findall(line) if token in made)
+    phis = {token for block in tail for line in block if is_phi(line) for token in TOKEN.findall(line)}
+    if not tail or not all(token in types for token in used) or not phis.isdisjoint(made):
+        return Separated([*lines], [], {})
+    cells = {token: f"%kept.{token[1:]}" for token in used}
+    result = Separated([], [], {cells[token]: types[token] for token in used})
+    for block, is_end in zip(blocks, ends, strict=True):
+        if is_end:
+            result.ends.extend(_loading(block, cells, types))
+        else:
+            result.lines.extend(_storing(block, cells, types) if used else block)
+    return result
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    """Where blocks begin, and where the last one ends."""
+    return [0, *(k for k, line in enumerate(lines) if line[-1] == ":" and k), len(lines)]
+
+
+def _shared_ends(blocks: Sequence[Sequence[str]]) -> list[bool]:
+    """By block: whether it cannot reach the last return, and is reached from a block that is not next to it but for
+    such blocks."""
+    number = {f"%{block[0][:-1]}": k for k, block in enumerate(blocks) if block[0][-1] == ":"}
+    targets = [[number[label] for label in TARGET.findall(block[-1])] for block in blocks]
+    sources: list[list[int]] = [[] for _ in blocks]
+    for k, following in enumerate(targets):
+        for to in following:
+            sources[to].append(k)
+    reaching = {max((k for k, block in enumerate(blocks) if block[-1].startswith("  ret ")), default=0)}
+    pending = [*reaching]
+    for to in pending:  # it grows meanwhile
+        new = [k for k in sources[to] if k not in reaching]
+        reaching.update(new)
+        pending += new
+    places = [*accumulate(k in reaching for k in range(len(blocks)))]
+    found = [k not in reaching and any(places[source] != places[k] for source in sources[k])
+             for k in range(len(blocks))]
+    pending = [k for k, is_found in enumerate(found) if is_found]
+    for k in pending:
+        new = [to for to in dict.fromkeys(targets[k]) if not found[to]]
+        for to in new:
+            found[to] = True
+        pending += new
+    return found
+
+
+def _made(block: Sequence[str]) -> list[str]:
+    """The names of a block: its own, and those of its values."""
+    own = [f"%{block[0][:-1]}"] if block[0][-1] == ":" else []
+    return own + [line[2:line.index(" ", 2)] for line in block if line.startswith("  %")]
+
+
+def _storing(block: Sequence[str], cells: Mapping[str, str], types: Mapping[str, str]) -> list[str]:
+    result: list[str] = []
+    held: list[str] = []  # stores after phis
+    for line in block:
+        if held and is_place(line):
+            result += held
+            held = []
+        result.append(line)
+        name = line[2:line.index(" ", 2)] if line.startswith("  %") else ""
+        if name in cells:
+            (held if is_phi(line) else result).append(f"  store {types[name]} {name}, ptr {cells[name]}")
+    return result
+
+
+def _loading(block: Sequence[str], cells: Mapping[str, str], types: Mapping[str, str]) -> list[str]:
+    used = [token for token in dict.fromkeys(chain.from_iterable(map(TOKEN.findall, block))) if token in cells]
+    label = block[0][:-1]
+    names = {token: f"%{label}.{token[1:]}" for token in used}
+    return [block[0], *(f"  {names[token]} = load {types[token]}, ptr {cells[token]}" for token in used),
+            *(renamed(line, names) for line in block[1:])]
