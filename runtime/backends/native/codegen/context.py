@@ -88,6 +88,8 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 class Lowering(ListMemory):
     """The code of one graph, and what a call of it needs besides."""
 
+    is_whole = True  # it is no part of the code of another graph
+
     def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
         self.graph = graph
         self.module = Module(fma, vector_bits)

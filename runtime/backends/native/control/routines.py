@@ -3,8 +3,8 @@
 A function takes the frame of the call, then its inputs: scalars by value, arrays as their address and unknown
 dimensions. It returns a struct of its status, its scalars, and the unknown dimensions of its arrays. The memory of an
 array that it gives is the caller's: of a known shape, at an address that is passed; else in a pair of address and
-capacity, which the function enlarges. An array that is an updated input stays in the memory of that input: the caller
-passes an array that nothing else reads, or a copy.
+capacity, which the function enlarges. A list is such a pair and its length. An array or list that is an updated input
+stays in the memory of that input: the caller passes one that nothing else reads, or a copy.
 
 What a function allocates is in slots of its own, on its stack, and freed when it returns. Once on each way to its
 calls it compares the address of the stack with the thread's limit, and counts down to the next poll for signals. A
@@ -22,7 +22,7 @@ from runtime.backends.native.abi.allocator import RELEASE
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.abi.stack import CREDIT_WORD, STACK_WORD, is_known
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
-from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, Scalar
+from runtime.backends.native.codegen.index_expressions import Array, Leaf, Listed, Map, Scalar
 from runtime.backends.native.codegen.list_storage import REFUSED
 from runtime.backends.native.codegen.piecewise_arrays import Joined
 from runtime.backends.native.codegen.scalar_ops import llvm_type
@@ -32,7 +32,7 @@ from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.routine import Routine, too_deep
-from runtime.core.types import ListType, TensorType
+from runtime.core.types import ListType, TensorType, Type
 
 __all__ = ["why_not_direct"]
 
@@ -76,7 +76,10 @@ def _graph(routine: Routine) -> Graph:
 def _obstacle(graph: Graph) -> str | None:
     for value in graph.values():
         if isinstance(value.type, ListType):
-            return "it has lists"
+            element = value.type.element
+            if not value.type.known or None in element.shape or element.dtype.is_narrow or element.dtype.is_string:
+                return "it has lists of elements of several shapes, or of none"
+            continue
         if value.type.dtype.is_narrow or value.type.dtype.is_string:
             return f"it has {value.type.dtype.name} values"
     for node in graph.walk():
@@ -90,6 +93,10 @@ def _obstacle(graph: Graph) -> str | None:
 
 
 # Which results are updated inputs.
+
+_UPDATES: Final = frozenset({
+    "setitem", "scatter", "list_set", "list_append", "list_extend", "list_insert", "list_pop"})
+"""Ops whose first result is an updated form of their first operand."""
 
 Homes = dict[int, int]
 """By the number of a result, the number of the input in whose memory it is."""
@@ -115,10 +122,15 @@ def _homes(routine: Routine, sources: Sequence[frozenset[int | None]]) -> Homes:
     homes: Homes = {}
     for k, (type, of_one) in enumerate(zip(routine.types, sources, strict=True)):
         (source,) = of_one if len(of_one) == 1 else (None,)
-        if source is not None and source not in homes.values() and isinstance(type, TensorType) and type.shape and (
+        if source is not None and source not in homes.values() and _has_memory(type) and (
                 _graph(routine).inputs[source].type == type):
             homes[k] = source
     return homes
+
+
+def _has_memory(type: Type) -> bool:
+    """Whether a value of the type is an array or list in memory."""
+    return isinstance(type, ListType) or bool(type.shape)
 
 
 def _sources(value: GraphValue, outer: dict[GraphValue, list[GraphValue]],
@@ -147,7 +159,7 @@ def _updated(value: GraphValue, node: Node, known: dict[Routine, list[frozenset[
              ) -> list[GraphValue] | None:
     """Of what a result of a node is an updated form; None if that is not known."""
     name, at = node.op.name, node.outputs.index(value)
-    if name in ("setitem", "scatter"):
+    if name in _UPDATES and at == 0:
         return [node.inputs[0]]
     if name == "cond":
         return [graph.outputs[at] for graph in node.subgraphs.values()]
@@ -191,15 +203,17 @@ class Function:
 
     def __init__(self, name: str, routine: Routine, homes: Homes) -> None:
         self.name, self.routine, self.homes = name, routine, homes
-        self.types: list[TensorType] = [_tensor(type) for type in routine.types]
-        self.inputs: list[TensorType] = [_tensor(value.type) for value in _graph(routine).inputs]
+        self.types = routine.types
+        self.inputs: list[Type] = [value.type for value in _graph(routine).inputs]
         self.counts = _ends_in_call(_graph(routine))  # whether it is passed its depth
         self.runs_python = any(changes_any(inner) for each in reached(routine) for inner in _graph(each).walk()
                                if inner.op.name != "call")  # so that it may change variables of the caller
-        self.made = [k for k, type in enumerate(self.types) if type.shape and k not in homes]
+        self.made = [k for k, type in enumerate(self.types) if _has_memory(type) and k not in homes]
         returned = ["i32"]
         for k, type in enumerate(self.types):
-            if not type.shape:
+            if isinstance(type, ListType):
+                returned.append("i64")
+            elif not type.shape:
                 returned.append(llvm_type(type.dtype))
             elif k not in homes:
                 returned += ["i64"] * type.shape.count(None)
@@ -209,12 +223,17 @@ class Function:
         """The code of a call."""
         b = w.b
         arrays: dict[int, Leaf] = {}
+        lists: dict[int, Listed] = {}
         if self.runs_python:
             w.flush()
         args = [w.frame, *[w.depth] * self.counts] if isinstance(w, RoutineLowering) else [
             w.frame, *[const("i64", 0)] * self.counts]
         kept = {source: k for k, source in self.homes.items()}
         for k, (type, x) in enumerate(zip(self.inputs, values, strict=True)):
+            if isinstance(type, ListType):
+                lists[k] = _writable_list(w, k, x, type) if k in kept else _list(w, x, type)
+                args += [lists[k].pair, lists[k].length]
+                continue
             if not type.shape:
                 args.append(w.element(x))
                 continue
@@ -224,6 +243,10 @@ class Function:
         places: dict[int, Val] = {}
         for k in self.made:
             type = self.types[k]
+            if isinstance(type, ListType):
+                places[k] = w.new_list(type, const("i64", 0)).pair
+                args.append(places[k])
+                continue
             sizes = [size for size in type.shape if size is not None]
             places[k] = w.pair(w.new_slot()) if None in type.shape else w.result(node.outputs[k], sizes).pointer
             args.append(places[k])
@@ -233,9 +256,10 @@ class Function:
             self.failed(w, status)
         if self.runs_python:
             w.reload()
-        return self.results(w, result, arrays, places)
+        return self.results(w, result, arrays, lists, places)
 
-    def results(self, w: Lowering, result: Val, arrays: dict[int, Leaf], places: dict[int, Val]) -> list[Value]:
+    def results(self, w: Lowering, result: Val, arrays: dict[int, Leaf], lists: dict[int, Listed],
+                places: dict[int, Val]) -> list[Value]:
         """What a call returned."""
         b, at = w.b, 0
 
@@ -246,7 +270,10 @@ class Function:
 
         found: list[Value] = []
         for k, type in enumerate(self.types):
-            if not type.shape:
+            if isinstance(type, ListType):
+                pair = lists[self.homes[k]].pair if k in self.homes else places[k]
+                found.append(Listed(type.element.dtype, tuple(type.element.shape), pair, word("i64")))
+            elif not type.shape:
                 found.append(Scalar(type.dtype, word(llvm_type(type.dtype))))
             elif k in self.homes:
                 x = arrays[self.homes[k]]
@@ -274,9 +301,17 @@ class Function:
         w.dirty = dirty
 
 
-def _tensor(type: object) -> TensorType:
-    assert isinstance(type, TensorType)
-    return type
+def _list(w: Lowering, x: Value, type: ListType) -> Listed:
+    """A list in memory."""
+    found = w.as_type(x, type)
+    assert isinstance(found, Listed)
+    return found
+
+
+def _writable_list(w: Lowering, operand: int, x: Value, type: ListType) -> Listed:
+    """The list in memory that a call may change: its own if it is dead afterwards, else a copy."""
+    found = _list(w, x, type)
+    return found if found.scratch and operand in w.dead else w.copy_list(found)
 
 
 def _unknown(w: Lowering, type: TensorType, dims: Sequence[Index]) -> list[Val]:
@@ -296,9 +331,12 @@ def _writable(w: Lowering, operand: int, x: Value) -> Leaf:
 class RoutineLowering(Lowering):
     """The code of the function of a routine, in the module of another graph."""
 
+    is_whole = False
+
     def __init__(self, outer: Lowering, function: Function) -> None:
         graph = _graph(function.routine)
         super().__init__(graph)
+        self.outermost: Lowering = outer.outermost if isinstance(outer, RoutineLowering) else outer
         self.function = function
         for name in ("flags", "module", "sites", "constants", "refusals", "called_back", "direct", "sources"):
             setattr(self, name, getattr(outer, name))
@@ -325,6 +363,10 @@ class RoutineLowering(Lowering):
         results = super().run(graph, env)
         self.guarded = guarded
         return results
+
+    def new_object(self) -> int:
+        """A place of the call from Python: calls within one another share it, as lists are there for a kernel only."""
+        return self.outermost.new_object()
 
     def guard(self) -> None:
         """Before a call: the stack has room for it, and signals are handled now and then."""
@@ -368,6 +410,10 @@ class RoutineLowering(Lowering):
         env: dict[GraphValue, Value] = {}
         written = set(function.homes.values())
         for k, (value, type) in enumerate(zip(graph.inputs, function.inputs, strict=True)):
+            if isinstance(type, ListType):
+                pair, length = parameter("ptr"), parameter("i64")
+                env[value] = Listed(type.element.dtype, tuple(type.element.shape), pair, length, k in written)
+                continue
             if not type.shape:
                 env[value] = Scalar(type.dtype, parameter(llvm_type(type.dtype)))
                 continue
@@ -384,7 +430,7 @@ class RoutineLowering(Lowering):
             b.start(b.label("never"))
         returned = self._deliver(inputs, results, places)
         self._close(returned)
-        assert not self.objects and not self.storages
+        assert not self.storages
         attributes = "nounwind" if function.counts else 'nounwind "disable-tail-calls"="true"'
         text = b.function(f"internal fastcc {function.returned} @{function.name}({', '.join(params)}) {attributes}")
         b.module.parts += _unrolled(text, function.name) if self._is_small() else [text]
@@ -398,7 +444,9 @@ class RoutineLowering(Lowering):
         own = frozenset(self.graph.nodes)
         for k, place in places.items():
             value, type = self.graph.outputs[k], self.function.types[k]
-            if None not in type.shape and value.node in own and value not in self.finals:
+            if isinstance(type, ListType) or None in type.shape:
+                continue
+            if value.node in own and value not in self.finals:
                 self.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], place, scratch=True)
 
     def _deliver(self, inputs: Sequence[Value], results: Sequence[Value], places: dict[int, Val]) -> list[Val]:
@@ -406,7 +454,13 @@ class RoutineLowering(Lowering):
         b, returned = self.b, list[Val]()
         stores: list[tuple[Array, Leaf]] = []
         last: list[tuple[Leaf, Leaf]] = []  # into inputs, which the others may read
+        lists: list[tuple[Listed, Value | Val]] = []
         for k, (type, x) in enumerate(zip(self.function.types, results, strict=True)):
+            if isinstance(type, ListType):
+                mine = _list(self, x, type)
+                returned.append(mine.length)
+                lists.append((mine, inputs[self.function.homes[k]] if k in self.function.homes else places[k]))
+                continue
             if not type.shape:
                 returned.append(self.element(x))
                 continue
@@ -433,7 +487,22 @@ class RoutineLowering(Lowering):
         self.store_all(stores)
         for source, home in last:
             self.copy(source, home.pointer)
+        self._deliver_lists(lists)
         return returned
+
+    def _deliver_lists(self, lists: Sequence[tuple[Listed, Value | Val]]) -> None:
+        """Copy lists among the results to where they belong; into inputs last, which the others may be."""
+        homes = {x.pair.ref for _, x in lists if isinstance(x, Listed)}
+        last: list[tuple[Listed, Val]] = []
+        for mine, place in lists:
+            pair = place.pair if isinstance(place, Listed) else place
+            assert isinstance(pair, Val)
+            if isinstance(place, Listed) and mine.pair.ref != pair.ref:
+                last.append((self.copy_list(mine) if mine.pair.ref in homes else mine, pair))
+            elif mine.pair.ref != pair.ref:
+                self.copy_list(mine, pair)
+        for mine, pair in last:
+            self.copy_list(mine, pair)
 
     def _apart(self, x: Array) -> Leaf:
         """The array in memory that is no input's."""

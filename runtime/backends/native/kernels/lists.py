@@ -175,7 +175,7 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
     b, made = w.b, w.new_list(type, length)
     size = b.room([length], made.step)
     stack = _only_user(w.nodes, filled)
-    if stack is None or stack.op.name != "list_stack" or w.nodes is not w.graph.nodes or (
+    if stack is None or stack.op.name != "list_stack" or w.nodes is not w.graph.nodes or not w.is_whole or (
             w.last[filled] == len(w.nodes) or stack.outputs[0] not in w.graph.outputs):
         w.reserved(made.pair, size)
         return made
