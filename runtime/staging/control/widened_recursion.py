@@ -58,6 +58,7 @@ from runtime.staging.values.lattice import (
     leaf_types,
     text,
 )
+from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import bound
 
 __all__ = ["WidenedRoutine"]
@@ -146,11 +147,11 @@ class WidenedRoutine:
         known = self._known_inside()
         for each, places, parts in before:
             value = given.arguments[each.name]
-            if not all(same_parts(parts[place], parts_in(one)) for place, one in places.items()):
+            if any(_is_changed(parts[place], one) for place, one in places.items()):
                 _refuse_moved(each.name, places, contents_of(value))
                 self.has_widened |= not each.is_written
                 each.is_written = True
-                self.has_widened |= each.widen(value)
+            self.has_widened |= each.widen(value)
         self._find_cells(known)
         self._find_result(found, graph, known)
         self.has_widened |= add_captures(self.captured, graph)
@@ -454,6 +455,17 @@ def _contents_of_references(spec: Spec) -> Spec:
     if isinstance(spec, Nested):
         return replace(spec, children=tuple(map(_contents_of_references, spec.children)))
     return spec
+
+
+def _is_changed(before: Sequence[tuple[Any, Any]], container: Any) -> bool:
+    """Whether a container had other parts before. One that has become a staged list is asked again after the next
+    trace, which begins with a staged list."""
+    if same_parts(list(before), parts_in(container)):
+        return False
+    if not is_staged_list(container):
+        return True
+    was = before[0][1] if before else None
+    return isinstance(was, StagedItems) and not was.same(container[0])
 
 
 def _refuse_moved(name: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
