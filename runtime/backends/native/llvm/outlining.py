@@ -259,7 +259,7 @@ class _Function:
 
     def _define(self, name: str, part: _Part, lines: Sequence[str]) -> None:
         """Add the function for a part, whose lines contain calls of others."""
-        result, place = _returned(part, self.types), f"%call.{part.start}.gives"
+        result, place = _returned(part, self.types), "%given"  # a call in it may begin where the part does
         params = [*self._typed(part.takes), *([f"ptr {place}"] if result.kept else [])]
         memory = [self.memory[own] for own in part.own if self.memory[own] not in self.moved]
         code: list[str] = []
