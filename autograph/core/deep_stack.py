@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from autograph.core.trace_cleanup import of_trace
+
 __all__ = ["TooDeep", "lower_limit", "raise_limit", "with_room"]
 
 T = TypeVar("T")
@@ -14,32 +16,49 @@ _STACK = 256 << 20  # bytes; reserved, and used only as the recursion needs it
 _LIMIT = 40_000
 _lock = threading.Lock()
 _LARGE = "autograph: large stack"  # the name of the thread
-_raised: list[int] = []
-"""The limits that threads have asked for; the highest applies."""
+_raised: dict[int, tuple[int, ...]] = {}
+"""By thread, the limits that it has asked for; the highest of all applies."""
 _users = 0
 """The limit when nobody has asked for a higher one."""
 _limits = threading.Lock()
 
 
+class _Asked(threading.local):
+    """The limits that this thread has asked for. The end of a trace sets those that there were before it again, as an
+    interrupt may come between `raise_limit` and what calls `lower_limit`."""
+
+    limits: tuple[int, ...] = ()
+
+    def __setattr__(self, name: str, limits: tuple[int, ...]) -> None:
+        global _users
+        with _limits:
+            sys.setrecursionlimit(sys.getrecursionlimit())  # RecursionError here rather than when it is to be restored
+            if not _raised:
+                _users = sys.getrecursionlimit()
+            super().__setattr__(name, limits)
+            if limits:
+                _raised[threading.get_ident()] = limits
+            elif _raised.pop(threading.get_ident(), None) is None:
+                return
+            sys.setrecursionlimit(max((one for each in _raised.values() for one in each), default=_users))
+
+
+_asked = of_trace(_Asked())
+
+
 def raise_limit(frames: int) -> int:
     """Allow `frames` more and return a token for `lower_limit`. Raises RecursionError if so few frames are left (none
     or one) that the limit could not be restored."""
-    global _users
-    with _limits:
-        limit = sys.getrecursionlimit()
-        sys.setrecursionlimit(limit)
-        if not _raised:
-            _users = limit
-        _raised.append(limit + frames)
-        sys.setrecursionlimit(limit + frames)
-        return limit + frames
+    limit = sys.getrecursionlimit() + frames
+    _asked.limits = (*_asked.limits, limit)
+    return limit
 
 
 def lower_limit(limit: int) -> None:
     """Undo `raise_limit`."""
-    with _limits:
-        _raised.remove(limit)
-        sys.setrecursionlimit(max(_raised, default=_users))
+    limits = list(_asked.limits)
+    limits.remove(limit)
+    _asked.limits = tuple(limits)
 
 
 class TooDeep(RecursionError):
