@@ -50,9 +50,9 @@ _TENSOR: Final = object()
 _ARRAY: Final = object()
 """In place of an array that the call makes."""
 _MOST: Final = 300  # calls of a function within calls of it that are traced into their callers, and a tensor decides
-_DEEP: Final = 8  # calls within one another, and
+_DEEP: Final = 4  # calls within one another, and
 _DEEP_IN_PYTHON: Final = 60  # the same where no tensor decides, but an error that the graph raises may end the calls
-_MANY: Final = 40  # calls in all, after which it is tried to trace them as one graph
+_MANY: Final = 12  # calls in all, after which it is tried to trace them as one graph
 _DEEPEST: Final = 12  # calls within one another that are traced into their callers if they cannot be one graph
 _MOST_CALLEES: Final = 30
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
