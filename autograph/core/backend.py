@@ -175,7 +175,7 @@ Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 - `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
 - `unrolled`: a loop over Python values, which a staged value may leave, exceeded its budget (`UnrolledLoop`).
 """
-Part = Literal["value", "keys", "attribute", "attributes"]
+Part = Literal["value", "keys", "attribute", "attributes", "element"]
 """The part of a value that is about to be used: the value of a variable or item; the keys of a dict, or of a view of
 it; one attribute, or all of them."""
 RaisedBy = Literal["python", "graph", "staging"]
@@ -346,14 +346,12 @@ class Backend(Protocol):
         target[index] = value
         return target
 
-    def list_item(self, value: Any) -> Any:
-        """The element to store for `value` in a list that a staged comprehension makes."""
+    def check(self, value: Any, part: Part, name: str = "") -> Any:
+        """Called before `part` of a value is used, which a staged branch may have left unbound; returns the value.
+        Makes the graph raise if the value or its attribute `name` is missing; raises an error if only the graph knows
+        which keys or attributes there are. Of an "element" that a staged comprehension puts into its list: what the
+        list gets in its place."""
         return value
-
-    def check(self, value: Any, part: Part, name: str = "") -> None:
-        """Called before `part` of a value is used, which a staged branch may have left unbound. Makes the graph raise
-        if the value or its attribute `name` is missing; raises an error if only the graph knows which keys or
-        attributes there are."""
 
     def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
         """The result of `test` for the subject of a `match`, which may be None; without a test, for a pattern that only

@@ -436,7 +436,7 @@ def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
             if type(value) is Clause:
                 ag__list = _collect(ag__list, value)
             else:
-                call(ag__list.append)(value if stager is None else stager.list_item(value))
+                call(ag__list.append)(value if stager is None else stager.check(value, "element"))
 
         cast(Any, if_true).place = ag__element
         if ag__test is None:

@@ -296,7 +296,9 @@ class Staging:
             bit, *state = choose(decisive, truth_of_right)
             return (_Truth(bit, lambda: error), *state)
 
-    def check(self, value: Any, part: Part, name: str = "") -> None:
+    def check(self, value: Any, part: Part, name: str = "") -> Any:
+        if part == "element":
+            return _element(value)
         if part == "value":
             _read(value)
         elif part == "keys":
@@ -305,6 +307,7 @@ class Staging:
             check_attributes(value)
         else:
             check_attribute(value, name)
+        return value
 
     def operation(self, name: str, *operands: Any) -> Any:
         return _OPERATIONS[name](*operands)
@@ -332,13 +335,6 @@ class Staging:
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
         return known_items(iterable, what, remedy)
-
-    def list_item(self, value: Any) -> Any:
-        if value is None:
-            raise staging_error("an item of this list is None, and a list that is made while the graph runs holds "
-                                "tensors", "Make it a `for` statement if nobody needs the list, or give each item "
-                                "a value.")
-        return convert_to_tensor(value) if is_staged_list(value) else value
 
     def assert_(self, test: Any, message: Callable[[], Any] | None) -> None:
         if not __debug__:
@@ -378,6 +374,14 @@ class Staging:
         else:
             _written(target)[index] = value
         return target
+
+
+def _element(value: Any) -> Any:
+    """What a list that a staged comprehension makes gets as an element."""
+    if value is None:
+        raise staging_error("an item of this list is None, and a list that is made while the graph runs holds tensors",
+                            "Make it a `for` statement if nobody needs the list, or give each item a value.")
+    return convert_to_tensor(value) if is_staged_list(value) else value
 
 
 def _refuse_write(target: Any, index: Any, value: Any) -> None:
