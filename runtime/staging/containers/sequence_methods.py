@@ -28,7 +28,7 @@ from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ops.static_arguments import static_int
 from runtime.staging.containers.comparison import equals
-from runtime.staging.containers.row_table import are_rows, store
+from runtime.staging.containers.row_table import ChosenRow, are_rows, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
@@ -47,7 +47,7 @@ from runtime.staging.values.lattice import Custom, describe, text, with_staged_l
 from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
+from runtime.staging.values.select import SELECTION, Select, among, choose, either, is_number, replaced
 from runtime.staging.values.strings import item_of_text
 from runtime.staging.values.truthiness import truth
 
@@ -174,11 +174,16 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
         at = normalised_index(place, len(sequence), "list assignment index out of range")
         made = replaced(sequence, at, value) if numbers else [
-            either(equal(at, i), value, old) for i, old in enumerate(sequence)]
+            either(equal(at, i), _as_select(value), _as_select(old)) for i, old in enumerate(sequence)]
         if made is not None and all(new is not None for new in made):
             sequence[:] = made
             return
     sequence[place] = value
+
+
+def _as_select(x: Any) -> Any:
+    """The Select for a row that stands for one of several lists; another value unchanged."""
+    return among(x.rows).__rebuild__([x.at]) if isinstance(x, ChosenRow) else x
 
 
 def _slice(sequence: Any, bounds: slice) -> Any:

@@ -327,12 +327,18 @@ def either(pred: Any, a: Any, b: Any) -> Any:
     if is_array(a) or is_array(b):
         return choose([b, a], where(pred, 1, 0))
     objects = _objects(a, b)
-    if not all(map(_can_be_chosen, objects)):
+    if not all(map(_can_be_chosen, objects)) and not _are_containers(objects):
         return None
     if len(objects) == 1:
         return a
-    made = _class_for(objects)(objects, None)
+    made = among(objects)
     return made.__rebuild__([where(pred, index_of(a, made), index_of(b, made))])
+
+
+def _are_containers(objects: Sequence[Any]) -> bool:
+    """Whether all are lists, dicts or records of one type."""
+    return len({*map(type, objects)}) == 1 and is_container(objects[0]) and not hasattr(
+        type(objects[0]), "__become__")
 
 
 def same_objects(a: Any, b: Any) -> bool:

@@ -193,11 +193,45 @@ def changed_and_put_where_it_may_be(t: Any) -> Any:
     return rows, row
 
 
+def rows_swapped_by_tensors(t: Any) -> Any:
+    grid = [[0, 1], [2, 3], [4, 5]]
+    first = grid[0]
+    r, k = t % 3, (t + 1) % 3
+    grid[k], grid[r] = grid[r], grid[k]
+    first[0] = 8
+    grid[1][1] += t
+    grid[0], grid[r] = grid[r], grid[0]
+    return grid, first
+
+
+def pivots(t: Any) -> Any:
+    m = [[2.0, 1.0, t * 1.0], [1.0, 3.0, 2.0], [t * 2.0, 1.0, 4.0]]
+    for c in range(3):
+        p = c
+        for r in range(c + 1, 3):
+            if abs(m[r][c]) > abs(m[p][c]):
+                p = r
+        m[c], m[p] = m[p], m[c]
+        for r in range(c + 1, 3):
+            m[r][c] -= m[c][c] / 2
+    return m
+
+
+def rows_of_several_lengths(t: Any) -> Any:
+    rows, dicts = [[0, 1], [2], [4, 5, 6]], [{"a": 1}, {"a": 2}]
+    rows[t % 3] = [7, 8]
+    rows[1].append(t)
+    dicts[t % 2], dicts[0] = dicts[0], dicts[t % 2]
+    dicts[0]["a"] += 5
+    return rows, dicts
+
+
 PROGRAMS = [
     append_to_either, item_of_either, other_in_a_loop, either_dict, attribute_in_a_branch, returned_early,
     pop_and_iterate, row_of_a_grid, in_a_tuple, item_of_a_list, read_and_written_in_a_loop, either_or_a_new_one,
     may_be_none, swapped_in_a_loop, one_of_several_of_several, read_only, swapped_with_other_names,
-    best_of_a_loop, changed_and_put_where_it_may_be,
+    best_of_a_loop, changed_and_put_where_it_may_be, rows_swapped_by_tensors,
+    pivots, rows_of_several_lengths,
 ]
 
 
