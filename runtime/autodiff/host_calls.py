@@ -6,12 +6,13 @@ from typing import Any
 
 from runtime.autodiff.accumulator import ForwardAccumulator
 from runtime.autodiff.activity import differentiable
+from runtime.autodiff.backward import NoGradientError
 from runtime.autodiff.calls import call_of, called
 from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.rules.registry import Applied, jvp, vjp
 from runtime.autodiff.tape import GradientTape
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import TensorType
+from runtime.core.types import ListType, TensorType
 from runtime.ops.effects import PY_FUNCTION
 
 __all__: list[str] = []
@@ -32,6 +33,16 @@ def _results(node: Applied) -> Callable[..., list[Any]]:
     return call
 
 
+def _refuse_lists(node: Applied) -> None:
+    """NoGradientError for a routine that takes or returns lists of what has derivatives."""
+    for x in (*node.inputs, *node.outputs):
+        if isinstance(x.type, ListType) and differentiable(x.type):
+            raise NoGradientError(
+                f"the derivative goes through {node.params['function'].name!r}, which calls itself where a tensor "
+                f"decides, and takes, changes or returns a {x.type}",
+                remedy="Give it tensors in place of the list, or a list of ints.")
+
+
 def _strong(type: TensorType) -> TensorType:
     return TensorType(type.dtype, type.shape)
 
@@ -42,6 +53,7 @@ def _applied(func: Callable[..., Any], operands: Sequence[Any], types: Sequence[
 
 @vjp("py_function", "call")
 def _pulled(node: Applied, *cts: Any) -> Sequence[Any]:
+    _refuse_lists(node)
     count, call = len(node.inputs), _results(node)
     sources = [i for i, x in enumerate(node.inputs) if node.wanted[i] and differentiable(x.type)]
     outputs = [k for k, x in enumerate(node.outputs) if differentiable(x.type)]
@@ -62,6 +74,7 @@ def _pulled(node: Applied, *cts: Any) -> Sequence[Any]:
 
 @jvp("py_function", "call")
 def _pushed(node: Applied, *tangents: Any) -> Sequence[Any]:
+    _refuse_lists(node)
     count, call = len(node.inputs), _results(node)
     moved = [i for i, tangent in enumerate(tangents) if tangent is not None]
     outputs = [k for k, x in enumerate(node.outputs) if differentiable(x.type)]

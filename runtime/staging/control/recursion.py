@@ -51,7 +51,7 @@ _ARRAY: Final = object()
 """In place of an array that the call makes."""
 _MOST: Final = 300  # calls of a function within calls of it that are traced into their callers, and a tensor decides
 _DEEP: Final = 4  # calls within one another, and
-_DEEP_IN_PYTHON: Final = 60  # the same where no tensor decides, but an error that the graph raises may end the calls
+_DEEP_IN_PYTHON: Final = 20  # the same where no tensor decides, but an error that the graph raises may end the calls
 _MANY: Final = 12  # calls in all, after which it is tried to trace them as one graph
 _DEEPEST: Final = 12  # calls within one another that are traced into their callers if they cannot be one graph
 _MOST_CALLEES: Final = 30
@@ -224,9 +224,10 @@ def recursive(fn: Any, form: Any) -> Any:
             return form(*args, **kwargs)
         if fn in _active.widened:
             return _active.widened[fn].call(args, kwargs)
-        if not any(call.fn is fn for call in _active.calls) and _is_recursive(fn, args):
+        is_within = any(call.fn is fn for call in _active.calls)
+        if not is_within and _is_recursive(fn, args):
             return _outermost(fn, form, here, args, kwargs)
-        return _called(fn, form, here, args, kwargs) if depth() else form(*args, **kwargs)
+        return _called(fn, form, here, args, kwargs) if is_within or depth() else form(*args, **kwargs)
 
     return called
 

@@ -594,7 +594,7 @@ def test_sudoku():
     assert plain(rt.function(f)(rt.constant(0))) == plain(f(0))
 
 
-def test_a_decorated_function(executor="native"):
+def test_a_decorated_function():
     @rt.function
     def moves(n, source, target, spare):
         if n == 0:
@@ -636,6 +636,52 @@ def test_lists_of_the_caller_have_the_changes_afterwards():
     f, log = rt.function(lambda n, log: go(n, log, 1)), [5]
     f(rt.constant(3), log)
     assert plain(log) == [11]
+
+
+def test_derivatives():
+    def go(n, x, log, depth):
+        log[0] += x * depth
+        if n == 0:
+            return x
+        return x * go(n - 1, x * 1.5, log, depth + 1)
+
+    def function(x, n):
+        log = [x * 0.0]
+        return go(n, x, log, 1) + log[0]
+
+    f, x = rt.function(function), rt.constant(1.25, rt.float64)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, rt.constant(3))
+    slope = (function(1.25 + 1e-6, 3) - function(1.25 - 1e-6, 3)) / 2e-6
+    np.testing.assert_allclose(tape.gradient(y, x), slope, rtol=1e-6)
+    np.testing.assert_allclose(rt.vmap(f)(rt.constant([1.0, 2.0]), rt.constant([2, 3])),
+                               [function(1.0, 2), function(2.0, 3)])
+
+
+def test_the_derivative_through_lists_that_grow_is_an_error():
+    def grow(n, xs, k):
+        xs.append(k * 1.5)
+        return xs[0] * len(xs) if n == 0 else grow(n - 1, xs, k + 1)
+
+    f, x = rt.function(lambda x, n: grow(n, [x], 1)), rt.constant(2.0)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x, rt.constant(3))
+    with pytest.raises(LookupError, match=r"goes through 'grow', which calls itself .* list\[float32\[\]\]"):
+        tape.gradient(y, x)
+    assert y == 10
+
+
+def test_what_always_ends_in_an_error():
+    def count_down(a, n, depth):
+        a[n] += depth
+        if n == 0:
+            raise ValueError("the end")
+        count_down(a, n - 1, depth + 1)
+
+    with pytest.raises(ValueError, match="the end"):
+        rt.function(lambda a, n: count_down(a, n, 1))(np.zeros(4), rt.constant(3))
 
 
 # What is refused.
