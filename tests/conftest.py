@@ -1,6 +1,7 @@
 """Options of the test run."""
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -12,6 +13,9 @@ import pytest
 from autograph.core.backend import ambient
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which tests send; a shell lets what it runs with & ignore it
+
+
+gc.set_threshold(20_000, 20, 100)  # traces make many objects: collections took a tenth of the time
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
