@@ -53,6 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         other_way = module == "test_programs" and item.name.endswith(("-native]", "-eager]", "-shown]")) and not any(
             f"[{subject}" in item.name for subject in SUBJECTS)
         is_random = module in RANDOM or "random" in item.name
+        other_way |= getattr(item, "callspec", None) is not None and item.callspec.params.get("executor") == "native"
         if module in SLOW or other_way or is_random or "native" in item.path.parts or "relaxed" in item.name:
             item.add_marker("slow")
         if module in PARITY:

@@ -200,6 +200,7 @@ class _Active(threading.local):
     """those for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
+    in_python = 0  # calls in progress outside of bodies
     inlined: tuple[Any, ...] = ()  # the functions of calls that a tensor decides and that are no routines
 
 
@@ -224,10 +225,18 @@ def recursive(fn: Any, form: Any) -> Any:
             return form(*args, **kwargs)
         if fn in _active.widened:
             return _active.widened[fn].call(args, kwargs)
-        is_within = any(call.fn is fn for call in _active.calls)
-        if not is_within and _is_recursive(fn, args):
+        outer = next((call for call in _active.calls if call.fn is fn), None)
+        if outer is None and _is_recursive(fn, args):
             return _outermost(fn, form, here, args, kwargs)
-        return _called(fn, form, here, args, kwargs) if is_within or depth() else form(*args, **kwargs)
+        if depth():
+            return _called(fn, form, here, args, kwargs)
+        _active.in_python += 1
+        try:  # here, since Python's limit is for the user's own frames
+            if outer is not None:
+                _check_depth_in_python(outer, _active.in_python)
+            return form(*args, **kwargs)
+        finally:
+            _active.in_python -= 1
 
     return called
 
@@ -264,11 +273,22 @@ def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
     if nested:
         _active.inlined = (*_active.inlined, fn)
     count = _active.inlined.count(fn)
-    deep = bool(outer) and not len(outer) % _DEEP_IN_PYTHON and outer[0].may_raise()
-    if fn in _active.may_widen and (deep or nested > _DEEP or count > _MANY):
+    if fn in _active.may_widen and (nested > _DEEP or count > _MANY):
         raise _Widen(fn)
-    if count > _MOST or (fn in _active.cannot_widen and (deep or nested > _DEEPEST)):
+    if count > _MOST or (fn in _active.cannot_widen and nested > _DEEPEST):
         raise _too_many(fn.__name__)
+    if outer:
+        _check_depth_in_python(outer[0], len(outer))
+
+
+def _check_depth_in_python(outer: _Activation, count: int) -> None:
+    """The same for `count` calls within the `outer` one where no tensor decides, but an error that the graph raises may
+    end them."""
+    if not count % _DEEP_IN_PYTHON and outer.may_raise():
+        if outer.fn in _active.may_widen:
+            raise _Widen(outer.fn)
+        if outer.fn in _active.cannot_widen:
+            raise _too_many(outer.fn.__name__)
 
 
 def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
