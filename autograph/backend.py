@@ -58,6 +58,7 @@ from autograph.state.structure import (
     objects_in,
     parts_in,
     same_parts,
+    with_parts,
 )
 
 __all__ = [
@@ -150,5 +151,6 @@ __all__ = [
     "unwrap",
     "variables",
     "was_before",
+    "with_parts",
     "with_room",
 ]

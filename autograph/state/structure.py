@@ -10,7 +10,8 @@ from autograph.core.slots import put
 
 __all__ = [
     "ATOMS", "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "objects_in",
-    "parts_in", "same_parts"]
+    "parts_in", "same_parts",
+    "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 
@@ -78,6 +79,17 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
 def duplicate(value: Any) -> Any:
     """A shallow copy of a list, dict, object or staged value."""
     return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)
+
+
+def with_parts(value: Any, parts: list[tuple[Any, Any]]) -> Any:
+    """`value` with these parts, in the form of `parts_in`: itself if it has them, else another tuple, or a copy."""
+    if same_parts(parts_in(value), parts):
+        return value
+    if isinstance(value, tuple):
+        return tuple.__new__(type(value), [part for _, part in parts])
+    made = duplicate(value)
+    fill(made, parts)
+    return made
 
 
 def containers_in(values: Iterable[Any]) -> dict[int, Any]:

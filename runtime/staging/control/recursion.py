@@ -6,6 +6,9 @@ a node that calls a `Routine`, whose graph is traced from that call, and in whic
 
 The types of its results are a fixpoint: at first its own calls do not return, so that the types are those of the cases
 that end; then they are those that were found before.
+
+Calls that have other Python values each, or change objects, are first traced into their callers, since Python values
+may end them. If they are many, the function becomes one graph for all of them (`widened_recursion.py`).
 """
 from __future__ import annotations
 
@@ -193,11 +196,11 @@ class _Active(threading.local):
     widened: Mapping[Any, WidenedRoutine] = MappingProxyType({})
     """The functions that are being traced as one graph for all of their calls."""
     recursive: Mapping[tuple[CodeType, bool], bool] = MappingProxyType({})
-    """Whether functions lead to themselves."""
+    """By code, and whether there are arguments: what `_leads_to_itself` found."""
     may_widen: frozenset[Any] = frozenset()
-    """Functions in progress that can be traced so, and"""
+    """The functions in progress that can become such a graph."""
     cannot_widen: frozenset[Any] = frozenset()
-    """those for which that has failed."""
+    """The functions in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
     in_python = 0  # calls in progress outside of bodies

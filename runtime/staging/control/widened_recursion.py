@@ -29,6 +29,7 @@ from autograph.backend import (
     put,
     same_parts,
     take_out,
+    with_parts,
 )
 from runtime.core.graph import Graph
 from runtime.core.op import Errors
@@ -160,7 +161,7 @@ class WidenedRoutine:
         self._refuse_shared(found or [], known)
         refuse_caught(self.name, graph, self.caught)
         with tracing(graph):
-            left = [] if found is None else [*lower(self._result(), _without_tables(found[0]))] + [
+            left = [] if found is None or self.result is None else [*lower(self.result, _without_tables(found[0]))] + [
                 leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))] + [
                 leaf for each in self.parameters if each.is_written
                 for leaf in each.lowered(given.arguments[each.name])]
@@ -169,10 +170,6 @@ class WidenedRoutine:
 
     def _known_inside(self) -> _Known:
         return self.known | {id(each.stand_in): each.stand_in for each in self.parameters if each.stand_in is not None}
-
-    def _result(self) -> Spec:
-        assert self.result is not None
-        return self.result
 
     def _taken(self) -> Iterator[tuple[Spec, str]]:
         yield from ((each.spec, each.name) for each in self.parameters)
@@ -348,7 +345,7 @@ class _Parameter:
     """A parameter: a reference, while all calls give the same containers, or else their contents, in a stand-in."""
 
     def __init__(self, name: str, value: Any) -> None:
-        self.name, self.value = name, value
+        self.name = name
         self.references = [*_references(value)]
         self.contents = _without_targets(as_loop_state(describe(_without_tables(value))))
         self.is_reference, self.is_written = bool(self.references), False
@@ -405,15 +402,15 @@ def _joined(a: Spec, b: Spec, what: str) -> Spec:
                             " where a tensor decides", "Give it one type and structure.") from None
 
 
-def _by_reference(spec: Spec, known: _Known, is_top: bool = True) -> Spec:
+def _by_reference(spec: Spec, known: _Known) -> Spec:
     """The spec with references in place of the containers in it that are known."""
     if isinstance(spec, Optional):
-        return replace(spec, child=_by_reference(spec.child, known, is_top))
+        return replace(spec, child=_by_reference(spec.child, known))
     if not isinstance(spec, (Nested, Custom)):
         return spec
     if spec.target is not None and id(spec.target) in known:
         return Static(spec.target)
-    return replace(spec, target=None, children=tuple(_by_reference(child, known, False) for child in spec.children))
+    return replace(spec, target=None, children=tuple(_by_reference(child, known) for child in spec.children))
 
 
 def _references(value: Any) -> dict[int, Any]:
@@ -435,15 +432,7 @@ def _without_tables(value: Any) -> Any:
         return value
     if type(value) is list and table_of(value) is not None:
         return [*view_of(value)]
-    before = parts_in(value)
-    after = [(key, _without_tables(part)) for key, part in before]
-    if same_parts(before, after):
-        return value
-    if isinstance(value, tuple):
-        return tuple.__new__(type(value), [part for _, part in after])
-    made = duplicate(value)
-    fill(made, after)
-    return made
+    return with_parts(value, [(key, _without_tables(part)) for key, part in parts_in(value)])
 
 
 def _contents_of_references(spec: Spec) -> Spec:
@@ -501,11 +490,4 @@ def _with(originals: Mapping[int, Any], value: Any) -> Any:
         return originals[id(value)]
     if not originals or not isinstance(value, (tuple, list, dict)):
         return value
-    before = parts_in(value)
-    after = [(key, _with(originals, part)) for key, part in before]
-    if same_parts(before, after):
-        return value
-    if isinstance(value, tuple):
-        return tuple.__new__(type(value), [part for _, part in after])
-    fill(value, after)
-    return value
+    return with_parts(value, [(key, _with(originals, part)) for key, part in parts_in(value)])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from autograph.backend import duplicate, fill, is_container, parts_in, references, same_parts
+from autograph.backend import duplicate, is_container, parts_in, references, with_parts
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
@@ -155,15 +155,9 @@ def joined(
         return made[id(value)]
 
     def parts(value: Any, name: str) -> Any:
-        before = parts_in(value)
-        after = [(key, one(part, name)) for key, part in before]
-        if same_parts(before, after):
-            return value
-        if isinstance(value, tuple):
-            return tuple.__new__(type(value), [part for _, part in after])
-        copy = duplicate(value)
-        fill(copy, after)
-        note(copy, value)
+        copy = with_parts(value, [(key, one(part, name)) for key, part in parts_in(value)])
+        if copy is not value and not isinstance(value, tuple):
+            note(copy, value)
         return copy
 
     def contents(value: Select, name: str) -> Any:

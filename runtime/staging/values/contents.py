@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from autograph.backend import ATOMS, containers_in, duplicate, fill, is_container, parts_in, same_parts
+from autograph.backend import ATOMS, containers_in, duplicate, fill, is_container, parts_in, same_parts, with_parts
 from runtime.numpy.array_choices import as_left
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.alias_tracking import note_changed
@@ -70,7 +70,7 @@ class Contents(AbstractContextManager["Contents"]):
         parts = parts_in(value)
         others = [(key, part if type(part) in ATOMS else self._as_left(part)) for key, part in parts]
         if isinstance(value, tuple):
-            made = value if same_parts(parts, others) else tuple.__new__(type(value), [part for _, part in others])
+            made = with_parts(value, others)
         elif same_parts(self._before.get(id(value), (value, parts))[1], others):
             made = value
         else:

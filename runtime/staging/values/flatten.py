@@ -20,7 +20,7 @@ from autograph.backend import (
     parts_in,
     path_of,
     put,
-    same_parts,
+    with_parts,
 )
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.op import CAST, CONST
@@ -202,7 +202,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     parts = parts_in(value)
     others = [(key, copied(part, copies, inside)) for key, part in parts]
     if isinstance(value, tuple):
-        return value if same_parts(parts, others) else tuple.__new__(type(value), [part for _, part in others])
+        return with_parts(value, others)
     made = duplicate(value)
     fill(made, others)
     return _noted(made, value, copies)

@@ -6,34 +6,9 @@ import pytest
 
 import runtime as rt
 from runtime.core.config import held_memory
+from tests.recursive_programs import hanoi, sort_in_place, sorted_list
 
 pytest.importorskip("llvmlite")
-
-
-def quicksort(xs):
-    if len(xs) <= 1:
-        return xs
-    pivot = xs[0]
-    less = [x for x in xs[1:] if x < pivot]
-    others = [x for x in xs[1:] if x >= pivot]
-    return quicksort(less) + [pivot] + quicksort(others)
-
-
-def sort_in_place(xs, low, high):
-    if low >= high:
-        return
-    pivot, i, j = xs[(low + high) // 2], low, high
-    while i <= j:
-        while xs[i] < pivot:
-            i += 1
-        while xs[j] > pivot:
-            j -= 1
-        if i <= j:
-            xs[i], xs[j] = xs[j], xs[i]
-            i += 1
-            j -= 1
-    sort_in_place(xs, low, j)
-    sort_in_place(xs, i, high)
 
 
 def walk(n, path, most):
@@ -43,14 +18,6 @@ def walk(n, path, most):
         if len(path) > most:
             path.pop()
         walk(n - 2, path, most)
-
-
-def hanoi(n, source, target, spare):
-    if n == 0:
-        return
-    hanoi(n - 1, source, spare, target)
-    target.append(source.pop())
-    hanoi(n - 1, spare, target, source)
 
 
 def doubled(n, xs, rows):
@@ -63,7 +30,7 @@ def doubled(n, xs, rows):
 
 
 def sorted_by_parts(x):
-    return quicksort(list(x))
+    return sorted_list(list(x))
 
 
 def sorted_in_place(x):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from tests.recursive_programs import hanoi, sort_in_place, sorted_list
 
 PROGRAMS = []
 
@@ -46,15 +47,7 @@ def walks():
 
 @program(([3, 1, 2, 5, 4, 1],), ([2],), ([2, 1],))
 def quick():
-    def qs(xs):
-        if len(xs) <= 1:
-            return xs
-        p = xs[0]
-        left = [x for x in xs[1:] if x < p]
-        right = [x for x in xs[1:] if x >= p]
-        return qs(left) + [p] + qs(right)
-
-    return lambda v: qs(list(v))
+    return lambda v: sorted_list(list(v))
 
 
 @program(([3, 1, 2, 5, 4, 1, 9],), ([2],))
@@ -82,26 +75,9 @@ def merges():
 
 @program(([3, 1, 2, 5, 4, 1, 9],), ([2, 1],))
 def inplace():
-    def sort(a, lo, hi):
-        if lo >= hi:
-            return
-        p = a[(lo + hi) // 2]
-        i, j = lo, hi
-        while i <= j:
-            while a[i] < p:
-                i += 1
-            while a[j] > p:
-                j -= 1
-            if i <= j:
-                a[i], a[j] = a[j], a[i]
-                i += 1
-                j -= 1
-        sort(a, lo, j)
-        sort(a, i, hi)
-
     def f(v):
         a = list(v)
-        sort(a, 0, len(a) - 1)
+        sort_in_place(a, 0, len(a) - 1)
         return a
 
     return f
@@ -219,16 +195,9 @@ def memo_list():
 
 @program((3,), (2,))
 def pegs():
-    def hanoi(n, a, b, d):
-        if n == 0:
-            return
-        hanoi(n - 1, a, d, b)
-        d.append(a.pop())
-        hanoi(n - 1, b, a, d)
-
     def f(n):
         a, b, d = [3, 2, 1], [], []
-        hanoi(n, a, b, d)
+        hanoi(n, a, d, b)
         return a, b, d
 
     return f
@@ -712,6 +681,15 @@ def puts_a_list_that_others_have_into_a_list(n):
     return found
 
 
+def log_of(go, n):
+    log = [0]
+    try:
+        go(n, log, 0)
+    except ValueError:
+        log[0] += 100
+    return log
+
+
 def raises_what_is_caught(n):
     def go(n, log, depth):
         log[0] += n
@@ -719,12 +697,7 @@ def raises_what_is_caught(n):
             raise ValueError("end")
         go(n - 1, log, depth + 1)
 
-    log = [0]
-    try:
-        go(n, log, 0)
-    except ValueError:
-        log[0] += 100
-    return log
+    return log_of(go, n)
 
 
 def raises_what_it_catches(n):
@@ -738,12 +711,7 @@ def raises_what_it_catches(n):
             log[0] += 100 + depth
             raise
 
-    log = [0]
-    try:
-        go(n, log, 0)
-    except ValueError:
-        log[0] += 100
-    return log
+    return log_of(go, n)
 
 
 def changes_a_list_by_two_names(n):
