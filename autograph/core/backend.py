@@ -177,7 +177,7 @@ Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 """
 Part = Literal["value", "keys", "attribute", "attributes", "element"]
 """The part of a value that is about to be used: the value of a variable or item; the keys of a dict, or of a view of
-it; one attribute, or all of them."""
+it; one attribute, or all of them; the element of a list that a staged comprehension makes."""
 RaisedBy = Literal["python", "graph", "staging"]
 """The origin of an exception: the user's code; the graph, for which it stands, re-raised by a handler that is traced;
 or an error about staging itself, which the user's handlers must not catch."""

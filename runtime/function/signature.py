@@ -104,7 +104,7 @@ def _key_of(items: Sequence[Any]) -> Hashable:
     if kind not in _NUMBERS:
         return None
     if operator.countOf(map(type, items), kind) == len(items):
-        return _bits(items) if kind is float else tuple(items)
+        return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
     kinds = tuple(map(type, items))
     if not _NUMBERS.issuperset(kinds):
         return None
@@ -119,10 +119,6 @@ def _key_of(items: Sequence[Any]) -> Hashable:
 
 _EXACT: Final = 2.0**53
 """Below this number a float holds all digits of an int."""
-
-
-def _bits(floats: Sequence[float]) -> bytes:
-    return array("d", floats).tobytes()  # nan equals itself, 0.0 is not -0.0
 
 
 def holds_numbers(x: Any) -> bool:

@@ -39,7 +39,6 @@ from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
-from runtime.staging.values.alias_tracking import known_elements
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
 from runtime.staging.values.contents import Contents
@@ -195,7 +194,7 @@ class _Loop:
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
 
-            self.known = known_elements()
+            self.known = alias_tracking.known_elements()
             out = trace_body(graph, self.body_fn, values, self.leaving, self._exported)
             with tracing(graph):
                 if out is not None:
