@@ -7,7 +7,9 @@ import dataclasses
 import enum
 import functools
 import math
+import sys
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -417,3 +419,24 @@ def test_a_list_that_is_passed_twice_is_one_in_the_function() -> None:
     one = [1, 2]
     assert f(one, one).numpy() == 3 and one == [1, 2, 3]
     assert f([1, 2], [1, 2]).numpy() == 2
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_what_modules_have_is_returned_itself(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("has_objects")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    kept = {f"item{i}": Items([i]) for i in range(count)}
+    vars(module).update(kept, Made=type("Made", (), {}))
+
+    def of_module(name: str) -> Any:
+        return vars(sys.modules["has_objects"])[name]
+
+    @rt.function
+    def f(x: Any) -> Any:
+        return x, of_module("Made"), [[of_module(f"item{i}"), Items([i])] for i in range(count)]
+
+    for _ in range(2):
+        _, made, items = f(ONE)
+        assert made is module.Made and len(items) == count
+        for found, (has, new) in zip(kept.values(), items):
+            assert has is found and new is not found and new == found
