@@ -6,6 +6,7 @@ tracing, rewriting, lowering and LLVM. No kind may take more than 20 times as lo
 from __future__ import annotations
 
 import linecache
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -31,8 +32,11 @@ KINDS: Final[dict[str, Callable[[int], str]]] = {
     "if x == k: return k": lambda k: f"if x == {k}.25: return x + {k}, v, a, x",
     "for _ in rt.range(n)": lambda k: f"for _ in rt.range(n): x = x * 0.5 + {k}",
     "x = helper(x)": lambda k: f"x = helper(x, {k})",
+    "if: continue; if: break": lambda k: f"if x == {k}: continue\nif x > {k + 9}: break",
+    "if: v[k] = x, else: v[0] = k": lambda k: f"if x > {k}:\n    v[{k % 100}] = x\nelse:\n    v[0] = {k}",
 }
-"""By the statement that is shown: the statement number k. The sizes of `if`, `for` and `return` are a tenth."""
+"""By the statement that is shown: the statement number k. The sizes of `if`, `for` and `return` are a tenth; those with
+a colon after `if` are in a loop."""
 _SLOW: Final = ("if", "for", "r = ")
 
 
@@ -43,7 +47,7 @@ def run(budget: Budget) -> Iterator[Row]:
             sizes = [size // 10 for size in sizes[:2]]
         before = None
         for size in sizes:
-            found = first_call(statement, size)
+            found = first_call(statement, size, in_loop=shown.startswith("if:"))
             ratio = None if before is None else found / before
             target = "" if ratio is None else f"<= {MOST} times the row above"
             yield Row(f"{size:,} times {shown}", "ms", {OURS: found * 1e3}, target,
@@ -51,9 +55,12 @@ def run(budget: Budget) -> Iterator[Row]:
             before = found
 
 
-def first_call(statement: Callable[[int], str], size: int) -> float:
+def first_call(statement: Callable[[int], str], size: int, in_loop: bool = False) -> float:
     """The seconds of the first call of a function of so many such statements."""
-    lines = ["def f(x, v, a, n):", "    items = [x] * 100", *(f"    {statement(k)}" for k in range(size)),
+    statements = "\n".join(map(statement, range(size)))
+    if in_loop:
+        statements = "for _ in rt.range(n):\n" + textwrap.indent(statements, "    ")
+    lines = ["def f(x, v, a, n):", "    items = [x] * 100", textwrap.indent(statements, "    "),
              "    return x, v, a, items[5]"]
     text = "\n".join([*lines, "def helper(x, k):", "    return x * 0.5 + k", ""])
     name = f"<scaling {size} {statement(1)}>"

@@ -8,7 +8,8 @@ import numpy as np
 
 import runtime as rt
 from runtime.backends.numpy import run
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph
+from runtime.core.pruning import prune
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType, type_of_array

@@ -27,3 +27,9 @@ def test_ten_times_the_statements_take_not_much_more_than_ten_times_as_long(kind
     size = 300 if kind.startswith("x") else 60
     cpu(10)
     assert cpu(size * 10) < 20 * max(cpu(size), 0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("if:")])
+def test_no_analysis_follows_each_path_by_itself(kind: str) -> None:
+    first_call(KINDS[kind], 70, in_loop=True)  # else it would not end

@@ -10,7 +10,7 @@ import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
@@ -311,10 +311,15 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     return [name for name in cells if name not in known]
 
 
+_ASSIGNING: Final = "STORE_DEREF", "DELETE_DEREF"
+_ASSIGNING_CODES: Final = {dis.opmap[name] for name in _ASSIGNING}
+
+
 @per_code_and_nested
 def _assigned(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
     """The free variables that a body, or one nested in it, assigns or deletes."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")}
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in _ASSIGNING} if (
+        not _ASSIGNING_CODES.isdisjoint(code.co_code)) else ()
     return frozenset(names).union(*nested).difference(code.co_cellvars)
 
 

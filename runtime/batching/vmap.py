@@ -28,9 +28,10 @@ from runtime.batching.transform import Batch, Lane
 from runtime.core import pytree
 from runtime.core.config import settings
 from runtime.core.errors import ShapeError
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.positions import staging_error
+from runtime.core.pruning import prune
 from runtime.core.trace import add_input, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.core.types import TensorType
 from runtime.numbers.prepared import prepared

@@ -50,8 +50,8 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
 
     def __init__(self, objects: bool, has_arrays: bool = False) -> None:
         self.objects, self.has_arrays = objects, has_arrays
-        self.returned_at: Position | None = None
-        """Where the traced function has returned."""
+        self.returned_at: Callable[[], Position | None] = lambda: None
+        """Tells where the traced function has returned."""
         self.lists_hold_arrays = self.lists_share_arrays = False
         """Whether arrays were put into lists of the graph, and whether these have other names, too."""
         self.undone = 0
@@ -119,7 +119,7 @@ def writes_tensor() -> None:
 
 def return_place() -> Position | None:
     """Where the traced function has returned: what follows is due to its result."""
-    return None if _trace.mode is None else _trace.mode.returned_at
+    return None if _trace.mode is None else _trace.mode.returned_at()
 
 
 def note_undone() -> None:

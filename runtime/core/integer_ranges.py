@@ -162,6 +162,8 @@ class Bounds:
         self.found: dict[Value, Interval] = {}
         self.outer: dict[Value, Value] = {}  # of captures
         self.times: dict[Node, int] = {}  # by loop: the maximal number of iterations
+        self.terms: dict[tuple[Value, Value, int], Terms | None] = {}
+        """What `_added` has found for the loop that is visited."""
         self._visit(graph, 0)
 
     def of(self, value: Value) -> Interval:
@@ -259,6 +261,7 @@ class Bounds:
     def _state(self, node: Node, first: Interval, value: Value, after: Value) -> Interval:
         """The bounds of a state value before and after iterations."""
         found = _union((first, self.of(after)))
+        self.terms.clear()
         terms = self._added(after, value, _DEEP)
         if terms is None:
             return found
@@ -276,6 +279,12 @@ class Bounds:
         node = value.node
         if node is None or not depth:
             return None
+        key = value, to, depth
+        if key not in self.terms:
+            self.terms[key] = self._added_by(node, value, to, depth)
+        return self.terms[key]
+
+    def _added_by(self, node: Node, value: Value, to: Value, depth: int) -> Terms | None:
         name = node.op.name
         if name in ("add", "subtract"):
             for k in (0, 1) if name == "add" else (0,):

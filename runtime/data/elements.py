@@ -11,9 +11,10 @@ import numpy as np
 import autograph as ag
 from autograph.backend import restored
 from runtime.core.errors import DTypeError, ShapeError
-from runtime.core.graph import Graph, Value, prune
+from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST
 from runtime.core.positions import located
+from runtime.core.pruning import prune
 from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap

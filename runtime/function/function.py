@@ -23,9 +23,9 @@ from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import INSTEAD, Graph, Unrolled, loops
-from runtime.core.graph import prune as prune_graph
 from runtime.core.positions import user_position
 from runtime.core.profiling import phase
+from runtime.core.pruning import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerTensor
@@ -430,7 +430,7 @@ class Function(Called):
                             returned = trace_function(given.until_error(run) if until_error else run)
                         if not until_error:
                             self._attributes.found(call, outside.state, outside.heap.restore)
-                        mode.returned_at = return_position(getattr(python, "__func__", python))
+                        mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:
                         outside.leave(variables)

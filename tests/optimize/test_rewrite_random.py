@@ -14,7 +14,8 @@ from rewrites import outcome, some_arguments
 
 import runtime as rt
 from runtime.core import types as t
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph
+from runtime.core.pruning import prune
 from runtime.core.trace import add_input, apply, convert_to_tensor, set_outputs, tracing
 from runtime.core.types import TensorType
 from runtime.ops.control import COND, REDUCE, WHILE_LOOP

@@ -46,6 +46,24 @@ def test_what_python_compiles_is_traced_and_runs(expression: str, executor: str)
     assert sys.getrecursionlimit() == limit
 
 
+@pytest.mark.slow
+def test_a_thousand_levels() -> None:
+    f = function_of(ternary(1000))
+    assert int(rt.function(f)(rt.constant(999))) == 999
+
+
+def test_operands_that_cannot_raise_are_no_branches() -> None:
+    f = function_of(chain(40))
+    names = {node.op.name for node in rt.function(f).get_concrete_function(rt.constant(1)).graph.walk()}
+    assert names == {"const", "less", "multiply", "bitwise_and"}
+
+
+def test_an_operand_that_may_raise_is_a_branch_that_runs_only_if_it_must() -> None:
+    f = function_of("x > 0 and (x < 100 and 10 // x > 2) and x < 5")
+    staged = rt.function(f)
+    assert [bool(staged(rt.constant(x))) for x in (0, 1, 3, 4, 100)] == [False, True, True, False, False]
+
+
 def test_recursion_that_a_tensor_decides_is_still_found_on_one_line() -> None:
     assert rt.function(lambda x: length_of_path(x, []))(rt.constant(3)) == 3
 

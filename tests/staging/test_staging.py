@@ -19,7 +19,8 @@ import autograph as ag
 import runtime as rt
 from autograph.state.statement_state import Restage, staged
 from runtime.backends.numpy import run
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph
+from runtime.core.pruning import prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.errors import StagingError
 from runtime.staging.values.body_tracing import Unreachable
@@ -1134,6 +1135,26 @@ def test_error_truth_of_many():
     assert error_of(f, rt.constant([1, 2]), kind=ValueError) == message(
         f, 1, "The truth value of an array with more than one element is ambiguous: this tensor is int32[2]",
         "Use rt.reduce_any or rt.reduce_all.")
+
+
+def test_a_change_that_spreads_through_a_list_item_by_item():
+    def rule_30(steps):
+        cells = [0] * 41
+        cells[20] = 1
+        for _ in rt.range(steps):
+            cells = [0] + [cells[i - 1] ^ (cells[i] | cells[i + 1]) for i in range(1, 40)] + [0]
+        return cells
+
+    def rows(steps):
+        grid = [[0, 0, 0, 1] for _ in range(12)]
+        grid[0][0] = steps
+        for _ in rt.range(steps):
+            grid = [grid[0], *[[grid[k][0] + grid[k + 1][0], *grid[k + 1][1:]] for k in range(11)]]
+        return grid
+
+    for fn in rule_30, rows:
+        found = rt.nest.map_structure(int, rt.function(fn)(rt.constant(15)))
+        assert found == rt.nest.map_structure(int, fn(rt.constant(15)))
 
 
 def test_error_comparison_of_containers():

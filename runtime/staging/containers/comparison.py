@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from autograph.backend import has_staged_items, operators
+from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
@@ -26,6 +28,7 @@ bytecode (`core/caller_bytecode.py`)."""
 _MANY: Final = 32
 """The number of parts above which a loop of the graph compares containers."""
 _METHODS: Final = {name: f"__{name}__" for name in _PYTHON}
+_NUMBERS: Final = frozenset({bool, int, float})
 _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
@@ -49,10 +52,43 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return _by_a_loop(name, *parts)
     if not all(parts):
         return _PYTHON[name](*map(len, parts))
+    if _are_scalars(parts[0]) and _are_scalars(parts[1]):
+        return _compare_scalars(name, *parts)
     (one, *rest), (other, *others) = parts
     same = equals(one, other)
     return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _are_scalars(parts: Sequence[Any]) -> bool:
+    """Whether all parts are real numbers, of Python or scalars of the graph: no comparison of these has effects."""
+    return all([type(part) in _NUMBERS or (
+        type(part) in (GraphTensor, EagerTensor) and not part.ndim and not part.dtype.is_string) for part in parts])
+
+
+def _compare_scalars(name: str, x: Sequence[Any], y: Sequence[Any]) -> Any:
+    """`compare` for the parts of two containers, without branches."""
+    if not x or not y:
+        return _PYTHON[name](len(x), len(y))
+    (one, *rest), (other, *others) = x, y
+    if len(x) == len(y) == 1:
+        return _PYTHON[name](one, other)
+    same = one is other or one == other
+    if isinstance(same, bool):
+        return _compare_scalars(name, rest, others) if same else _PYTHON[name](one, other)
+    return bitwise_or(_PYTHON[name[0] + "t"](one, other), bitwise_and(same, _compare_scalars(name, rest, others)))
+
+
+def _equal_scalars(x: Sequence[Any], y: Sequence[Any]) -> Any:
+    """`equals` for parts of two containers, without branches."""
+    found: Any = True
+    for one, other in zip(x, y, strict=True):
+        same = one is other or one == other
+        if same is False:
+            return False
+        if same is not True:
+            found = same if found is True else bitwise_and(found, same)
+    return found
 
 
 def _by_a_loop(name: str, x: Any, y: Any) -> Any:
@@ -79,6 +115,8 @@ def equals(value: Any, item: Any) -> Any:
         return False
     if len(parts[0]) > _MANY:
         return _by_a_loop("eq", *parts)
+    if _are_scalars(parts[0]) and _are_scalars(parts[1]):
+        return _equal_scalars(*parts)
     (one, *rest), (other, *others) = parts
     return operators.and_(equals(one, other), lambda: equals(rest, others))
 

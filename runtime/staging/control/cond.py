@@ -2,19 +2,20 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import containers_in
+from autograph.backend import containers_in, of_trace
 from runtime.core.errors import subject
-from runtime.core.graph import Graph, Value
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.tensor_writes import written_by
 from runtime.core.text import Text
-from runtime.core.trace import apply, current_graph, set_outputs, tracing, wrap
+from runtime.core.trace import apply, current_graph, set_outputs, tracing
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_objects import ArrayCell
@@ -268,25 +269,43 @@ def _is_scalar(value: Value) -> bool:
     return isinstance(value.type, TensorType) and not value.type.shape
 
 
+class _Speculated(threading.local):
+    """The last nodes that were found to be harmless, so that a chain of operands, each within the one before, looks at
+    each node once: from index `first` to `last`, where `node` is."""
+
+    first = last = 0
+    node: Node | None = None
+
+
+_speculated: Final = of_trace(_Speculated())
+
+
+def _are_harmless(nodes: Sequence[Node], first: int) -> bool:
+    """Whether all nodes from index `first` on cost almost nothing and cannot raise."""
+    known = _speculated
+    if first <= known.first and known.last < len(nodes) and nodes[known.last] is known.node:
+        nodes = [*nodes[first:known.first], *nodes[known.last + 1:]]
+    else:
+        nodes = nodes[first:]
+    return all(node.op.name in _HARMLESS and not node.own_errors and _is_scalar(node.outputs[0]) for node in nodes)
+
+
 def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
     """`left and right()` or `left or right()` of bool scalars without a branch.
 
     None if `right` is too costly to be computed unconditionally; then nothing has been added.
     """
+    graph = current_graph()
+    if graph is None:
+        return None
     mark = checkpoint()
-    into = current_graph()
-    graph = Graph("right", parent=into)
+    first = len(graph.nodes)
     value = trace_body(graph, right, tuple)
     simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
-              and not value.ndim and all(node.op.name in _HARMLESS and not node.own_errors
-                                         and _is_scalar(node.outputs[0]) for node in graph.nodes))
-    if into is None or not simple:
+              and not value.ndim and _are_harmless(graph.nodes, first))
+    if not simple:
         rollback(mark)
         return None
-    made: dict[Value, Value] = {inner: outer for outer, inner in graph.captures}
-    for node in graph.nodes:
-        copy = into.add_node(node.op, [made[v] for v in node.inputs], node.params, node.outputs[0].type, node.position)
-        made[node.outputs[0]] = copy.outputs[0]
-    if value.graph is graph:
-        value = wrap(made[value.value])
-    return (bitwise_and if name == "and" else bitwise_or)(left, value)
+    result = (bitwise_and if name == "and" else bitwise_or)(left, value)
+    _speculated.first, _speculated.last, _speculated.node = first, len(graph.nodes) - 1, graph.nodes[-1]
+    return result

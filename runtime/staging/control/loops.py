@@ -56,6 +56,7 @@ from runtime.staging.values.lattice import (
     Spec,
     Static,
     absent,
+    all_items_widened,
     as_loop_state,
     describe,
     is_row,
@@ -74,6 +75,7 @@ from runtime.staging.values.trials import Trial
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
 MAX_TRACES: Final = 24  # types widen a few times at most; more traces mean that there is no fixpoint
+_SPREADING: Final = 3  # after so many traces a change is taken to spread from item to item: all of a list are widened
 
 Truth = Callable[[Any], Any]  # the bool scalar tensor for a condition's value, or a bool
 
@@ -128,7 +130,7 @@ class _Loop:
         record = earlier[2] if earlier is not None else None
         start = list(self.specs)
         try:
-            for _ in range(MAX_TRACES):
+            for number in range(MAX_TRACES):
                 mark = checkpoint()
                 _records.earlier, _records.current = record, _Record()
                 indices.asked = False
@@ -142,7 +144,7 @@ class _Loop:
                     widened = self._indexed(widened)  # a staged list has copies of its rows
                     if widened == self.specs:
                         self._refuse(*self.rows[0])
-                self.specs = widened
+                self.specs = list(map(all_items_widened, self.specs, widened)) if number >= _SPREADING else widened
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
@@ -318,8 +320,6 @@ class _Loop:
     def finish(self, trial: Trial | None) -> None:
         """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` is against it."""
         self.trial = trial
-        if trial is not None:
-            trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         with tracing(self.graph):
             if self.out is None:
                 outputs = self.inputs
@@ -327,6 +327,8 @@ class _Loop:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
                            for leaf in lower(spec, value, self.origins)]
             set_outputs(self.graph, outputs)
+        if trial is not None:
+            trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         writes = check_repeated(self.known)
         if any(self.changed) or writes:
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,

@@ -7,7 +7,7 @@ unrolled loop: a shape, or the length of a list.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import CodeType
 from typing import Any, Final
@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import Source, inside
-from runtime.core.graph import Graph, Node, Unrolled, loops
+from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
-from runtime.core.types import TensorType
+from runtime.core.types import ListType, TensorType
 from runtime.staging.control.python_results import python_results
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.iterables import (
@@ -30,7 +30,17 @@ from runtime.staging.values.iterables import (
     counted,
     indexable,
 )
-from runtime.staging.values.lattice import Custom, Leaf, Nested, Optional, Spec, Static, describe, text
+from runtime.staging.values.lattice import (
+    Custom,
+    Leaf,
+    Nested,
+    Optional,
+    Spec,
+    Static,
+    describe,
+    leaf_types,
+    text,
+)
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
 
@@ -114,11 +124,12 @@ class RolledLoop:
             raise TrialFailed("it computes what Python knows")
         if init is None:
             raise TrialFailed("each iteration raises")
+        lengthened = iter(_lengthened(body, sum(len(list(leaf_types(spec))) for spec in specs)))
         for value, after, name in zip(init, specs, names, strict=True):
-            before = describe(value)
+            before, grows = describe(value), any([next(lengthened) for _ in leaf_types(after)])
             if isinstance(after, Optional) and after.none and not isinstance(before, Optional):
                 raise TrialFailed(f"{name!r} is None before the loop only")
-            if self.ops <= MANY_OPS and (_loses_shape(before, after) or (_is_growing(before, after) and _grows(body))):
+            if self.ops <= MANY_OPS and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
 
     def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
@@ -261,6 +272,34 @@ def _is_growing(before: Spec, after: Spec) -> bool:
 _LENGTHENS: Final = frozenset({"list_append", "list_extend", "list_insert", "list_pop"})
 
 
-def _grows(body: Graph) -> bool:
-    """Whether a loop may change the length of a list."""
-    return any(node.op.name in _LENGTHENS for node in body.walk())
+def _lengthened(body: Graph, count: int) -> list[bool]:
+    """Which of the last `count` inputs of a loop's body are lists whose lengths an iteration may change."""
+    classes: dict[Value, Value] = {}
+    """A forest: values that are the same list, or one after the other of a variable, have the same root."""
+
+    def root(value: Value) -> Value:
+        while (above := classes.get(value, value)) is not value:
+            value = classes[value] = classes.get(above, above)
+        return value
+
+    def unite(values: Iterable[Value], others: Iterable[Value]) -> None:
+        for a, b in zip(values, others, strict=False):
+            if isinstance(a.type, ListType) and isinstance(b.type, ListType):
+                classes[root(a)] = root(b)
+
+    changed = []
+    unite(body.inputs[-count:], body.outputs)
+    for node in body.walk():
+        if node.op.name in _LENGTHENS:
+            changed.append(node.inputs[0])
+        if node.op.name == "list_set" or node.op.name in _LENGTHENS:
+            unite(node.outputs, node.inputs[:1])
+        state = len(node.outputs)
+        for inner in node.subgraphs.values():
+            unite((outer for outer, _ in inner.captures), (value for _, value in inner.captures))
+            unite(node.outputs, inner.outputs)
+            if state and len(inner.inputs) >= state:  # of a loop
+                unite(node.operands[-state:], inner.inputs[-state:])
+                unite(node.outputs, inner.inputs[-state:])
+    roots = set(map(root, changed))
+    return [root(value) in roots for value in body.inputs[-count:]]

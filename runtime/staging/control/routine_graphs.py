@@ -6,9 +6,9 @@ from typing import Any
 
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Value
-from runtime.core.graph import prune as prune_graph
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
+from runtime.core.pruning import prune as prune_graph
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor, set_outputs, tracing, watchers, watching, wrap

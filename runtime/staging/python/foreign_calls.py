@@ -137,11 +137,18 @@ def callee(fn: Any) -> Any:
             return method_of_dict(fn)
         if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (list, tuple))):
             return method_of_sequence(fn)
+    if kind is BuiltinFunctionType and fn in _OPERATORS:
+        return _OPERATORS[fn]
     if (kind is FunctionType or kind is BuiltinFunctionType) and gives_anew(fn):
         return functools.partial(_call_anew, fn)
     return functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
 
 
+_OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
+    operator.lt: operators.lt, operator.le: operators.le, operator.gt: operators.gt, operator.ge: operators.ge,
+    operator.eq: operators.eq, operator.ne: operators.ne, operator.not_: operators.not_,
+    operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items)}
+"""Functions of `operator` that ask containers about what is in them."""
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 

@@ -139,6 +139,9 @@ class _Body:
     written: list[Any] = field(default_factory=list)
     """Staged lists of which elements were changed."""
 
+    def __post_init__(self) -> None:
+        self.none_known = KnownElements(self, (), 0, 0, ())
+
 
 Bodies = Sequence[_Body]
 
@@ -247,6 +250,7 @@ def known_elements() -> Sequence[KnownElements]:
     """What the open bodies know now."""
     return [KnownElements(body, [*body.elements], len(body.written), body.shared, [
         (one, parts_in(one)) for e in body.elements if e.whole is not None for one in (e.value, e.owner)])
+        if body.elements or body.written or body.shared else body.none_known
         for body in _open.bodies]
 
 

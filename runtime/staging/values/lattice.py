@@ -11,8 +11,10 @@ on them.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import starmap
 from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
@@ -52,8 +54,8 @@ from runtime.staging.values.specs import (
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of", "refuse_row",
-    "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "all_items_widened", "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of",
+    "refuse_row", "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -179,6 +181,22 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
     if isinstance(spec, (Nested, Custom)):
         return _collapsed(dataclasses.replace(spec, children=tuple(as_outputs(c, graph) for c in spec.children)))
     return spec
+
+
+def all_items_widened(before: Spec, after: Spec) -> Spec:
+    """`after` with all numbers in a list or tuple as tensors, if some of them became tensors since `before`: the next
+    iteration would else widen their neighbours, one by one."""
+    if not (isinstance(before, Nested) and isinstance(after, Nested) and before.alike(after)):
+        return after
+    pairs = list(zip(before.children, after.children, strict=True))
+    children = list(starmap(all_items_widened, pairs))
+    wider = next((new for old, new in pairs if _is_atom(old) and isinstance(new, Leaf)), None)
+    if wider is not None and isinstance(after.like, (list, tuple)):
+        for k, child in enumerate(children):
+            if isinstance(child, Static) and type(child.value) in (bool, int, float):
+                with contextlib.suppress(Conflict):
+                    children[k] = join(wider, child)
+    return dataclasses.replace(after, children=tuple(children))
 
 
 def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:

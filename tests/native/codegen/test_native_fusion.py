@@ -13,7 +13,8 @@ from random_arrays import Recipe
 
 import autograph as ag
 import runtime as rt
-from runtime.core.graph import Graph, prune
+from runtime.core.graph import Graph
+from runtime.core.pruning import prune
 from runtime.core.trace import add_input, set_outputs, tracing
 from runtime.core.types import TensorType
 from runtime.function.executors import make

@@ -1,8 +1,10 @@
 """Loops over Python ranges and lists: rolled into one loop of the graph, or unrolled, with the same meaning."""
 from __future__ import annotations
 
+import heapq
 import io
 import itertools
+import math
 import random
 import re
 import warnings
@@ -50,6 +52,30 @@ def check(f: Callable[..., Any], *args: Any, rolled: bool = True) -> Any:
 
 
 # What is rolled.
+
+def test_a_list_of_one_length_beside_a_list_that_grows() -> None:
+    def dijkstra(graph: Any, source: Any) -> Any:
+        n = len(graph)
+        dist = [math.inf] * n
+        dist[source] = 0.0
+        queue = [(0.0, source)]
+        while queue:
+            d, u = heapq.heappop(queue)
+            if d > dist[u]:
+                continue
+            for v in range(n):
+                if graph[u, v] > 0 and d + graph[u, v] < dist[v]:
+                    dist[v] = d + graph[u, v]
+                    heapq.heappush(queue, (dist[v], v))
+        return dist
+
+    generator = np.random.default_rng(3)
+    edges = generator.uniform(1, 9, (20, 20)) * (generator.uniform(size=(20, 20)) < 0.2)
+    staged = rt.function(dijkstra)
+    found = staged(rt.constant(edges), rt.constant(0))
+    assert "iteration by iteration" not in staged.explain()
+    np.testing.assert_allclose([float(x) for x in found], dijkstra(edges, 0))
+
 
 def test_range() -> None:
     def f(x: Any) -> Any:

@@ -120,7 +120,7 @@ def test_what_python_looks_into_is_an_error(fn: Callable[[Any], Any]) -> None:
     ("io.StringIO.writelines", lambda x: io.StringIO().writelines(f"{x}" for _ in range(2))),
     ("logging.info", lambda x: logging.info("a %s", f"{x}")),
     ("warnings.warn", lambda x: warnings.warn(f"{x}")),
-    ("operator.contains", lambda x: operator.contains("abc3", f"{x}")),
+    ("operator.countOf", lambda x: operator.countOf("abc3", f"{x}")),
     ("operator.methodcaller", lambda x: operator.methodcaller("find", f"{x}")("abc3")),
     ("numpy.array", lambda x: np.array([f"{x}"])),
 ])

@@ -14,6 +14,7 @@ from runtime.backends.native.codegen.index_expressions import Array, Leaf, reads
 from runtime.backends.native.control.carried_buffers import aligned
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
+from runtime.core.types import TensorType
 
 __all__ = ["at_home", "homes_of"]
 
@@ -21,6 +22,8 @@ __all__ = ["at_home", "homes_of"]
 def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
     """The home of each output that has one: a buffer from which nothing else is read, and that contains nothing else
     afterwards."""
+    if not any(_has_buffer(value) for value in node.outputs):
+        return {}
     graphs = list(node.subgraphs.values())
     roots = [[_root(graph, value) for value in graph.outputs] for graph in graphs]
     homes = {}
@@ -36,6 +39,8 @@ def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
 
 def _root(graph: Graph, value: GraphValue) -> GraphValue | None:
     """The value outside of a graph whose buffer one of its values probably occupies."""
+    if not _has_buffer(value):
+        return None
     outer = {inner: outer for outer, inner in graph.captures}
     while value.node is not None:
         node, at = value.node, value.node.outputs.index(value)
@@ -51,6 +56,10 @@ def _root(graph: Graph, value: GraphValue) -> GraphValue | None:
             return None
         value = found
     return outer.get(value)
+
+
+def _has_buffer(value: GraphValue) -> bool:
+    return not isinstance(value.type, TensorType) or value.type.shape != ()
 
 
 def at_home(w: Lowering, results: Sequence[Value], homes: dict[int, Leaf]) -> list[Value]:

@@ -50,6 +50,8 @@ def _last(w: Lowering, node: Node, at: int) -> bool:
 
 def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
     """The variables that graphs may assign."""
+    if not w.variables:
+        return []
     present = [graph for graph in graphs if graph is not None]
     if any(changes_any(node) for graph in present for node in graph.walk()):
         return list(w.variables)

@@ -108,6 +108,8 @@ class _Planner:
                       for outer, inner in branch.captures}
         self.known = {**env, **dict(zip(body.inputs[1:], state, strict=True))}
         self.fixed = {*env, *[x for x, after in zip(body.inputs[1:], body.outputs, strict=True) if x is after]}
+        self.roots: dict[GraphValue, GraphValue] = {}
+        self.affines: dict[GraphValue, Affine | None] = {}
 
     def plan(self) -> Plan | None:
         found: dict[Node, list[tuple[Affine, Index, DType]]] = {}
@@ -152,6 +154,12 @@ class _Planner:
     def root(self, value: GraphValue) -> GraphValue:
         """The value of the loop's body that a value of a branch is, or, for an array, from which setting items makes
         it."""
+        found = self.roots.get(value)
+        if found is None:
+            found = self.roots[value] = self._root(value)
+        return found
+
+    def _root(self, value: GraphValue) -> GraphValue:
         value = self.outer.get(value, value)
         node = value.node
         if value in self.outer:
@@ -178,6 +186,11 @@ class _Planner:
 
     def affine(self, value: GraphValue) -> Affine | None:
         value = self.root(value)
+        if value not in self.affines:
+            self.affines[value] = self._affine(value)
+        return self.affines[value]
+
+    def _affine(self, value: GraphValue) -> Affine | None:
         if _rank(value) or type_of(value).dtype not in (int32, int64):
             return None
         if value is self.body.inputs[0]:

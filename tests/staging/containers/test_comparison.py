@@ -1,0 +1,52 @@
+"""Comparisons of tuples and lists with numbers of the graph, without branches."""
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import runtime as rt
+
+ORDERS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_as_in_python(order: Callable[[Any, Any], Any], kind: Callable[[Any], Any]) -> None:
+    def f(x: Any, y: Any, z: Any) -> Any:
+        pairs = [((x, y), (y, x)), ((x, 2, z), (x, y, 1)), ((1, x), (1, 2, 3)), ((0, x), (1, y)), ((x, y), (x, y, z)),
+                 ((), (x,)), ((x, y, z), (2, 2, 2)), ((2, x), (2, x))]
+        return [order(kind(one), kind(other)) for one, other in pairs]
+
+    spec = rt.TensorSpec([], rt.int32)
+    concrete = rt.function(f).get_concrete_function(spec, spec, spec)
+    assert "cond" not in [node.op.name for node in concrete.graph.walk()]
+    for numbers in itertools.product((1, 2, 3), repeat=3):
+        assert [bool(x) for x in concrete(*map(rt.constant, numbers))] == f(*numbers)
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=lambda order: order.__name__)
+def test_nan_decides(order: Callable[[Any, Any], Any]) -> None:
+    f = rt.function(lambda x, y: order((x, 1), (y, 2)))
+    for texts in itertools.product(("0", "1", "nan"), repeat=2):
+        x, y = map(float, texts)  # two objects, as Python takes one for equal to itself
+        assert bool(f(rt.constant(x), rt.constant(y))) == order((x, 1), (y, 2))
+
+
+def test_what_the_first_parts_decide_is_not_compared() -> None:
+    f = rt.function(lambda x, y: (1, x) < (2, y))
+    assert f(rt.constant(1), rt.constant(2.0))  # int32 and float32 do not mix
+
+
+def test_functions_of_operator() -> None:
+    def f(x: Any, y: Any) -> Any:
+        row = [x, 5, y]
+        return operator.contains(row, y + 1), operator.contains(range(x, 4), y), operator.not_(
+            operator.contains((x, y), 3)), operator.getitem(row, y % 3)
+
+    for numbers in itertools.product((1, 2, 3, 4), repeat=2):
+        found = rt.function(f)(*map(rt.constant, numbers))
+        assert [x.numpy().tolist() for x in found] == list(f(*numbers))
