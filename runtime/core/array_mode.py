@@ -17,7 +17,7 @@ from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",
-    "may_be_array", "note_array", "note_copy", "note_object", "note_put", "note_undone", "object_for",
+    "may_be_array", "need_objects", "note_array", "note_copy", "note_object", "note_put", "note_undone", "object_for",
     "return_place", "times_undone", "tracing_objects", "want_objects", "writes_tensor",
 ]
 
@@ -161,6 +161,13 @@ def object_for(array: Any) -> Any:
             "a function is called here that changes a NumPy array which is neither an argument nor made in the traced"
             " function", remedy="Pass the array as an argument."), [array])
     return mode.captured[id(array)]
+
+
+def need_objects(error: Exception) -> None:
+    """Called where what a tensor is made of decides: NeedsArrayObjects, with the error for tensors, unless arrays are
+    objects, so that the function is traced for these alone."""
+    if _trace.mode is not None and not _trace.mode.objects:
+        raise NeedsArrayObjects(error)
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:

@@ -7,12 +7,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
 from runtime.core import narrow_floats
+from runtime.core.array_mode import need_objects
+from runtime.core.array_promotion import common_dtype, is_of_arrays, made_of_arrays
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value
@@ -227,14 +230,17 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
     graph = _state.graph
     if graph is None:
         return EagerTensor.own(array)
-    return GraphTensor(constant(graph, array, False, name))
+    return GraphTensor(constant(graph, array, False, name, want is None and is_numpy_number(value)))
 
 
-def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None) -> Value:
-    """A constant of `graph`, which takes over the array."""
+def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None, of_arrays: bool = False) -> Value:
+    """A constant of `graph`, which takes over the array. `of_arrays`: it is a NumPy array of the user's."""
     array.setflags(write=False)
     params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
-    value = graph.add_node(CONST, (), params, type_of_array(array, weak), user_position()).outputs[0]
+    type = type_of_array(array, weak)
+    if of_arrays:
+        type = replace(type, of_arrays=True)
+    value = graph.add_node(CONST, (), params, type, user_position()).outputs[0]
     value.hint = name
     return value
 
@@ -264,7 +270,7 @@ def capture(graph: Graph, x: Any) -> Value:
     if isinstance(x, (EagerTensor, EagerList)):
         return graph.capture(x, x.type)
     array, weak = constant_array(x)
-    return constant(graph, array, weak)
+    return constant(graph, array, weak, of_arrays=is_numpy_number(x))
 
 
 def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
@@ -328,10 +334,13 @@ def apply(op: Op, *inputs: Any, **params: Any) -> Any:
 
 def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     operands = [_operand(graph, x) for x in inputs]
+    given = [x.type if isinstance(x, Value) else None for x in operands]
     if op.agree is not None:
         _make_agree(graph, op, operands, inputs)
     resolved = [x if isinstance(x, Value) else constant(graph, *x) for x in operands]
     types_out = op.rule(*[v.type for v in resolved], **params)
+    if any([type is not None and is_of_arrays(type) for type in given]):
+        types_out = made_of_arrays(op, given, types_out)
     for param in params.values():
         if isinstance(param, Graph):
             assert param.parent is graph, f"sub-graph {param.name} is not nested in {graph.name}"
@@ -370,7 +379,7 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[
     if any(isinstance(operands[i], Value) and not own.weak for i, own in zip(positions, types, strict=True)):
         types = [TensorType(own.dtype, own.shape, True) if is_numpy_number(inputs[i]) else own
                  for i, own in zip(positions, types, strict=True)]
-    dtype, weak = promote(types, f"the operands of {op.name}", op.widens)
+    dtype, weak = _promote(types, op)
     if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
         raise NumberOverflowError(
             "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
@@ -382,6 +391,18 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[
             known = x.constant
             operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if known is None
                            else adapted(known, dtype, weak))
+
+
+def _promote(types: Sequence[TensorType], op: Op) -> tuple[DType, bool]:
+    try:
+        return promote(types, f"the operands of {op.name}", op.widens)
+    except DTypeError as error:
+        found = common_dtype(types) if any(type.of_arrays for type in types) else None
+        if found is None:
+            raise
+        locate(error, user_position())
+        need_objects(error)
+        return found, False
 
 
 def _cast(graph: Graph, x: Value, type: TensorType) -> Value:

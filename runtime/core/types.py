@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, overload
 
 import numpy as np
@@ -198,11 +198,13 @@ class TensorType:
     """The type of a graph value: dtype and shape (rank known, a dimension may be None).
 
     `weak`: the value was made from Python scalars alone, so its dtype adapts to that of a tensor it meets.
+    `of_arrays`: it was made from NumPy arrays (`array_promotion.py`). Types are equal without regard to that.
     """
 
     dtype: DType
     shape: Shape = ()
     weak: bool = False
+    of_arrays: bool = field(default=False, compare=False, repr=False)
 
     @property
     def ndim(self) -> int:
@@ -222,7 +224,7 @@ class TensorType:
         return TensorType(dtype, self.shape, weak)
 
     def with_shape(self, shape: Shape) -> TensorType:
-        return TensorType(self.dtype, shape, self.weak)
+        return TensorType(self.dtype, shape, self.weak, self.of_arrays)
 
     def accepts(self, other: Type) -> bool:
         """Whether every value of type `other` is also one of this type (weakness aside)."""
@@ -364,7 +366,8 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     if shape is None or (a.dtype is not b.dtype and not adapts):
         return None
     try:
-        return TensorType(promote((a, b))[0], shape, a.weak and b.weak)
+        of_arrays = (a.of_arrays or a.weak) and (b.of_arrays or b.weak)
+        return TensorType(promote((a, b))[0], shape, a.weak and b.weak, of_arrays)
     except DTypeError:
         return None
 

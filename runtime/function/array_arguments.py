@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import CellType
 from typing import Any, Final, TypeVar
 
@@ -100,7 +101,7 @@ class ArrayArguments:
         self.captured: dict[int, ArrayCell] = {}
         for k, array in enumerate(captured):
             self.captured[id(array)] = self._cell(
-                len(inputs) + k, add_input(graph, type_of_array(array), f"array_{k}"))
+                len(inputs) + k, add_input(graph, replace(type_of_array(array), of_arrays=True), f"array_{k}"))
         self._holders: list[tuple[Any, Any, Any]] = []
 
     def _cell(self, place: int, x: GraphTensor) -> ArrayCell:

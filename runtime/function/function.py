@@ -399,7 +399,7 @@ class Function(Called):
         fn = self._bound(self._converted)
         graph = Graph(self.name)
         names = self._signature.input_names(call)
-        inputs = [add_input(graph, type, name) for type, name in zip(types, names, strict=True)]
+        inputs = [add_input(graph, type, name) for type, name in zip(call.marked(types), names, strict=True)]
         variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}

@@ -13,6 +13,7 @@ import re
 import weakref
 from array import array
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -186,6 +187,12 @@ class Call:
             if self.leaves[number] is view:
                 self.leaves[number] = EagerTensor(view._array.copy())
         self.borrowed.clear()
+
+    def marked(self, types: Sequence[Type]) -> list[Type]:
+        """`types`, those of arrays marked as such."""
+        arrays = {number for number, *_ in self.arrays}
+        return [replace(type, of_arrays=True) if i in arrays and isinstance(type, TensorType) else type
+                for i, type in enumerate(types)]
 
     def number_of(self, x: Any) -> int | None:
         """The number of `x` among the `variables`."""

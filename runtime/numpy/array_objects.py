@@ -7,6 +7,7 @@ of `rt` take the tensor that an array contains at the time. Outside of a trace t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -400,7 +401,14 @@ def made_of(result: Any, operands: Iterable[Any]) -> Any:
         if not are_objects():
             note_array()
             return result
-    return as_object(result)
+    return _of_arrays(as_object(result))
+
+
+def _of_arrays(result: Any) -> Any:
+    """A new array, whose dtype adapts to that of a tensor."""
+    if type(result) is ArrayCell and result.value.node is not None and isinstance(result.value.type, TensorType):
+        result.value.type = replace(result.value.type, of_arrays=True)
+    return result
 
 
 # In place.
@@ -433,6 +441,8 @@ def _reshaped_to(x: StagedArray) -> Callable[[Any], Any]:
 
 def _in_place(name: str) -> Callable[[StagedArray, Any], Any]:
     def operator(self: StagedArray, other: Any) -> Any:
+        if isinstance(other, Tensor) and other.dtype is not self.dtype and other.dtype.kind <= self.dtype.kind:
+            other = arrays.astype(other, self.dtype)
         result = getattr(Tensor, name)(self, other)
         return put_result(result, self) if isinstance(result, Tensor) else result
 

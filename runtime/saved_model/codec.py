@@ -103,7 +103,8 @@ class Encoder:
             return {"error": x.__name__} if known else {"class": self.number("class", x)}
         for name, record in _RECORDS.items():
             if kind is record:
-                return {name: [self.value(getattr(x, field.name)) for field in dataclasses.fields(record)]}
+                fields = [field.name for field in dataclasses.fields(record) if field.compare]
+                return {name: [self.value(getattr(x, field)) for field in fields]}
         for name, cls in _SHARED.items():
             if isinstance(x, cls):
                 return {name: self.number(name, x)}

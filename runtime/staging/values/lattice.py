@@ -21,15 +21,16 @@ import numpy as np
 
 from autograph.backend import ATOMS, UNBOUND, ListItems, fields_of, is_container, parts_in
 from runtime.core import pytree
-from runtime.core.array_mode import note_put
+from runtime.core.array_mode import need_objects, note_put
+from runtime.core.array_promotion import common_dtype
 from runtime.core.constant_arrays import constant_array
-from runtime.core.errors import subject
+from runtime.core.errors import DTypeError, subject
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
-from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, join_types, type_of_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
@@ -284,10 +285,21 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
             raise Conflict(a, b)
         return Custom(chosen, (_INDEX,))
     fixed = isinstance(a, Leaf) and a.fixed
-    joined = join_types(left, right, adapts=True)
+    joined = join_types(left, right, adapts=True) or _join_arrays_of_two_dtypes(left, right)
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
+
+
+def _join_arrays_of_two_dtypes(a: Type, b: Type) -> TensorType | None:
+    """The type to which NumPy promotes what is made of arrays: an int of an array on one path, a float on the other."""
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType) and a.of_arrays and b.of_arrays):
+        return None
+    dtype, shape = common_dtype((a, b)), join_shapes(a.shape, b.shape)
+    if dtype is None or shape is None:
+        return None
+    need_objects(DTypeError(f"an array's {a.dtype.name} becomes {b.dtype.name}"))
+    return TensorType(dtype, shape, of_arrays=True)
 
 
 def _is_array(spec: Spec) -> bool:

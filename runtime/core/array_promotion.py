@@ -1,0 +1,63 @@
+"""The dtypes of values that were made of NumPy arrays: among themselves they are promoted as in NumPy, and beside a
+tensor they adapt to that."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from runtime.core.op import Op
+from runtime.core.types import DType, ListType, TensorType, Type, as_dtype
+
+__all__ = ["common_dtype", "is_of_arrays", "made_of_arrays"]
+
+
+def is_of_arrays(type: Type) -> bool:
+    """Whether a value was made of NumPy arrays, or of them and Python's numbers."""
+    return type.element.of_arrays if isinstance(type, ListType) else type.of_arrays
+
+
+def made_of_arrays(op: Op, operands: Sequence[Any], types: Type | tuple[Type, ...]) -> Type | tuple[Type, ...]:
+    """The types of the results of an op: its operands that must agree, or the first, decide whether they are made of
+    arrays; an array stays one when items of it are set. `operands`: types, or None for constants of Python's and
+    NumPy's."""
+    deciding = operands[:1] if op.agree is None or op.name == "setitem" else operands[op.agree]
+    found = [type for type in deciding if type is not None and not (isinstance(type, TensorType) and type.weak)]
+    if not found or not all(map(is_of_arrays, found)):
+        return types
+    return tuple(map(_of_arrays, types)) if isinstance(types, tuple) else _of_arrays(types)
+
+
+def _of_arrays(type: Type) -> Type:
+    if isinstance(type, ListType):
+        return replace(type, element=replace(type.element, of_arrays=True))
+    return type if type.weak else replace(type, of_arrays=True)
+
+
+def common_dtype(types: Iterable[TensorType]) -> DType | None:
+    """The common dtype of operands of which some were made of arrays; None if there is none.
+
+    Floats and complex numbers of a tensor stay what they are, and arrays of the same or a lesser kind adapt to them, as
+    they do outside of graphs. Else no number may be lost: the dtype is that of NumPy for two arrays.
+    """
+    types = list(types)
+    tensors = {type.dtype for type in types if not (type.weak or type.of_arrays)}
+    dtypes = tensors.union(type.dtype for type in types if type.of_arrays)
+    if len(tensors) > 1 or not all(dtype.is_numeric or dtype.is_bool for dtype in dtypes):
+        return None
+    kind = max(dtype.kind for dtype in dtypes)
+    for dtype in tensors:
+        if dtype.kind >= 2 and kind <= dtype.kind:
+            return dtype
+        if dtype.is_bool:
+            return None
+    if any(dtype.is_narrow for dtype in dtypes):
+        return None
+    weak = {_PYTHON[type.dtype.kind] for type in types if type.weak}
+    return as_dtype(np.result_type(*[dtype.np for dtype in dtypes], *weak))
+
+
+_PYTHON = np.dtype(bool), np.int8, np.float16, np.complex64
+"""By the kind of a Python number, a dtype that changes none of its kind."""
