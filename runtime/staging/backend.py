@@ -51,6 +51,7 @@ from runtime.staging.control.recursion import recursive
 from runtime.staging.control.rolled_loops import RolledLoop, rolled
 from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
+from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
@@ -123,7 +124,7 @@ def _changed(kind: type, name: str) -> tuple[str, str]:
 class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
-    builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, format: formatted}
+    builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, **CMATH, format: formatted}
 
     def mutable_values(self) -> list[Any]:
         return live_objects()

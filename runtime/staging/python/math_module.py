@@ -29,14 +29,14 @@ from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import Staged, StagedRange, stages
 from runtime.staging.values.list import fold, fold_while
 
-__all__ = ["MATH"]
+__all__ = ["MATH", "captured", "check", "replacement"]
 
 Function = Callable[..., Any]
 
 _int: Final = BUILTINS[int]
 
 
-def _captured(x: Any) -> Any:
+def captured(x: Any) -> Any:
     """A number, as a tensor of the graph."""
     graph = current_graph()
     assert graph is not None, "an argument is staged"
@@ -45,10 +45,10 @@ def _captured(x: Any) -> Any:
 
 def _float(x: Any) -> Any:
     """A float, as a tensor of the graph."""
-    return _captured(BUILTINS[float](x))
+    return captured(BUILTINS[float](x))
 
 
-def _check(holds: Any, kind: type[Exception], text: Any) -> None:
+def check(holds: Any, kind: type[Exception], text: Any) -> None:
     """Raise Python's error unless the bool `holds`."""
     error = kind(text)
     locate(error, user_position())
@@ -60,7 +60,7 @@ _DOMAIN: Final = "math domain error"
 
 def _domain(result: Any, *operands: Any, text: Any = _DOMAIN) -> None:
     """ValueError for a NaN result of operands that are not NaN."""
-    _check(functools.reduce(logical_or, map(ops.is_nan, operands), logical_not(ops.is_nan(result))), ValueError, text)
+    check(functools.reduce(logical_or, map(ops.is_nan, operands), logical_not(ops.is_nan(result))), ValueError, text)
 
 
 def _is_possible(result: Any, *operands: Any) -> Any:
@@ -71,12 +71,12 @@ def _is_possible(result: Any, *operands: Any) -> Any:
 
 def _finite(result: Any, *operands: Any) -> None:
     """OverflowError for an infinite result of finite operands."""
-    _check(_is_possible(result, *operands), OverflowError, "math range error")
+    check(_is_possible(result, *operands), OverflowError, "math range error")
 
 
 def _pole(result: Any, *operands: Any, text: Any = _DOMAIN) -> None:
     """ValueError for such a result, at a pole of the function."""
-    _check(_is_possible(result, *operands), ValueError, text)
+    check(_is_possible(result, *operands), ValueError, text)
 
 
 def _of_floats(op: Function, *checks: Function) -> Function:
@@ -120,7 +120,7 @@ def _pow(x: Any, y: Any) -> Any:
     result = apply(CAST, power, dtype=x.dtype, weak=True)
     _domain(result, x, y)
     pole = logical_and(equal(x, 0.0), logical_and(less(y, 0.0), less(-math.inf, y)))
-    _check(logical_not(pole), ValueError, "math domain error")
+    check(logical_not(pole), ValueError, "math domain error")
     _finite(result, x, y)
     return result
 
@@ -139,7 +139,7 @@ def _dist(p: Any, q: Any) -> Any:
 def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
     a, b, rel_tol, abs_tol = map(_float, (a, b, rel_tol, abs_tol))
     negative = logical_or(less(rel_tol, 0.0), less(abs_tol, 0.0))
-    _check(logical_not(negative), ValueError, "tolerances must be non-negative")
+    check(logical_not(negative), ValueError, "tolerances must be non-negative")
     near = ops.maximum(ops.multiply(rel_tol, ops.maximum(ops.abs(a), ops.abs(b))), abs_tol)
     finite = logical_and(ops.is_finite(a), ops.is_finite(b))
     return logical_or(equal(a, b), logical_and(finite, less_equal(ops.abs(a - b), near)))
@@ -188,7 +188,7 @@ def _nextafter(x: Any, y: Any, *, steps: Any = None) -> Any:
 def _number(x: Any) -> Any:
     """A float or an int; a bool is returned unchanged."""
     dtype = convert_to_tensor(x).dtype
-    return _captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
+    return captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
 
 
 def _operands(iterable: Any, number: Function) -> list[Any]:
@@ -199,7 +199,7 @@ def _operands(iterable: Any, number: Function) -> list[Any]:
     rows = convert_to_tensor(items)
     if rows.ndim != 1:
         raise TypeError(f"the items are no numbers: they are rows of {rows.type}")
-    dtype = number(_captured(rows.dtype.as_numpy_dtype(0))).dtype  # the dtype of one item
+    dtype = number(captured(rows.dtype.as_numpy_dtype(0))).dtype  # the dtype of one item
     return [rows if dtype.is_bool else apply(CAST, rows, dtype=dtype, weak=True)]
 
 
@@ -223,8 +223,8 @@ def _rounded(op: Function | None) -> Function:
         if not x.dtype.is_floating:
             return _int(x)
         x = _float(x)
-        _check(logical_not(ops.is_inf(x)), OverflowError, "cannot convert float infinity to integer")
-        _check(logical_not(ops.is_nan(x)), ValueError, "cannot convert float NaN to integer")
+        check(logical_not(ops.is_inf(x)), OverflowError, "cannot convert float infinity to integer")
+        check(logical_not(ops.is_nan(x)), ValueError, "cannot convert float NaN to integer")
         return _int(x if op is None else op(x))
 
     return function
@@ -263,7 +263,7 @@ def _lcm_of_two(a: Any, b: Any) -> Any:
 
 def _isqrt(n: Any) -> Any:
     n = _index(n)
-    _check(greater_equal(n, 0), ValueError, "isqrt() argument must be nonnegative")
+    check(greater_equal(n, 0), ValueError, "isqrt() argument must be nonnegative")
     root = _int(ops.sqrt(_float(n)))
     root = _where(less(n // ops.maximum(root, 1), root), root - 1, root)  # rounding made it one too large,
     return _where(less_equal(root + 1, n // (root + 1)), root + 1, root)  # or too small
@@ -271,7 +271,7 @@ def _isqrt(n: Any) -> Any:
 
 def _factorial(n: Any) -> Any:
     n = _index(n)
-    _check(greater_equal(n, 0), ValueError, "factorial() not defined for negative values")
+    check(greater_equal(n, 0), ValueError, "factorial() not defined for negative values")
     return fold(StagedRange(2, n + 1), lambda i, found: (found * i,), (1,), ("factorial",))[0]
 
 
@@ -291,7 +291,7 @@ def _comb(n: Any, k: Any) -> Any:
 def _counts(n: Any, k: Any) -> tuple[Any, Any]:
     n, k = _index(n), _index(k)
     for name, x in ("n", n), ("k", k):
-        _check(greater_equal(x, 0), ValueError, f"{name} must be a non-negative integer")
+        check(greater_equal(x, 0), ValueError, f"{name} must be a non-negative integer")
     return n, ops.minimum(k, n + 1)  # no more factors than until the first 0
 
 
@@ -303,7 +303,7 @@ def _prod(iterable: Any, /, *, start: Any = 1) -> Any:
 
 # The table
 
-def _replacement(python: Function, staged: Function) -> Function:
+def replacement(python: Function, staged: Function) -> Function:
     """`staged`, for tensors of the graph."""
 
     @functools.wraps(python)
@@ -339,6 +339,6 @@ _STAGED: Final[Mapping[str, Function]] = {
     "gcd": _gcd, "lcm": _lcm, "isqrt": _isqrt, "factorial": _factorial, "perm": _perm, "comb": _comb, "prod": _prod,
 }
 MATH: Final[Mapping[Any, Function]] = {
-    python: _replacement(python, staged) for name, staged in _STAGED.items()
+    python: replacement(python, staged) for name, staged in _STAGED.items()
     if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 exist from Python 3.11 on, others later
 """By function of `math`: its replacement while a function is traced."""
