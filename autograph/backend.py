@@ -35,6 +35,7 @@ from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
+from autograph.core.lists import LISTS, is_list, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import fields_in, is_users_class, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
@@ -65,6 +66,7 @@ __all__ = [
     "ATOMS",
     "COMPARISONS_TEST",
     "HEAP_TYPE",
+    "LISTS",
     "LOGGING_SKIPS_ITSELF",
     "PACKAGES",
     "UNBOUND",
@@ -115,6 +117,7 @@ __all__ = [
     "is_converted",
     "is_internal",
     "is_iterator",
+    "is_list",
     "is_outermost",
     "is_users_class",
     "items_of",
@@ -138,6 +141,7 @@ __all__ = [
     "put",
     "raise_limit",
     "references",
+    "refill",
     "register_keyed",
     "restored",
     "rule_of_library",

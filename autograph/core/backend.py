@@ -15,7 +15,7 @@ from __future__ import annotations
 import builtins
 import operator
 import threading
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import BuiltinFunctionType, CodeType
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -438,8 +438,8 @@ def register(cls: type, backend: Backend) -> None:
 
 
 plain: Final[set[type]] = {
-    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, enumerate, zip, map,
-    filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
+    bool, int, float, complex, str, bytes, bytearray, list, deque, tuple, dict, set, frozenset, range, enumerate, zip,
+    map, filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
     type({}.items()),
 }
 """Python's own types without a backend: a set look-up is faster than asking them."""
@@ -450,8 +450,8 @@ answered: Final[set[BuiltinFunctionType]] = set()
 
 
 class ListItems:
-    """Base class of the one item that a backend puts into a list whose items, or whose length, only the graph knows.
-    The list keeps its identity for everything that refers to it. Instances are immutable."""
+    """Base class of the one item that a backend puts into a list or deque whose items, or whose length, only the graph
+    knows. The list keeps its identity for everything that refers to it. Instances are immutable."""
 
     __slots__ = ()
 
@@ -461,16 +461,17 @@ class ListItems:
 
 
 def has_staged_items(value: Any) -> bool:
-    """Whether the items of a list are a backend's. (Without `len` and `isinstance`: users may replace the former, and
-    the latter asks objects for their class.)"""
-    return type(value) is list and value.__len__() == 1 and ListItems in type(value[0]).__mro__
+    """Whether the items of a list or deque are a backend's. (Without `len` and `isinstance`: users may replace the
+    former, and the latter asks objects for their class.)"""
+    kind = type(value)
+    return (kind is list or kind is deque) and value.__len__() == 1 and ListItems in type(value[0]).__mro__
 
 
 def backend_of(value: Any) -> Backend | None:
     """The backend that handles `value`, or None for a plain Python value."""
     cls = type(value)
     if cls in plain:
-        return backend_for(type(value[0])) if cls is list and has_staged_items(value) else None
+        return backend_for(type(value[0])) if has_staged_items(value) else None
     return backend_for(cls)
 
 

@@ -8,6 +8,7 @@ from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, cast
 
 from autograph.core.backend import HEAP_TYPE, backend_for
+from autograph.core.lists import LISTS
 from autograph.core.tracebacks import is_internal
 
 __all__ = [
@@ -91,11 +92,11 @@ def take_out(holder: Any, key: Any) -> None:
 
 
 def _is_in_slot(holder: Any, key: Any) -> bool:
-    return not issubclass(type(holder), (list, dict)) and key in slots_of(cast(Hashable, type(holder)))
+    return not issubclass(type(holder), (*LISTS, dict)) and key in slots_of(cast(Hashable, type(holder)))
 
 
 def _parts_by_key(holder: Any) -> Any:
     kind = type(holder)
     if kind is Globals:
         return holder.namespace
-    return holder if issubclass(kind, (list, dict)) else vars(holder)
+    return holder if issubclass(kind, (*LISTS, dict)) else vars(holder)

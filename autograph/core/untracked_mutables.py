@@ -1,6 +1,6 @@
-"""Mutable objects that are not state: sets, deques, bytearrays, subclasses of list, arrays, writable files, and random
-number generators, which every draw changes. A staged body must not change them, as that would happen once, while it is
-traced."""
+"""Mutable objects that are not state: sets, bytearrays, subclasses of list and deque, arrays, writable files, and
+random number generators, which every draw changes. A staged body must not change them, as that would happen once, while
+it is traced."""
 from __future__ import annotations
 
 import contextlib
@@ -8,16 +8,17 @@ import io
 import operator
 import os
 import sys
-from collections import deque
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
+
+from autograph.core.lists import LISTS, refill
 
 __all__ = [
     "IN_MEMORY", "Other", "draws_random_numbers", "generators_of", "is_array", "is_file", "is_other", "is_output",
     "is_written",
 ]
 
-_COLLECTIONS: Final = (deque, set, bytearray, list)
+_COLLECTIONS: Final = (*LISTS, set, bytearray)
 IN_MEMORY: Final = (io.StringIO, io.BytesIO)
 _FILES: Final = (*IN_MEMORY, io.TextIOWrapper, io.BufferedWriter, io.BufferedReader, io.BufferedRandom, io.FileIO)
 _MOST: Final = 1 << 20
@@ -29,7 +30,7 @@ def is_other(value: Any, named: bool = False) -> bool:
     kind = type(value)
     if is_array(value):
         return bool(value.flags.writeable) and (named or value.nbytes <= _MOST)
-    return (issubclass(kind, _COLLECTIONS) and kind is not list) or draws_random_numbers(kind) or is_written(value)
+    return (issubclass(kind, _COLLECTIONS) and kind not in LISTS) or draws_random_numbers(kind) or is_written(value)
 
 
 def is_array(value: Any) -> bool:
@@ -96,11 +97,13 @@ class Other:
         else:
             if len(now) == len(before) and all(map(operator.is_, now, before)):
                 return False
-            if isinstance(value, (set, deque)):
+            if isinstance(value, set):
                 value.clear()
-                (value.update if isinstance(value, set) else value.extend)(before)
+                value.update(before)
+            elif isinstance(value, bytearray):
+                value[:] = bytearray(before)
             else:
-                value[:] = bytearray(before) if isinstance(value, bytearray) else before
+                refill(value, before)
         return True
 
 

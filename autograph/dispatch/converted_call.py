@@ -11,6 +11,7 @@ import math
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable
 from operator import index
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, MethodWrapperType
@@ -31,6 +32,7 @@ from autograph.core.backend import (
 )
 from autograph.core.code_cache import until_gone
 from autograph.core.late_binding import Late
+from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lost
 from autograph.core.slots import is_users_class
 from autograph.core.trace_cleanup import of_trace
@@ -247,7 +249,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
             return original
         for value in args:
             backend = deciding(value) if type(value) in keyed else backend_of(value)
-            if backend is None and ambient.backend is not None and type(value) in (list, tuple):
+            if backend is None and ambient.backend is not None and type(value) in (*LISTS, tuple):
                 backend = next((b for b in map(staging_backend, value) if b is not None), None)
             if backend is not None and original in backend.builtins:
                 return backend.builtins[original]
@@ -284,7 +286,7 @@ def _backend_within(values: Any, depth: int = 4) -> Backend | None:
     for value in values:
         cls = type(value)
         found = backend_of(value)
-        if found is None and depth and (cls is list or cls is tuple or cls is dict):
+        if found is None and depth and (cls in LISTS or cls is tuple or cls is dict):
             found = _backend_within(dict.values(value) if cls is dict else value, depth - 1)
         if found is not None:
             return found
@@ -345,13 +347,13 @@ def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
 
 _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
-    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict)
+    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict, deque)
 }
 """Replacements while a backend traces."""
 
 
 def _builtin_while_tracing(backend: Backend, fn: Any) -> Any:
-    if isinstance(fn.__self__, (dict, list, tuple)):
+    if isinstance(fn.__self__, (dict, *LISTS, tuple)):
         return backend.callee(fn)
     found = _asked.get(fn) or (_ask(fn) if fn in answered else _overrides.get(fn))
     return backend.callee(fn) if found is None else found

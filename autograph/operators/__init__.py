@@ -24,6 +24,7 @@ from autograph.core.backend import (
     keyed,
     staging_backend,
 )
+from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lose_with
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
@@ -346,8 +347,8 @@ def in_(value: Any, container: Any, /) -> Any:
     """`value in container`."""
     check_items(container)
     backend = staging_backend(value) or staging_backend(container)
-    if backend is None and type(container) in (tuple, list):
-        if type(value) in (tuple, list) or type(value) in keyed:  # may contain values of the backend's
+    if backend is None and type(container) in (tuple, *LISTS):
+        if type(value) in (tuple, *LISTS) or type(value) in keyed:  # may contain values of the backend's
             backend = ambient.backend
         else:
             backend = next((found for item in container if (found := staging_backend(item)) is not None), None)

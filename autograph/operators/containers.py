@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from autograph.core.backend import ambient, backend_of, deciding, has_staged_items, keyed, staging_backend
+from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors
 
@@ -33,7 +34,7 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
     return apply
 
 
-_CHANGING = frozenset({list, *(kind for kind in keyed)})
+_CHANGING = frozenset({*LISTS, *(kind for kind in keyed)})
 add, mul, iadd, imul, bitor, ibitor = map(_arithmetic, ("add", "mul", "iadd", "imul", "or_", "ior"))
 
 
@@ -59,7 +60,7 @@ def item(container: Any, index: Any, /) -> Any:
     if ambient.backend is not None:
         if has_staged_items(container):
             return ambient.backend.operation("getitem", container, index)
-        if type(index) is int and type(container) is list:
+        if type(index) is int and type(container) in LISTS:
             value = container[index]
             if type(value) not in _NUMBERS:
                 ambient.backend.check(value, "value")
@@ -81,7 +82,7 @@ def _bounds(index: Any) -> Iterator[Any]:
         yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)
 
 
-_SEQUENCES = frozenset({list, tuple, range, str, bytes})
+_SEQUENCES = frozenset({*LISTS, tuple, range, str, bytes})
 
 
 @own_errors

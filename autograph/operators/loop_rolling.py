@@ -19,6 +19,7 @@ from typing import Any
 
 from autograph.core.backend import UNBOUND, Backend, RolledLoop, ambient, staging_backend
 from autograph.core.iterator_sources import Source, dict_of, source_of
+from autograph.core.lists import LISTS
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import at_end, of_trace
 from autograph.operators.loop_unrolling import code_of, lose_left, unroll
@@ -137,7 +138,7 @@ def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
     if kind in _ATOMS or not depth:
         return label
     parts: Iterable[Any] = ()
-    if kind is list or kind is tuple:
+    if kind in LISTS or kind is tuple:
         parts = (value[0], value[-1]) if value else ()
     elif kind is FunctionType:
         label, parts = code_of(value), [cell.cell_contents for cell in value.__closure__ or () if cell_is_filled(cell)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograph.core.backend import ambient, backend_of, has_staged_items, keyed, replacing, staging_backend
+from autograph.core.lists import LISTS
 from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
 from autograph.operators.containers import item, spread
@@ -63,7 +64,7 @@ def place(container: Any, around: Any = None, /) -> Any:
     return _Container(container, around)
 
 
-_KINDS = frozenset({list, *keyed})
+_KINDS = frozenset({*LISTS, *keyed})
 
 
 class _Place:

@@ -13,6 +13,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from autograph.core.backend import UNBOUND
+from autograph.core.lists import is_list, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
@@ -63,7 +64,7 @@ class Heap:
                        for reached, other in self.others]
 
     def _copy(self, value: Any) -> Any:
-        if type(value) is list:
+        if is_list(value):
             return list(value)
         return value.__leaves__() if hasattr(type(value), "__become__") else self._parts(value)
 
@@ -90,7 +91,7 @@ class Heap:
         found: set[str] = set()
         for reached, before in self.records:
             path, value, hint = reached
-            whole = type(value) is list or hasattr(type(value), "__become__")
+            whole = is_list(value) or hasattr(type(value), "__become__")
             if id(value) in chosen:
                 if not _same(self._copy(value), before):
                     found.add(root(value, hint))
@@ -101,7 +102,7 @@ class Heap:
                 now = self._copy(value)
                 same = len(now) == len(before) and all(
                     a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
-                if same or (type(value) is list and not _is_list_of_state(now, stages)):
+                if same or (is_list(value) and not _is_list_of_state(now, stages)):
                     continue
                 found.add(path or root(value, hint))
                 _restore(value, before)
@@ -138,7 +139,7 @@ class Heap:
         """Restore all contents."""
         for reached, before in self.records:
             value = reached.value
-            if type(value) is list or hasattr(type(value), "__become__"):
+            if is_list(value) or hasattr(type(value), "__become__"):
                 _restore(value, before)
                 continue
             now = self._parts(value)
@@ -153,7 +154,7 @@ class Heap:
         value UNBOUND if it was deleted."""
         for reached, before in self.records:
             value = reached.value
-            if type(value) is list or hasattr(type(value), "__become__"):
+            if is_list(value) or hasattr(type(value), "__become__"):
                 now = self._copy(value)
                 if len(now) != len(before) or not all(map(operator.is_, now, before)):
                     known = set(map(id, before))
@@ -173,7 +174,7 @@ class Heap:
     def before(self, value: Any, key: Any) -> Any:
         """What was the part `key`; for a list or a value of a backend, a copy with the contents that it had."""
         before = next(parts for reached, parts in self.records if reached.value is value)
-        if type(value) is list:
+        if is_list(value):
             return list(before)
         return value.__rebuild__(before) if hasattr(type(value), "__become__") else _part(value, before, key)
 
@@ -205,8 +206,8 @@ def _is_literal(key: Any) -> bool:
 
 
 def _restore(value: Any, before: Any) -> None:
-    if type(value) is list:
-        value[:] = before
+    if is_list(value):
+        refill(value, before)
     else:
         value.__become__(before)
 
@@ -222,7 +223,7 @@ def _put(value: Any, key: Any, part: Any) -> None:
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
     """Whether `value` is a number or staged value, a list of these, or a dict or dataclass object with one. `inside`:
     the ids of the enclosing lists, which it may contain."""
-    if type(value) in (list, tuple):
+    if type(value) is tuple or is_list(value):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
     if issubclass(type(value), dict) or is_record(value):

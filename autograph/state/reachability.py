@@ -28,6 +28,7 @@ from typing import Any, Final, NamedTuple, cast
 from autograph.core.allowlist import left_alone
 from autograph.core.code_cache import per_code, per_code_and_nested
 from autograph.core.iterator_positions import is_iterator
+from autograph.core.lists import LISTS
 from autograph.core.slots import Globals, fields_in, is_users_class
 from autograph.core.tracebacks import is_converted, is_opaque
 from autograph.core.untracked_mutables import IN_MEMORY, generators_of, is_other, is_output, is_written
@@ -165,7 +166,7 @@ class Reach:
     def _items(self, found: _Found) -> None:
         value, kind = found.value, type(found.value)
         is_tuple = issubclass(kind, tuple)
-        if issubclass(kind, (set, deque)):
+        if issubclass(kind, set):
             self._hold(found)
         items = list(tuple.__iter__(value) if is_tuple else value)
         for i, item in enumerate(() if only_atoms(items) else items):
@@ -173,8 +174,9 @@ class Reach:
 
     def _list(self, found: _Found) -> None:
         self._hold(found)
-        if issubclass(type(found.value), list) and not only_atoms(list.__iter__(found.value)):
-            for i, item in enumerate(list.__iter__(found.value)):
+        kind = next((kind for kind in LISTS if issubclass(type(found.value), kind)), None)
+        if kind is not None and not only_atoms(kind.__iter__(found.value)):
+            for i, item in enumerate(kind.__iter__(found.value)):
                 self._meet(found.item(i), item, found.depth + 1, found.hint)
 
     def _dict(self, found: _Found) -> None:
@@ -196,7 +198,7 @@ class Reach:
         owner = found.value.__self__
         if is_iterator(owner) or is_other(owner):
             self._meet(found.attribute("__self__"), owner, found.depth, found.hint)
-        elif type(owner) in (list, dict):
+        elif type(owner) in (*LISTS, dict):
             self._meet(None, owner, found.depth + 1, found.hint)
 
     def _partial(self, found: _Found) -> None:
@@ -284,7 +286,7 @@ class Reach:
 
 
 _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
-    ((tuple, set, frozenset, deque), Reach._items), ((list, bytearray), Reach._list), (dict, Reach._dict),
+    ((tuple, set, frozenset), Reach._items), ((*LISTS, bytearray), Reach._list), (dict, Reach._dict),
     (FunctionType, Reach._def), (MethodType, Reach._method),
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),

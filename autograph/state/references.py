@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, TypeVar, cast
 
+from autograph.core.lists import LISTS
 from autograph.core.slots import fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
@@ -110,7 +111,7 @@ class _Count:
         if issubclass(kind, tuple):
             if id(value) not in self._seen and not only_atoms(value):
                 self.look_into(value)
-        elif issubclass(kind, (list, dict, FunctionType, MethodType)) or is_users_object(value) or slots_of(
+        elif issubclass(kind, (*LISTS, dict, FunctionType, MethodType)) or is_users_object(value) or slots_of(
                 cast(Hashable, kind)) or hasattr(kind, "__viewed__"):
             self.look_into(value)
 
@@ -144,7 +145,7 @@ class _Count:
 def _parts(holder: Any) -> Iterable[Any]:
     if hasattr(type(holder), "__viewed__"):
         return [holder.__viewed__()]
-    if isinstance(holder, (list, tuple, dict)):
+    if isinstance(holder, (*LISTS, tuple, dict)):
         items = dict.values(holder) if isinstance(holder, dict) else holder
         return () if only_atoms(items) else list(items)
     return (fields_in(holder) or {}).values()

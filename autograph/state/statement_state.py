@@ -16,6 +16,7 @@ from autograph.core.access_paths import ITEMS, Path, name_of, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.code_cache import per_code_and_nested
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
+from autograph.core.lists import is_list
 from autograph.core.lost_iterators import hidden
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
@@ -26,7 +27,7 @@ from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, cell_is_filled, names_in
 from autograph.state.references import references, within
-from autograph.state.structure import ATOMS, containers_in, is_container, parts_in
+from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in
 
 __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -172,13 +173,13 @@ class State:
         if it is a list and the index is known only in the body, or is staged.
         """
         values = [self.get(path_of(name)) for name in names]
-        wholes = {id(value) for value in values if type(value) in (list, dict)}
+        wholes = {id(value) for value in values if is_list(value) or type(value) is dict}
         found: dict[str, str] = {}
         for name in names:
             path = path_of(name)
             for length, (kind, key) in enumerate(path[1:], 1):
                 holder = self.get(path[:length])
-                index = self.key(kind, key) if kind == "[name]" and type(holder) is list else None
+                index = self.key(kind, key) if kind == "[name]" and is_list(holder) else None
                 if id(holder) in wholes or index is UNBOUND or is_array(holder) or (
                         index is not None and self.stages(index)):
                     if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
@@ -249,7 +250,7 @@ class State:
                 setattr(holder, key, value)
             return
         key = self.key(kind, key)
-        if type(holder) is list and type(key) is int and not -len(holder) <= key < len(holder):
+        if is_list(holder) and type(key) is int and not -len(holder) <= key < len(holder):
             return  # all of the list is state, and it has become shorter
         if value is UNBOUND:
             del holder[key]
@@ -264,7 +265,7 @@ class State:
 def _takes_any(holder: Any, kind: str) -> bool:
     """Whether an item, or attribute, of this object can be set directly."""
     setter: Any = type(holder).__setattr__
-    return setter is object.__setattr__ if kind == "." else type(holder) in (list, dict)
+    return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) is dict
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:
@@ -475,8 +476,7 @@ class Snapshot:
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
         self.contents: list[Any] = [
-            list(value) if type(value) is list else dict(dict.items(value)) if type(value) is dict else None
-            for value in self.values]
+            parts_in(value) if is_list(value) or type(value) is dict else None for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
         self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
         self.functions = [fn for fn in functions if fn is not None]
@@ -487,11 +487,8 @@ class Snapshot:
         """Restore everything. Raises an error if an iterator has been advanced, which cannot be undone."""
         self.heap.restore()
         for value, content in zip(self.values, self.contents):
-            if type(value) is list:
-                value[:] = content
-            elif type(value) is dict:
-                value.clear()
-                dict.update(value, content)
+            if content is not None:
+                fill(value, content)
         self.state.write(self.values)
         for cell, value in self.cells:
             if value is not UNBOUND:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, Final
 
+from autograph.core.lists import LISTS, refill
 from autograph.core.slots import put
 
 __all__ = [
@@ -19,7 +20,7 @@ ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 def is_container(value: Any) -> bool:
     """Whether `value` is mutable and state as a whole: a list or dict, a staged value, or an object of a dataclass or
     attrs class."""
-    return issubclass(type(value), (list, dict)) or hasattr(type(value), "__become__") or is_record(value)
+    return issubclass(type(value), (*LISTS, dict)) or hasattr(type(value), "__become__") or is_record(value)
 
 
 def is_record(value: Any) -> bool:
@@ -49,14 +50,14 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
         return list(enumerate(value.__leaves__()))
     if isinstance(value, dict):
         return list(dict.items(value))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (*LISTS, tuple)):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 
 
 def objects_in(value: Any) -> list[tuple[Any, Any]]:
     """Those parts that are no numbers, text or None, of which there may be many."""
-    if type(value) in (list, tuple) and ATOMS.issuperset(map(type, value)):
+    if type(value) in (*LISTS, tuple) and ATOMS.issuperset(map(type, value)):
         return []
     return [(key, part) for key, part in parts_in(value) if type(part) not in ATOMS]
 
@@ -65,8 +66,8 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
     """Replace the parts of a list, dict, object or staged value by these, in the form of `parts_in`."""
     if hasattr(type(value), "__become__"):
         value.__become__([part for _, part in parts])
-    elif isinstance(value, list):
-        value[:] = [part for _, part in parts]
+    elif isinstance(value, LISTS):
+        refill(value, [part for _, part in parts])
     elif isinstance(value, dict):
         value.clear()
         for key, part in parts:

@@ -88,5 +88,9 @@ class Operations(Late):
     repeat: Callable[..., Any]
     """`sequence * tensor`; NotImplemented where that is arithmetic."""
 
+    # runtime.staging.values.deque
+    view_of_deque: Callable[[Any], Any]
+    """The view of a deque with items of the graph, which implements Python's methods."""
+
 
 OPERATIONS: Final = Operations()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from autograph.backend import fields_of, of_trace
+from autograph.backend import LISTS, fields_of, of_trace
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
 from runtime.core.operations import OPERATIONS
@@ -224,8 +224,8 @@ def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
         yield place, value
     elif len(place) > _DEEPEST or issubclass(kind, (int, float, str, Text)):
         pass
-    elif issubclass(kind, (list, tuple)):
-        parts = enumerate((list if issubclass(kind, list) else tuple).__iter__(value))
+    elif issubclass(kind, (*LISTS, tuple)):
+        parts = enumerate(next(each for each in (*LISTS, tuple) if issubclass(kind, each)).__iter__(value))
     elif issubclass(kind, dict):
         parts = dict.items(value)
     elif hasattr(kind, "__leaves__"):

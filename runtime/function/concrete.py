@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from autograph.backend import with_room
+from autograph.backend import LISTS, with_room
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
@@ -407,10 +407,10 @@ def _text(value: Any) -> str:
         return repr(value)
     if hasattr(type(value), "__leaves__"):
         return type(value).__name__
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+    if isinstance(value, (*LISTS, tuple)) and not hasattr(value, "_fields"):
         inner = ", ".join(map(_text, value))
-        if isinstance(value, list):
-            return f"[{inner}]"
+        if isinstance(value, LISTS):
+            return f"[{inner}]" if isinstance(value, list) else f"deque([{inner}])"
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     parts = children(value)
     if parts is None:

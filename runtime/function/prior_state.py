@@ -17,7 +17,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import UNBOUND, Heap, Reach, Reached, cell_is_filled, fields_in, has_staged_items, put
+from autograph.backend import (
+    LISTS,
+    UNBOUND,
+    Heap,
+    Reach,
+    Reached,
+    cell_is_filled,
+    fields_in,
+    has_staged_items,
+    is_list,
+    put,
+    refill,
+)
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
@@ -154,12 +166,12 @@ class PriorState:
             return
         for root, before in self.heap.records:
             if id(root.value) not in self.numbers and has_staged_items(root.value):
-                root.value[:] = before
+                refill(root.value, before)
         leaving = _Leaving(self.existed)
         for root, key, new in list(self.heap.changes()) if self.leaks else ():
             if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
-            if key is None and type(root.value) is list:
+            if key is None and is_list(root.value):
                 leaving.within(root.value)
             elif key is not None or type(root.value) is CellType:
                 put(root.value, key, leaving.of(new))
@@ -206,7 +218,7 @@ class _Leaving:
             return _left(found)
         if isinstance(value, tuple):
             return tuple.__new__(type(value), [self.of(item) for item in value])
-        if not isinstance(value, (list, dict, CellType, FunctionType)) and fields_in(value) is None:
+        if not isinstance(value, (*LISTS, dict, CellType, FunctionType)) and fields_in(value) is None:
             return _left(found)
         self.within(value)
         return value
@@ -221,7 +233,7 @@ class _Leaving:
 
 
 def _parts(holder: Any) -> list[tuple[Any, Any]]:
-    if isinstance(holder, list):
+    if isinstance(holder, LISTS):
         return list(enumerate(holder))
     if isinstance(holder, dict):
         return list(dict.items(holder))
@@ -234,7 +246,7 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
 
 def parts_of_argument(value: Any) -> dict[Any, Any]:
     """The parts of a container among the arguments, by index, key or attribute."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (*LISTS, tuple)):
         return dict(enumerate(value))
     if isinstance(value, dict):
         return dict(dict.items(value))
@@ -252,8 +264,8 @@ def _place(root: Reached, key: Any) -> str:
     name = root.path or root.hint
     if isinstance(root.value, dict):
         return f"'{name}[{key!r}]'"
-    if isinstance(root.value, list):
-        return f"the list {name!r}"
+    if isinstance(root.value, LISTS):
+        return f"the {type(root.value).__name__} {name!r}"
     if type(root.value).__name__ in ("cell", "Globals"):
         return f"the variable '{key or name}'"
     return f"'{name}.{key}'" if name else f"the attribute {key!r} of a {type(root.value).__name__}"

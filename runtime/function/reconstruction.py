@@ -189,8 +189,8 @@ class Object(Recipe):
         given = state(values)
         if given is not None:
             _set_state(new, given, setter(values))
-        for item in self.items:
-            new.append(item(values))
+        for item in spread([item(values) for item in self.items]):
+            new.append(item)
         for key, part in self.pairs:
             new[key(values)] = part(values)
         return new

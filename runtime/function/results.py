@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, cast
 import numpy as np
 
 from autograph.backend import (
+    LISTS,
     UNBOUND,
     cell_is_filled,
     fields_in,
@@ -19,6 +20,7 @@ from autograph.backend import (
     is_internal,
     is_iterator,
     put,
+    refill,
     take_out,
 )
 from runtime.core import pytree
@@ -117,8 +119,8 @@ def plan(
 def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
     """Replace the parts of a list, dict or object of the caller's."""
     parts = [(key, part) for key, part in parts if part is not UNBOUND]
-    if isinstance(container, list):
-        container[:] = spread(part for _, part in parts)
+    if isinstance(container, LISTS):
+        refill(container, spread(part for _, part in parts))
         return
     if isinstance(container, dict):
         fill(container, parts)

@@ -12,13 +12,14 @@ import operator
 import re
 import weakref
 from array import array
+from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import fields_of
+from autograph.backend import fields_of, is_list
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
 from runtime.core.read_only_arrays import is_writeable
@@ -42,8 +43,9 @@ Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
-    """The labelled children of a list, tuple, mapping, or instance of a dataclass or attrs class. None for a leaf."""
-    if isinstance(value, (list, tuple)):
+    """The labelled children of a list, deque, tuple, mapping, or instance of a dataclass or attrs class. None for a
+    leaf."""
+    if isinstance(value, (list, tuple)) or is_list(value):
         fields = getattr(value, "_fields", None)
         if fields is not None:
             return [(f".{name}", child) for name, child in zip(fields, value, strict=True)]
@@ -65,6 +67,8 @@ def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
 def rebuild(value: Any, parts: Sequence[Any]) -> Any:
     """A container like `value` with other children, in the order of `children`."""
     kind: Any = type(value)
+    if kind is deque:
+        return deque(parts, value.maxlen)
     if isinstance(value, (list, tuple)):
         return kind(*parts) if hasattr(value, "_fields") else kind(parts)
     if isinstance(value, Mapping):
@@ -123,8 +127,8 @@ _EXACT: Final = 2.0**53
 
 
 def holds_numbers(x: Any) -> bool:
-    """Whether a value is a list or tuple of nothing but Python numbers. It may be long."""
-    if not (type(x) is list or type(x) is tuple) or not x:
+    """Whether a value is a list, deque or tuple of nothing but Python numbers. It may be long."""
+    if not (is_list(x) or type(x) is tuple) or not x:
         return False
     first = type(x[0])
     return first in _NUMBERS and (
@@ -204,11 +208,12 @@ class Call:
         kind = type(x)
         if kind is EagerTensor:
             return self._leaf(x, type_of_array(x._array))
-        if kind is list or kind is tuple:
+        if kind is list or kind is tuple or kind is deque:
             self.containers.append(x)
+            label = (kind, x.maxlen) if kind is deque else kind
             if (numbers := _key_of(x)) is not None:
-                return kind, type(x[0]), numbers
-            return kind, tuple([self._key(part) for part in x])
+                return label, type(x[0]), numbers
+            return label, tuple([self._key(part) for part in x])
         if kind in _VALUES:
             return kind, x
         if isinstance(x, (str, bytes)):
@@ -313,7 +318,7 @@ class Call:
             if hasattr(type(x), "__leaves__"):
                 return of_object(x, [next(leaves) for _ in x.__leaves__()])
             if holds_numbers(x):
-                made.append(known.setdefault(id(x), type(x)([*x])))
+                made.append(known.setdefault(id(x), rebuild(x, [*x])))
                 return made[-1]
             parts = children(x)
             if parts is None:

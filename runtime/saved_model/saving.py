@@ -221,7 +221,7 @@ class _Results(Structure):
     """Also lists whose length only the graph knows: the numbers of their columns, and the structure of their items."""
 
     def of(self, x: Any) -> Any:
-        if not is_staged_list(x):
+        if type(x) is not list or not is_staged_list(x):
             return super().of(x)
         start = len(self.leaves)
         self.leaves += x[0].leaves

@@ -10,6 +10,7 @@ import numpy as np
 
 from autograph import register
 from autograph.backend import (
+    LISTS,
     Body,
     Clause,
     Handler,
@@ -22,6 +23,7 @@ from autograph.backend import (
     backend_of,
     draws_random_numbers,
     has_staged_items,
+    is_list,
     keyed,
 )
 from runtime.core.array_mode import existed_before, live_objects, want_objects, writes_tensor
@@ -105,7 +107,6 @@ def _read(value: Any) -> Any:
 
 _INSTEAD: Final = {
     "ndarray": "Use a tensor, for example rt.zeros(shape) or rt.constant(array).",
-    "deque": "Use a list.",
     **dict.fromkeys(("StringIO", "TextIOWrapper"), "Print to it, by print(..., file=...): the graph does that."),
 }
 
@@ -370,7 +371,7 @@ class Staging:
             return set_item(setitem, target, index, value)
         if type(target) is dict:
             put_item_of(target, index, value)
-        elif type(target) is list and not (isinstance(index, (str, Text)) or has_staged_items(target)):
+        elif is_list(target) and not (isinstance(index, (str, Text)) or has_staged_items(target)):
             put_item_at(target, index, value, around)
         else:
             _written(target)[index] = value
@@ -441,7 +442,7 @@ def _getitem(container: Any, index: Any) -> Any:
         return unview(view_of(container)[index])
     if isinstance(container, np.ndarray):
         return convert_to_tensor(container)[index]
-    kinds = (list, tuple, range, str, bytes)
+    kinds = (*LISTS, tuple, range, str, bytes)
     if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, kinds):
         return container[index]
     return unview(item_at(container, index))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from autograph.backend import has_staged_items, operators
+from autograph.backend import LISTS, has_staged_items, operators
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.heapq_bisect import compare_items
+from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedSequence
@@ -41,6 +43,9 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return name == "ne"
     left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
+        kinds = [deque if isinstance(one, (deque, DequeMethods)) else list for one in (left, right)]
+        if kinds[0] is not kinds[1]:
+            return _PYTHON[name](kinds[0](), kinds[1]())
         return _by_a_loop(name, left, right)
     parts = _both_parts(name, left, right)
     if parts is None:
@@ -98,7 +103,7 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 def equals(value: Any, item: Any) -> Any:
     """Whether an item equals a value, as Python compares items: a bool, or a bool scalar tensor. Parts of containers
     are compared one by one, up to two that differ."""
-    if value is item and isinstance(value, (list, tuple, dict)):
+    if value is item and isinstance(value, (*LISTS, tuple, dict)):
         return True
     if have_other_keys(value, item):
         return False
@@ -123,7 +128,7 @@ def equals(value: Any, item: Any) -> Any:
 
 def _are_staged_lists(x: Any, y: Any) -> bool:
     """Whether the values are two lists of which at least one is staged."""
-    return any(isinstance(one, StagedSequence) and isinstance(other, (list, StagedSequence))
+    return any(isinstance(one, StagedSequence) and isinstance(other, (*LISTS, StagedSequence))
                for one, other in ((x, y), (y, x)))
 
 
@@ -139,16 +144,16 @@ def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
 
 def _is_known(value: Any) -> bool:
     """Whether Python can compare a value: a number or text, or a tuple or list of these."""
-    return all(map(_is_known, value)) if isinstance(value, (tuple, list)) else type(value) in _KNOWN
+    return all(map(_is_known, value)) if isinstance(value, (tuple, *LISTS)) else type(value) in _KNOWN
 
 
-def _parts(name: str, value: Any, other: Any) -> tuple[Any, ...] | list[Any] | None:
+def _parts(name: str, value: Any, other: Any) -> Any:
     """The parts of a container to compare with `other`; None if it is not a container, or has a comparison method of
     its own."""
     if hasattr(type(value), "__parts__"):
         parts: list[Any] = value.__parts__()
         return parts
-    for kind in tuple, list:
+    for kind in tuple, *LISTS:
         if isinstance(value, kind):
             is_usual = getattr(type(value), _METHODS[name]) is getattr(kind, _METHODS[name])
             return kind(value) if is_usual else None

@@ -21,7 +21,6 @@ from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.strings import is_part_of_text
-from runtime.staging.values.truthiness import truth
 
 __all__ = ["contains"]
 
@@ -47,7 +46,7 @@ def contains(container: Any, value: Any) -> Any:
         return _among(convert_to_tensor(container), value)
     if isinstance(container, Staged):
         equal = container if isinstance(container, StagedGenerator) else operators.gen_exp(container, lambda item: item)
-        return any_of(equal, True, lambda item: truth(item == value))  # type: ignore[arg-type]
+        return any_of(equal, True, lambda item: equals(value, item))  # type: ignore[arg-type]
     if (isinstance(value, Text) and isinstance(container, str)) or isinstance(container, Text):
         return is_part_of_text(value, container)
     if isinstance(container, (str, bytes)) or not hasattr(type(container), "__iter__"):

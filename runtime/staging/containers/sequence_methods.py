@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import has_staged_items, keyed, operators
+from autograph.backend import LISTS, has_staged_items, is_list, keyed, operators, refill
 from runtime.core import pytree
 from runtime.core.formatting import message_of
 from runtime.core.operations import OPERATIONS
@@ -32,13 +33,16 @@ from runtime.staging.containers.row_table import ChosenRow, are_rows, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
+from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.flatten import staged_list
+from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import (
     StagedRange,
     first_true,
     indexable,
     normalised_index,
+    stages,
     stages_within,
     view_of,
     weak_int,
@@ -131,11 +135,12 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
     one, other = view_of(left), view_of(right)
-    if name in ("iadd", "imul") and type(left) is list:
+    if name in ("iadd", "imul") and is_list(left):
         if name == "imul" and isinstance(other, Tensor):
             return unview(repeat(one, other, in_place=True))
         if one is left and isinstance(other, StagedSequence):
-            left[:] = (left + other).owner
+            made: Any = operator.add([*left], other.as_list())
+            refill(left, (made if type(left) is list else as_deque(made, left.maxlen)).owner)
             return left
     made = getattr(operator, name)(one, other)
     return left if made is one else unview(made)
@@ -156,12 +161,12 @@ def item_at(sequence: Any, place: Any) -> Any:
     if all(map(is_number, sequence)):
         indices.asked = True
     kind = "" if isinstance(sequence, bytes) else "string " if isinstance(sequence, str) else (
-        "list " if isinstance(sequence, list) else "tuple ")
+        f"{type(sequence).__name__} ")
     at = normalised_index(place, len(sequence), f"{kind}index out of range")
     return choose([*sequence], at) if sequence else 0
 
 
-def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> None:
+def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
     """`sequence[place] = value` for a list, which may be an item of the list or tuple `around`. Python's error, which
     requires an int, for other items than numbers, and for a list that a loop carries, which is then staged
     (`runtime.staging.control.loops`)."""
@@ -172,13 +177,17 @@ def put_item_at(sequence: list[Any], place: Any, value: Any, around: Any) -> Non
         return
     numbers = all(map(is_number, (*sequence, value)))
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
-        at = normalised_index(place, len(sequence), "list assignment index out of range")
+        at = normalised_index(place, len(sequence), _assignment_error(sequence))
         made = replaced(sequence, at, value) if numbers else [
             either(equal(at, i), _as_select(value), _as_select(old)) for i, old in enumerate(sequence)]
         if made is not None and all(new is not None for new in made):
-            sequence[:] = made
+            refill(sequence, made)
             return
     sequence[place] = value
+
+
+def _assignment_error(sequence: Any) -> str:
+    return f"{'list assignment' if type(sequence) is list else 'deque'} index out of range"
 
 
 def _as_select(x: Any) -> Any:
@@ -209,7 +218,7 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
         if bound is not None:
             same = same & side(range_(size), where(less(bound, 0), bound + size, bound))
     place = first_true(same)
-    missing = message_of((() if isinstance(sequence, tuple) else []).index, _SAMPLE, value)
+    missing = message_of((() if isinstance(sequence, tuple) else _empty(sequence)).index, _SAMPLE, value)
     raise_unless(less(place, size), ValueError(missing))
     return place
 
@@ -220,30 +229,46 @@ def count(sequence: Any, value: Any, /) -> Any:
 
 
 def remove(sequence: Any, value: Any, /) -> None:
-    """`sequence.remove(value)` for a list. ValueError, when the graph runs, if the value is missing."""
+    """`sequence.remove(value)` for a list or deque. ValueError, when the graph runs, if the value is missing."""
     same = _same(sequence, value)
     place = first_true(same)
-    raise_unless(less(place, dim(same, 0)), ValueError("list.remove(x): x not in list"))
-    if isinstance(sequence, list):
-        item = indexable(sequence, "remove")
-        sequence[:] = [item(where(less(i, place), i, i + 1)) for i in range(len(sequence) - 1)]
+    raise_unless(less(place, dim(same, 0)), ValueError(message_of(_empty(sequence).remove, _SAMPLE, value)))
+    if isinstance(sequence, LISTS):
+        item = indexable([*sequence], "remove")
+        refill(sequence, [item(where(less(i, place), i, i + 1)) for i in range(len(sequence) - 1)])
     else:
-        sequence.pop(place)
+        del sequence[place]
+
+
+def _empty(sequence: Any) -> Any:
+    """An empty list or deque like a list, a deque or the view of one."""
+    return sequence.owner[0].empty if isinstance(sequence, StagedSequence) else type(sequence)()
 
 
 # Methods that take an index.
 
-def insert(sequence: list[Any], place: Any, value: Any, /) -> None:
+def insert(sequence: Any, place: Any, value: Any, /) -> None:
     """`sequence.insert(place, value)`. A list that a loop carries is treated as in `put_item_at`."""
-    if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)):
-        list.insert(sequence, place, value)
-        return
     size = len(sequence)
+    if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)) or (
+            getattr(sequence, "maxlen", None) == size):
+        type(sequence).insert(sequence, place, value)
+        return
     place = weak_int(place)
     place = where(less(place, 0), maximum(place + size, 0), minimum(place, size))
     items = [*sequence, value]
-    sequence[:] = [choose(items, where(less(i, place), i, where(equal(place, i), size, i - 1)))
-                   for i in range(size + 1)]
+    refill(sequence, [choose(items, where(less(i, place), i, where(equal(place, i), size, i - 1)))
+                      for i in range(size + 1)])
+
+
+def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
+    """`sequence.rotate(steps)` for a deque."""
+    if not (isinstance(steps, GraphTensor) and _counts(steps) and sequence and _numbers_here(sequence)):
+        sequence.rotate(steps)
+        return
+    items, size = [*sequence], len(sequence)
+    first = weak_int(steps) % size
+    refill(sequence, [choose(items, (i + size - first) % size) for i in range(size)])
 
 
 def pop(sequence: list[Any], place: Any = -1, /) -> Any:
@@ -256,7 +281,7 @@ def pop(sequence: list[Any], place: Any = -1, /) -> Any:
     return choose(items, at)
 
 
-def _numbers_here(sequence: list[Any], *values: Any) -> bool:
+def _numbers_here(sequence: Any, *values: Any) -> bool:
     return all(map(is_number, (*sequence, *values))) and not is_carried(sequence)
 
 
@@ -298,9 +323,9 @@ def method_of_sequence(method: Any) -> Any:
             return functools.partial(_OPERATORS[method.__name__], sequence)
         return lambda *args, **kwargs: unview(
             getattr(view_of(sequence), method.__name__)(*map(view_of, args), **kwargs))
-    if method.__name__ == "extend" and type(sequence) is list:
+    if method.__name__ in ("extend", "extendleft") and is_list(sequence):
         return functools.partial(_extend, method)
-    if found is None or type(sequence) not in (list, tuple):
+    if found is None or type(sequence) not in (*LISTS, tuple) or (method.__name__ == "pop" and type(sequence) is deque):
         return method
 
     def called(*args: Any, **kwargs: Any) -> Any:
@@ -319,13 +344,18 @@ _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
 def _extend(method: Any, items: Any, /) -> None:
     if type(items) in keyed:
         check_keys(items)
-    if has_staged_items(items):
+    if stages(items):
+        items = unview(listed(items))
+    if not has_staged_items(items):
+        method(items)
+    elif method.__name__ == "extend":
         list_operation("iadd", method.__self__, items)
     else:
-        method(items)
+        extend_left(method.__self__, view_of(items))
 
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
-    "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "sort": sort_in_place}
+    "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "rotate": rotate,
+    "sort": sort_in_place}
 OPERATIONS.define(count=count, index=index, remove=remove, sort=sort_in_place, repeat=repeat)
 SELECTION.define(of_items=of_items)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from autograph.backend import is_internal
+from autograph.backend import LISTS, is_internal
 from runtime.core.graph import Graph, Node
 from runtime.core.positions import staging_error
 from runtime.core.text import REPR, STR, Text
@@ -95,7 +95,7 @@ def _type(value: Any, types: Sequence[Type]) -> Type | None:
 
 
 def _is_staged(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (*LISTS, tuple)):
         return any(map(_is_staged, value))
     return isinstance(value, Deferred) or (isinstance(value, dict) and any(map(_is_staged, dict.values(value))))
 

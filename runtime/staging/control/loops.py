@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fill, is_container, of_trace, parts_in, same_parts
+from autograph.backend import LISTS, fill, is_container, is_list, of_trace, parts_in, same_parts
 from runtime.core import types as t
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value
@@ -278,7 +278,7 @@ class _Loop:
         """`specs` with those lists staged that a tensor may have indexed, as they were at that time."""
         made: list[Spec] = []
         for spec, value in zip(specs, self.ended, strict=True):
-            if isinstance(spec, Nested) and isinstance(value, list):
+            if isinstance(spec, Nested) and isinstance(value, LISTS):
                 with contextlib.suppress(Conflict):
                     spec = join(spec, describe(value, self.origins))
             made.append(with_staged_lists(spec))
@@ -502,7 +502,7 @@ def _same_targets(specs: Sequence[Spec], others: Sequence[Spec]) -> bool:
 
 def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
     """Whether a list in a list (or, if `inside`, the list itself) is a staged list by the second spec."""
-    if not isinstance(old, Nested) or type(old.like) is not list:
+    if not isinstance(old, Nested) or not is_list(old.like):
         return False
     if isinstance(new, Nested):
         return any(_stages_rows(*children, True) for children in zip(old.children, new.children, strict=False))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import Source, inside
+from autograph.backend import LISTS, Source, inside
 from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
@@ -215,8 +215,8 @@ def _counted_part(source: Source) -> Counted:
         items = characters(items)
     elif isinstance(items, bytes):
         items = [*items]
-    if isinstance(items, (list, tuple)):
-        item = indexable(items, "a loop")
+    if isinstance(items, (*LISTS, tuple)):
+        item = indexable([*items], "a loop")
     else:
         found = counted(items, "a loop")
         assert isinstance(found, Counted)

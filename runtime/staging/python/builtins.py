@@ -7,6 +7,7 @@ as Python numbers do.
 from __future__ import annotations
 
 import builtins
+import collections
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
@@ -27,6 +28,7 @@ from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
 from runtime.ops.shape import dim
 from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
 from runtime.staging.python.introspection import ASKED
+from runtime.staging.values.deque import deque_of
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import (
     StagedGenerator,
@@ -408,6 +410,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.pow: _pow,
     builtins.divmod: _divmod,
     functools.reduce: _reduce,
+    collections.deque: deque_of,
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)

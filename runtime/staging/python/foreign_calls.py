@@ -29,6 +29,7 @@ from types import (
 from typing import Any, Final
 
 from autograph.backend import (
+    LISTS,
     LOGGING_SKIPS_ITSELF,
     ListItems,
     has_staged_items,
@@ -135,7 +136,7 @@ def callee(fn: Any) -> Any:
         owner = fn.__self__
         if type(owner) in keyed or (kind is BuiltinFunctionType and isinstance(owner, dict)):
             return method_of_dict(fn)
-        if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (list, tuple))):
+        if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (*LISTS, tuple))):
             return method_of_sequence(fn)
     if kind is BuiltinFunctionType and fn in _OPERATORS:
         return _OPERATORS[fn]
@@ -201,7 +202,7 @@ def _may_inspect(fn: Any) -> bool:
 
 def _is_of_lists(fn: Any) -> bool:
     """Whether a callee is a function of `operator`, or an unbound method of the class `list`."""
-    return getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) is list
+    return getattr(fn, "__self__", None) is _operator or getattr(fn, "__objclass__", None) in LISTS
 
 
 _HOLD_IT: Final = frozenset({
@@ -365,7 +366,7 @@ def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
     if fn.__name__ in _OF_LISTS:
         return operators.call(getattr(operators, fn.__name__))(*args)
     views = tuple(map(view_of, args))
-    if getattr(fn, "__objclass__", None) is list:
+    if getattr(fn, "__objclass__", None) in LISTS:
         return unview(getattr(views[0], fn.__name__)(*views[1:]))
     found = fn(*views)
     return args[0] if found is views[0] else unview(found)
@@ -501,7 +502,7 @@ def _within(value: Any, depth: int = 4) -> Iterator[Any]:
     if not only_atoms(items):
         for item in items:
             yield item
-            if depth and isinstance(item, (list, tuple, dict)):
+            if depth and isinstance(item, (*LISTS, tuple, dict)):
                 yield from _within(item, depth - 1)
 
 

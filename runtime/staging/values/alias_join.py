@@ -167,7 +167,7 @@ def _alternatives_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterat
         value = value.content
     if isinstance(value, Select):
         yield from alternatives_of(value)[0]
-    elif (isinstance(value, (tuple, list)) or is_container(value)) and id(value) not in inside:
+    elif (isinstance(value, tuple) or is_container(value)) and id(value) not in inside:
         for _, part in parts_in(value):
             yield from _alternatives_in(part, inside | {id(value)})
 

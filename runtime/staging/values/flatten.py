@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import (
+    LISTS,
     UNBOUND,
     duplicate,
     fill,
@@ -20,6 +21,7 @@ from autograph.backend import (
     parts_in,
     path_of,
     put,
+    refill,
     with_parts,
 )
 from runtime.core.constant_arrays import adapted, constant_array
@@ -82,7 +84,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
-            staged = is_staged_list(value) or not isinstance(value, list)
+            staged = is_staged_list(value) or not isinstance(value, LISTS)
             leaves = (view_of(value) if staged else staged_list(spec, value)).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf, origins)
@@ -210,7 +212,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
 
 def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
     """StagingError if a list or dict in `value` contains itself; `inside`: the ids of the enclosing containers."""
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, (*LISTS, tuple, dict)):
         _refuse_cycle(value, inside)
         for _, part in objects_in(value):
             refuse_cycles(part, inside | {id(value)})
@@ -256,8 +258,8 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
 
 def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
     if isinstance(spec.like, StagedItems):
-        new = [] if spec.target is None else spec.target
-        new[:] = [spec.like.holding(leaves)]
+        new = copy.copy(spec.like.empty) if spec.target is None else spec.target
+        refill(new, [spec.like.holding(leaves)])
     elif spec.target is not None:
         new = spec.target
         new.__become__(leaves)
@@ -270,9 +272,9 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
     like, target = spec.like, spec.target
     if isinstance(like, tuple):
         return tuple(children) if type(like) is tuple else type(like)(*children)
-    if isinstance(like, list):
-        new = [] if target is None else target
-        new[:] = children
+    if isinstance(like, LISTS):
+        new = copy.copy(like) if target is None else target
+        refill(new, children)
     elif isinstance(like, dict):
         new = copy.copy(like) if target is None else target
         fill(new, list(zip(spec.keys, children, strict=True)))

@@ -196,7 +196,7 @@ def listed(iterable: Any) -> Any:
         return collected(iterable)
     iterable = view_of(iterable)
     if isinstance(iterable, StagedSequence):
-        return iterable.copy()
+        return iterable.as_list()
     found = as_iterable(iterable)
     if isinstance(found, Counted) and isinstance(found.length, int):
         return [found.item(i) for i in range(found.length)]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import backend_of, has_staged_items, of_trace
+from autograph.backend import LISTS, backend_of, has_staged_items, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
@@ -258,7 +258,7 @@ def stages(*values: Any) -> bool:
 
 def stages_within(value: Any) -> bool:
     """Whether a value, or a part of it if it is a tuple or list, is known only when the graph runs."""
-    return any(map(stages_within, value)) if isinstance(value, (tuple, list)) else stages(value)
+    return any(map(stages_within, value)) if isinstance(value, (tuple, *LISTS)) else stages(value)
 
 
 class _Flags(threading.local):
@@ -309,8 +309,8 @@ def counted(x: Any, what: str) -> Iterable_:
         return StagedRange(x.start, x.stop, x.step).__iterable__()
     if isinstance(x, dict):
         x = list(x)
-    if isinstance(x, (list, tuple)):
-        return Counted(len(x), indexable(x, what))
+    if isinstance(x, (*LISTS, tuple)):
+        return Counted(len(x), indexable([*x], what))
     if isinstance(x, np.ndarray):
         return _rows(convert_to_tensor(x))
     if not hasattr(type(x), "__iter__"):

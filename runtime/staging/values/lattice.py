@@ -13,13 +13,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import Any, Final, NoReturn, TypeGuard
 
 import numpy as np
 
-from autograph.backend import ATOMS, UNBOUND, ListItems, fields_of, is_container, parts_in
+from autograph.backend import (
+    ATOMS,
+    LISTS,
+    UNBOUND,
+    ListItems,
+    fields_of,
+    is_container,
+    is_list,
+    parts_in,
+)
 from runtime.core import pytree
 from runtime.core.array_mode import need_objects, note_put
 from runtime.core.array_promotion import common_dtype
@@ -131,7 +141,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
 def parts_of(value: Any) -> dict[Any, Any] | None:
     """The parts of a container by index, key or field; None for other values."""
     kind = type(value)
-    is_sequence = kind is list or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
+    is_sequence = kind in LISTS or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
     if not (is_sequence or isinstance(value, dict) or fields_of(value) is not None):
         return None
     return dict(parts_in(value))
@@ -192,7 +202,7 @@ def all_items_widened(before: Spec, after: Spec) -> Spec:
     pairs = list(zip(before.children, after.children, strict=True))
     children = list(starmap(all_items_widened, pairs))
     wider = next((new for old, new in pairs if _is_atom(old) and isinstance(new, Leaf)), None)
-    if wider is not None and isinstance(after.like, (list, tuple)):
+    if wider is not None and isinstance(after.like, (*LISTS, tuple)):
         for k, child in enumerate(children):
             if isinstance(child, Static) and type(child.value) in (bool, int, float):
                 with contextlib.suppress(Conflict):
@@ -253,8 +263,8 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         return _join_nested(a, b, cells)
-    if _is_list(a) and _is_list(b):
-        return _join_growing(a, b)
+    if (lists := _both_lists(a, b)) is not None:
+        return _join_growing(*lists)
     if (joined := _join_arrays(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
@@ -270,7 +280,7 @@ def _in_parts(spec: Spec) -> Spec:
 
 def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:
     target = _target(a, b)
-    if a.like is b.like and target is None and not isinstance(a.like, (list, dict)):
+    if a.like is b.like and target is None and not isinstance(a.like, (*LISTS, dict)):
         return Static(a.like)
     children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
     return _collapsed(dataclasses.replace(a, children=children, target=target))
@@ -410,8 +420,20 @@ def _fits(wide: Type, narrow: Type) -> bool:
 # Lists of varying length.
 
 def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
-    return (isinstance(spec, Nested) and type(spec.like) is list) or (
+    return (isinstance(spec, Nested) and is_list(spec.like)) or (
         isinstance(spec, Custom) and isinstance(spec.like, StagedItems))
+
+
+def _both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
+    """Two lists, or two deques; None for others."""
+    return (a, b) if _is_list(a) and _is_list(b) and type(_empty(a)) is type(_empty(b)) else None
+
+
+def _empty(spec: Nested | Custom) -> Any:
+    """An empty list or deque like that of the spec."""
+    if isinstance(spec, Custom):
+        return spec.like.empty
+    return deque(maxlen=spec.like.maxlen) if type(spec.like) is deque else []
 
 
 def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
@@ -419,10 +441,10 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     target = _target(a, b)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
-        return Custom(StagedItems(), (_elements(a, b, a.children, b.children),), target)
+        return Custom(StagedItems((), _empty(a)), (_elements(a, b, a.children, b.children),), target)
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
-    return Custom(StagedStructures((), structure), tuple(leaves), target)
+    return Custom(StagedStructures((), structure, _empty(a)), tuple(leaves), target)
 
 
 def with_staged_lists(spec: Spec) -> Spec:
@@ -432,7 +454,7 @@ def with_staged_lists(spec: Spec) -> Spec:
         return dataclasses.replace(spec, child=with_staged_lists(spec.child))
     if not isinstance(spec, Nested):
         return spec
-    if type(spec.like) is list and spec.children:
+    if is_list(spec.like) and spec.children:
         try:
             return _join_growing(spec, spec)
         except Conflict:
@@ -515,7 +537,7 @@ def text(spec: Spec) -> str:
     if isinstance(spec, Custom):
         if isinstance(spec.like, StagedArray):
             return f"an array of {text(_contents_of_array(spec))}"
-        return "a list" if isinstance(spec.like, StagedItems) else spec.kind.__name__
+        return f"a {_kind(spec.like.empty)}" if isinstance(spec.like, StagedItems) else spec.kind.__name__
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value
@@ -564,6 +586,8 @@ def _nested_text(spec: Nested) -> str:
         return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
     if isinstance(spec.like, list):
         return "[" + ", ".join(children) + "]"
+    if isinstance(spec.like, LISTS):
+        return f"{_kind(spec.like)}([{', '.join(children)}])"
     if type(spec.like) is tuple:
         return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
     return f"{_kind(spec.like)}({', '.join(children)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from autograph.backend import Late, ListItems, ambient, has_staged_items, references
+from autograph.backend import LISTS, Late, ListItems, ambient, duplicate, has_staged_items, references, refill
 from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
@@ -52,25 +52,29 @@ __all__ = [
 ]
 
 
-class StagedItems(ListItems, Unusable):
-    """The one item of a list of tensors that grows or shrinks in staged code: a list value of the graph."""
+_NONE: Final[list[Any]] = []
 
-    __slots__ = ("leaves",)
+
+class StagedItems(ListItems, Unusable):
+    """The one item of a list or deque of tensors that grows or shrinks in staged code: a list value of the graph."""
+
+    __slots__ = ("empty", "leaves")
 
     structure: Any = None
     """The structure of the items, if they are not tensors."""
 
-    def __init__(self, leaves: Sequence[ListValue] = ()) -> None:
-        self.leaves = tuple(leaves)
+    def __init__(self, leaves: Sequence[ListValue] = (), empty: Any = _NONE) -> None:
+        """`empty`: an empty list or deque like that which has the items."""
+        self.leaves, self.empty = tuple(leaves), empty
         flags.lists_are_staged = True
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
         """A copy with these values."""
-        return type(self)(leaves)
+        return type(self)(leaves, self.empty)
 
-    def view(self, owner: list[Any]) -> StagedSequence:
-        """The view of the list, which implements Python's methods."""
-        return StagedList.of(owner)
+    def view(self, owner: Any) -> StagedSequence:
+        """The view of the list or deque, which implements Python's methods."""
+        return StagedList.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
 
     def __leaves__(self) -> list[ListValue]:
         return [*self.leaves]
@@ -117,7 +121,18 @@ class StagedSequence(Staged):
 
     __slots__ = ("owner",)
 
-    owner: list[Any]
+    owner: Any
+
+    if TYPE_CHECKING:
+        @property
+        def length(self) -> Any: ...
+        def append(self, x: Any, /) -> None: ...
+        def extend(self, iterable: Any, /) -> None: ...
+        def insert(self, index: Any, x: Any, /) -> None: ...
+        def pop(self, index: Any = -1, /) -> Any: ...
+        def reverse(self) -> None: ...
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, x: Any) -> None: ...
 
     def __leaves__(self) -> list[Any]:
         return [*self.owner[0].leaves]
@@ -125,11 +140,15 @@ class StagedSequence(Staged):
     def copy(self) -> Self:
         """A list with the same items."""
         note_copy()
-        return self.of([*self.owner])
+        return self.of(duplicate(self.owner))
+
+    def as_list(self) -> StagedSequence:
+        """A list with the same items."""
+        return self.copy()
 
     @classmethod
-    def of(cls, owner: list[Any]) -> Self:
-        """The view of a list."""
+    def of(cls, owner: Any) -> Self:
+        """The view of a list or deque."""
         made = cls.__new__(cls)
         made.owner = owner
         return made
@@ -139,6 +158,11 @@ class StagedSequence(Staged):
 
     def count(self, value: Any, /) -> Any:
         return OPERATIONS.count(self, value)
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            _refuse("a slice of a staged list cannot be deleted", "Keep the rest: l = l[:a] + l[b:].")
+        self.pop(index)
 
     def remove(self, value: Any, /) -> None:
         OPERATIONS.remove(self, value)
@@ -173,7 +197,7 @@ class StagedList(StagedSequence):
 
     @_list.setter
     def _list(self, value: ListValue) -> None:
-        self.owner[:] = [StagedItems((value,))]
+        refill(self.owner, [self.owner[0].holding((value,))])
 
     @classmethod
     def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
@@ -271,11 +295,6 @@ class StagedList(StagedSequence):
         if isinstance(index, slice):
             _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
         self._list = list_set(self._list, index, _element(x))
-
-    def __delitem__(self, index: Any) -> None:
-        if isinstance(index, slice):
-            _refuse("a slice of a staged list cannot be deleted", "Keep the rest: l = l[:a] + l[b:].")
-        self.pop(index)
 
     def __add__(self, other: Any) -> StagedList:
         if not isinstance(other, (list, StagedList)):
@@ -412,7 +431,7 @@ def _element(x: Any) -> Any:
     x = view_of(x)
     if isinstance(x, StagedArray):
         _put_array(x)
-    if isinstance(x, (list, tuple, dict, str, bytes)) or x is None:
+    if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
             f"a list that changes in staged code holds tensors of one type, not {kind}",

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+from autograph.backend import refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphList, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
@@ -33,15 +35,15 @@ class StagedStructures(StagedItems):
 
     __slots__ = ("structure",)
 
-    def __init__(self, leaves: Sequence[ListValue], structure: Any) -> None:
-        super().__init__(leaves)
+    def __init__(self, leaves: Sequence[ListValue], structure: Any, empty: Any = None) -> None:
+        super().__init__(leaves, [] if empty is None else empty)
         self.structure = structure
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedStructures:
-        return StagedStructures(leaves, self.structure)
+        return StagedStructures(leaves, self.structure, self.empty)
 
-    def view(self, owner: list[Any]) -> StagedRecords:
-        return StagedRecords.of(owner)
+    def view(self, owner: Any) -> StagedSequence:
+        return StagedRecords.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
 
     def text(self) -> Text:
         return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves))
@@ -69,7 +71,7 @@ class StagedRecords(StagedSequence):
         """The results of `change(column, *other)` for each column, which it changes."""
         columns = self.columns
         found = [change(column, *each) for column, *each in zip(columns, *others, strict=True)]
-        self.owner[:] = [self.owner[0].holding([leaf for column in columns for leaf in column.__leaves__()])]
+        refill(self.owner, [self.owner[0].holding([leaf for column in columns for leaf in column.__leaves__()])])
         return found
 
     @classmethod
@@ -99,7 +101,7 @@ class StagedRecords(StagedSequence):
     # For staging.
 
     def __iterable__(self) -> Counted:
-        return Counted(self.length, lambda i: self[i], (self,))
+        return Counted(self.length, lambda i: self._get(i), (self,))
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
@@ -140,6 +142,9 @@ class StagedRecords(StagedSequence):
         if isinstance(index, slice):
             note_shared()
             return StagedRecords([column[index] for column in self.columns], self.structure)
+        return self._get(index)
+
+    def _get(self, index: Any) -> Any:
         return record_read(self.at(index), self.owner, index)
 
     def at(self, index: Any) -> Any:

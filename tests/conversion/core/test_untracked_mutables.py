@@ -36,8 +36,12 @@ class Rows(list):
     pass
 
 
+class Queue(collections.deque):
+    pass
+
+
 @pytest.mark.parametrize(("make", "change", "kind", "remedy"), [
-    (collections.deque, lambda xs: xs.append(1), "deque", "Use a list."),
+    (Queue, lambda xs: xs.append(1), "Queue", INSTEAD),
     (set, lambda xs: xs.add(1), "set", INSTEAD),
     (bytearray, lambda xs: xs.append(1), "bytearray", INSTEAD),
     (Rows, lambda xs: xs.append(1), "Rows", INSTEAD),
