@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from op_checks import forgotten, last_dim_needed, type_of, value_of
+from traced_once import on_both
 
 import runtime as rt
 from runtime.core.graph import Graph
@@ -76,8 +77,8 @@ def compare(fn: Callable[..., Any], *arguments: Any, blocks: bool | None = None,
     tensors = [rt.constant(a) for a in arguments]
     specs = [rt.TensorSpec([None] * t.ndim, t.dtype) if relaxed else t for t in tensors]
     results = []
-    for executor in ("numpy", "native"):
-        concrete = rt.function(fn, executor=executor).get_concrete_function(*specs)
+    for traced in on_both(fn).values():
+        concrete = traced.get_concrete_function(*specs)
         results.append([x.numpy() for x in rt.nest.flatten(concrete(*tensors))])
     if blocks is not None:
         assert ("block by block" in concrete.explain_native()) is blocks, concrete.explain_native()

@@ -156,7 +156,9 @@ def run_eager(program: Program, arguments: tuple[Any, ...]) -> Outcome:
 @functools.cache
 def staged(fn: Callable[..., Any], executor: str) -> Any:
     """One traced function for all calls of a program, so that a call could disturb a later one."""
-    return importlib.import_module("runtime").function(fn, executor=executor)
+    if executor == "numpy":
+        return importlib.import_module("runtime").function(fn, executor=executor)
+    return importlib.import_module("traced_once").Again(staged(fn, "numpy"), executor)
 
 
 def run_staged(executor: str, program: Program, arguments: tuple[Any, ...]) -> Outcome:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from traced_once import on_both
 
 import runtime as rt
 
@@ -59,15 +60,16 @@ def directional(program: Program, argnums: tuple[int, ...], directions: list[Any
 def check(program: Program, *args: Any, second: bool = True) -> list[Any]:
     """Compare the first and second derivatives of a program that gives a scalar, by its float64 arguments. Gives the
     first ones."""
-    staged = rt.function(program)
+    on_numpy, staged = on_both(program).values()
     floats = tuple(k for k, x in enumerate(args) if isinstance(x, rt.Tensor) and x.dtype is rt.float64)
     expected = [differences(staged, args, k) for k in floats]
+    derived = on_both(rt.grad(program, floats))
     found = {
-        "grad": rt.grad(program, floats), "function(grad)": rt.function(rt.grad(program, floats)),
-        "function(grad) on numpy": rt.function(rt.grad(program, floats), executor="numpy"),
+        "grad": rt.grad(program, floats), "function(grad)": derived["native"],
+        "function(grad) on numpy": derived["numpy"],
         "grad(function)": rt.grad(staged, floats), "tape": taped(program, floats), "tape of function": taped(
             staged, floats), "function of tape": rt.function(taped(program, floats)),
-        "grad(function) on numpy": rt.grad(rt.function(program, executor="numpy"), floats),
+        "grad(function) on numpy": rt.grad(on_numpy, floats),
     }
     results = {name: gradient(*args) for name, gradient in found.items()}
     for name, result in results.items():
@@ -84,14 +86,16 @@ def check(program: Program, *args: Any, second: bool = True) -> list[Any]:
     }.items():
         np.testing.assert_allclose(derivative(*args), slope, rtol=1e-9, atol=1e-12, err_msg=name)
     if second:
-        _check_second(program, args, floats, directions)
+        _check_second(program, staged, derived["native"], args, floats, directions)
     return [x.numpy().tolist() for x in results["grad"]]
 
 
-def _check_second(program: Program, args: tuple[Any, ...], floats: tuple[int, ...], directions: list[Any]) -> None:
-    """Derivatives of the derivative in a direction."""
-    staged = rt.function(program)
-
+def _check_second(
+    program: Program, staged: Program, derived: Program, args: tuple[Any, ...], floats: tuple[int, ...],
+    directions: list[Any],
+) -> None:
+    """Derivatives of the derivative in a direction. `staged`, `derived`: the traced function of the program, and of its
+    gradient."""
     def along(gradient: Program) -> Program:
         def slope(*args: Any) -> Any:
             parts = zip(gradient(*args), directions, strict=True)
@@ -101,7 +105,7 @@ def _check_second(program: Program, args: tuple[Any, ...], floats: tuple[int, ..
     expected = [differences(along(rt.grad(staged, floats)), args, k) for k in floats]
     for name, slope in {
         "grad": along(rt.grad(program, floats)), "grad of function": along(rt.grad(staged, floats)),
-        "function of grad": along(rt.function(rt.grad(program, floats))),
+        "function of grad": along(derived),
         "jvp": directional(program, floats, directions), "jvp of function": directional(staged, floats, directions),
     }.items():
         for way, gradient in {"eager": rt.grad(slope, floats), "staged": rt.function(rt.grad(slope, floats))}.items():

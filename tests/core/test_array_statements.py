@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_array_writes import outcome
+from traced_once import on
 
 import runtime as rt
 from tests import writes
@@ -420,7 +421,7 @@ REFUSED = {
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", STATEMENTS, ids=lambda x: x.__name__)
 def test_as_in_python_or_an_error(fn: Any, executor: str) -> None:
-    expected, got = outcome(fn, (3, 3)), outcome(rt.function(fn, executor=executor), (3, 3))
+    expected, got = outcome(fn, (3, 3)), outcome(on(executor, fn), (3, 3))
     if fn in REFUSED:
         text = str(got)
         assert "test_array_statements.py:" in text.splitlines()[0], text

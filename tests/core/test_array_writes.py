@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -416,7 +417,7 @@ def outcome(fn: Callable[..., Any], shape: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize(("fn", "shape"), FORMS, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_as_in_python_or_an_error(fn: Any, shape: Any, executor: str) -> None:
-    expected, got = outcome(fn, shape), outcome(rt.function(fn, executor=executor), shape)
+    expected, got = outcome(fn, shape), outcome(on(executor, fn), shape)
     if isinstance(expected, Exception):
         text = str(got)
         assert "test_array_writes.py:" in text.splitlines()[0], text

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.function.escaped_tensors import graph_value_in
@@ -163,7 +164,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("name", FORMS)
 def test_each_call_makes_its_own(name: str, executor: str) -> None:
     fn, look = FORMS[name]
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     results = [traced(x) for x in (ONE, TWO, ONE)]
     assert traced.experimental_get_tracing_count() == 1  # type: ignore[attr-defined]
     assert all(graph_value_in(result) is None for result in results)

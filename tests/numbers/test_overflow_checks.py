@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.core import integer_ranges
@@ -126,7 +127,7 @@ INTS = [add, subtract, multiply, multiply_two, negative, absolute, power, power_
 
 @pytest.mark.parametrize("fn", INTS)
 def test_ints(fn: Callable[..., Any], executor: str) -> None:
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     assert f(rt.constant(1)).numpy() == fn(1)
     concrete = f.get_concrete_function(rt.constant(1))
     concrete.graph.verify()
@@ -209,7 +210,7 @@ CASES = [
 @pytest.mark.parametrize(("fn", "x", "kind"), CASES, ids=lambda v: getattr(v, "__name__", str(v)))
 @pytest.mark.parametrize("dtype", [rt.float32, rt.float64])
 def test_what_python_raises(fn: Callable[..., Any], x: float, kind: Any, dtype: Any, executor: str) -> None:
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     if kind is None:
         np.testing.assert_allclose(f(rt.constant(x, dtype)).numpy(), fn(float(x)), rtol=1e-6)
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -258,7 +259,7 @@ IDS = [f"{fn.__name__}{i}" for i, (fn, _) in enumerate(PROGRAMS)]
 @pytest.mark.parametrize("program", PROGRAMS, ids=IDS)
 def test_as_in_python(program: Program, executor: str) -> None:
     expected = in_python(program)
-    traced = rt.function(program[0], executor=executor)
+    traced = on(executor, program[0])
     for _ in range(2):
         found = outcome(traced, program[1])
         np.testing.assert_equal(_flat(found), _flat(expected))

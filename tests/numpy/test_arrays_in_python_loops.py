@@ -5,8 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-
-import runtime as rt
+from traced_once import on
 
 
 def shortest_paths(d):
@@ -55,7 +54,7 @@ def test_loops_over_ranges_with_arrays(program, executor):
     given = np.random.default_rng(3).random((24, 24)) + np.eye(24)
     expected, got = given.copy(), given.copy()
     want = program(expected)
-    traced = rt.function(program, executor=executor)
+    traced = on(executor, program)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_allclose(np.asarray(traced(got)), want, rtol=1e-12, atol=1e-12)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy import full
+from traced_once import on
 
 import runtime as rt
 
@@ -136,7 +137,7 @@ def shortest(i: Any, n: Any) -> Any:
 @pytest.mark.parametrize("fn", [placed, in_containers, filled, of_scalars, edit_distance, shortest])
 def test_programs(fn: Callable[..., Any], executor: str) -> None:
     want = fn(1, 3)
-    got = rt.function(fn, executor=executor)(rt.constant(1), rt.constant(3))
+    got = on(executor, fn)(rt.constant(1), rt.constant(3))
     for a, b in zip(got, want, strict=True) if isinstance(want, tuple) else [(got, want)]:
         assert a.numpy().dtype == b.dtype
         np.testing.assert_array_equal(a.numpy(), b)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import runtime as rt
 from runtime.errors import UnimplementedError
@@ -298,8 +299,8 @@ def test_lists_that_the_graph_makes(case: int) -> None:
 
     values = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
     expected = program(values)
-    for executor in "numpy", "native":
-        found = rt.function(program, executor=executor)(values)
+    for traced in on_both(program).values():
+        found = traced(values)
         assert np.shape(found) == np.shape(expected)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 

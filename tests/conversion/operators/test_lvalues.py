@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -264,7 +265,7 @@ X = [1.0, 4.0, 2.0]
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 def test_staged(fn: Callable[..., Any], executor: str) -> None:
     expected = values(fn(np.array(X, np.float32), 3))
-    assert values(rt.function(fn, executor=executor)(rt.constant(X), rt.constant(3))) == expected
+    assert values(on(executor, fn)(rt.constant(X), rt.constant(3))) == expected
 
 
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)

@@ -7,6 +7,7 @@ from time import monotonic
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import runtime as rt
 from benchmarks.items import ackermann, fib
@@ -60,7 +61,7 @@ def halving(x, n):
     (fib, (12,)), (ackermann, (2, 5)), (is_even, (41,)), (is_odd, (41,)), (hanoi, (6, 1, 2, 3)), (halving, (3.0, 5)),
 ], ids=lambda x: getattr(x, "__name__", ""))
 def test_scalars(executor, function, args):
-    f = rt.function(function, executor=executor)
+    f = on(executor, function)
     found = f(*[int64(x) if isinstance(x, int) else rt.constant(x, rt.float64) for x in args])
     want = function(*args)
     for one, other in zip(*[x if isinstance(want, tuple) else [x] for x in (found, want)], strict=True):

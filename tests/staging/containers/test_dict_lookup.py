@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.errors import OpError, StagingError, UnimplementedError
@@ -292,7 +293,7 @@ def test_programs(program: Callable[..., Any], executor: str, capsys: pytest.Cap
     def given(fn: Callable[..., Any], x: Any) -> Any:
         return outcome(fn, x, capsys, KeyError, lambda error: (KeyError, *map(plain, error.args)))
 
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for n in (0, 1, 2, 3, 7):
         assert given(staged, rt.constant(n)) == given(program, n)
     assert staged.experimental_get_tracing_count() == 1

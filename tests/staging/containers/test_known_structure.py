@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime import nest
@@ -54,7 +55,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [flattened, mapped, packed, chosen_dicts, of_known_length])
 def test_nest_takes_containers_of_the_graph(fn: Any, executor: str) -> None:
-    staged = rt.function(fn, executor=executor)
+    staged = on(executor, fn)
     for x in 1.5, -2.5:
         assert plain(staged(rt.constant(x))) == plain(fn(rt.constant(x)))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 
@@ -296,7 +297,7 @@ def another_row_in_a_branch(n):
     held_by_others, held_and_out_of_range, compared, another_row_in_a_branch,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str, capsys: Any) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for n in (4, 0, 1, 3):
         want, printed = program(n), capsys.readouterr().out
         assert values(staged(rt.constant(n))) == values(want)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from tests.plain_values import plain
@@ -196,7 +197,7 @@ def finally_after_lists_that_grew(n: Any) -> Any:
     rows_that_a_branch_grows, else_after_lists_that_grew, finally_after_lists_that_grew,
 ])
 def test_as_in_python(program: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(program, executor=executor)
+    traced = on(executor, program)
     for n in N:
         assert plain(traced(rt.constant(n))) == plain(program(n)), n
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 
@@ -121,7 +122,7 @@ RIGHT = [items_set, set_ahead, backwards, together, twice, removed_and_left, ret
 def test_items_are_those_that_the_list_has_then(fn: Callable[..., Any], executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
-    traced = rt.function(fn, executor=executor)
+    traced = on(executor, fn)
     for n in (0, 1, 3):
         for a in (1, 4):
             got = rt.nest.map_structure(lambda x: x.numpy().item(), traced(rt.constant(n), rt.constant(a)))

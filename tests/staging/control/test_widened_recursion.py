@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import runtime as rt
 from tests.recursive_programs import hanoi, sort_in_place, sorted_list
@@ -521,11 +523,14 @@ def attribute_list():
     return f
 
 
+made = functools.lru_cache(lambda make: make())
+
+
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize(("make", "values"), PROGRAMS)
 def test_as_in_python(make, values, executor):
     want = plain(make()(*values))
-    assert plain(rt.function(make(), executor=executor)(*as_tensors(values))) == want
+    assert plain(on(executor, made(make))(*as_tensors(values))) == want
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -123,7 +124,7 @@ def too_large(x, n):
 def test_pythons_own_functions(program: Callable[..., Any], least: tuple[int, int], executor: str) -> None:
     if sys.version_info < least:
         pytest.skip(f"this is of Python {least}")
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for x, n in itertools.product(FLOATS, (*INTS[:5], 1100, -1100)):
         want = outcome(program, x, n)
         got = outcome(staged, rt.constant(x, rt.float64), rt.constant(float(n) if program is fused else n,
@@ -225,7 +226,7 @@ def mean(xs):
     (pieces, [([1.25, -4.5, 1000.0],)]),
 ], ids=lambda x: getattr(x, "__name__", ""))
 def test_programs(program: Callable[..., Any], cases: list[Any], executor: str) -> None:
-    staged, eager = rt.function(program, executor=executor), ag.convert(program)
+    staged, eager = on(executor, program), ag.convert(program)
     for case in cases:
         arguments = [rt.constant(x, rt.float64 if isinstance(x, (float, list)) else rt.int64) for x in case]
         want = program(*case)

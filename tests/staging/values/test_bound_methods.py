@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from select_programs import EXECUTORS
+from traced_once import on
 
 import runtime as rt
 from tests.plain_values import plain
@@ -89,7 +90,7 @@ def in_a_tuple(n):
     in_a_loop, in_branches, that_compare, of_a_dict, of_a_closure, of_an_attribute, in_a_tuple,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for n in (3, 1, 2):
         assert plain(staged(rt.constant(n))) == plain(program(n))
 

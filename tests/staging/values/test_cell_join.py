@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from tests.plain_values import executors, plain
@@ -238,6 +239,6 @@ PROGRAMS = [
 @executors
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda fn: fn.__name__)
 def test_as_in_python(program: Callable[..., Any], executor: str) -> None:
-    traced = rt.function(program, executor=executor)
+    traced = on(executor, program)
     for t in (3, 0, 1):
         assert plain(traced(rt.constant(t))) == plain(program(t))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.errors import StagingError
@@ -233,7 +234,7 @@ class Slots:
 def test_right(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     for value in (-1.0, 0.0, 2.0, 3.0):
         x = rt.constant(value)
         assert list(map(float, f(x))) == list(map(float, fn(x))), value

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -77,7 +78,7 @@ def test_as_python(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
     want = fn(range(5))
-    got = rt.function(fn, executor=executor)(rt.range(5))
+    got = on(executor, fn)(rt.range(5))
     if isinstance(want, list):
         assert len(got) == len(want)
         assert [float(x) for x in got] == pytest.approx([float(x) for x in want], rel=1e-6)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from select_programs import EXECUTORS, Program, difference
+from traced_once import on
 
 import runtime as rt
 from tests.plain_values import plain
@@ -458,7 +459,7 @@ def in_a_try(n):
     put_at_a_tensor, sorted_by_swaps, a_state_machine, in_a_try,
 ], ids=lambda fn: fn.__name__)
 def test_programs(program: Callable[..., Any], executor: str, capsys: Any) -> None:
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     for n in (3, 2):
         want, printed = program(n), capsys.readouterr().out
         assert plain(staged(rt.constant(n))) == plain(want)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import autograph as ag
 import runtime as rt
@@ -222,7 +223,7 @@ def test_programs(program: Callable[..., Any], executor: str, capsys: pytest.Cap
     def given(fn: Callable[..., Any], x: Any) -> Any:
         return outcome(fn, x, capsys, ValueError, lambda error: str(error).partition("\n")[0].rpartition(": ")[2])
 
-    staged, eager = rt.function(program, executor=executor), ag.convert(program)
+    staged, eager = on(executor, program), ag.convert(program)
     for n in (-4, 0, 1, 2, 3, 7):
         want = given(program, n)
         assert given(staged, rt.constant(n)) == want

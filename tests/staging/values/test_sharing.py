@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime import nest
@@ -822,7 +823,7 @@ def changed_before(x):
 def test_a_change_of_what_has_not_been_returned(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite")
-    f = rt.function(fn, executor=executor)
+    f = on(executor, fn)
     for value in (-1.0, 2.0):
         x = rt.constant(value)
         assert [float(item) for item in f(x)] == [float(item) for item in fn(x)]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.errors import StagingError
@@ -67,7 +68,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_characters(name: str, executor: str) -> None:
     program = PROGRAMS[name]
-    staged = rt.function(program, executor=executor)
+    staged = on(executor, program)
     assert result(lambda: staged(rt.constant(1), rt.constant(4))) == result(lambda: program(1, 4))
 
 
