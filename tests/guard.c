@@ -127,12 +127,25 @@ void *guard_realloc(void *context, void *at, size_t size) {
     return made;
 }
 
-/* runtime.execute.native.memory: pairs of address and capacity. */
+/* runtime.backends.native.abi.allocator: pairs of address and capacity, and the bytes before the address. */
 void *guard_grow(uint64_t *pair, uint64_t need) {
-    give_back((void *)pair[0]);
+    give_back((void *)(pair[0] - pair[2]));
     void *made = get(need, FRESH);
     pair[0] = (uint64_t)made;
     pair[1] = made ? need : 0;
+    pair[2] = 0;
+    return made;
+}
+
+void *guard_retreat(uint64_t *pair, uint64_t need, uint64_t used) {
+    if (need > 1 << 14) need *= 2;
+    void *made = get(need + used, FRESH);
+    if (!made) return NULL;
+    memcpy((char *)made + need, (void *)pair[0], used);
+    give_back((void *)(pair[0] - pair[2]));
+    pair[0] = (uint64_t)made + need;
+    pair[1] = used;
+    pair[2] = need;
     return made;
 }
 
@@ -141,12 +154,13 @@ void *guard_extend(uint64_t *pair, uint64_t need, uint64_t used) {
     void *made = get(need, FRESH);
     if (!made) return NULL;
     memcpy(made, (void *)pair[0], used);
-    give_back((void *)pair[0]);
+    give_back((void *)(pair[0] - pair[2]));
     pair[0] = (uint64_t)made;
     pair[1] = need;
+    pair[2] = 0;
     return made;
 }
 
 void guard_release(uint64_t *pairs, uint64_t count) {
-    for (uint64_t k = 0; k < count; k++) give_back((void *)pairs[2 * k]);
+    for (uint64_t k = 0; k < count; k++) give_back((void *)(pairs[3 * k] - pairs[3 * k + 2]));
 }

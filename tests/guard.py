@@ -91,8 +91,8 @@ def install(at_start: bool = False, most: int = 1 << 26, address_space: int = 6 
     from runtime.backends.native.abi import allocator
     from runtime.backends.native.jit import compile
     llvm: Any = compile.llvm
-    for name, mine in ((allocator.GROW, "guard_grow"), (allocator.EXTEND, "guard_extend"), (allocator.RELEASE,
-                                                                                            "guard_release")):
+    for name, mine in ((allocator.GROW, "guard_grow"), (allocator.EXTEND, "guard_extend"),
+                       (allocator.RETREAT, "guard_retreat"), (allocator.RELEASE, "guard_release")):
         llvm.add_symbol(name, _address(mine))
     from runtime.backends.native.codegen import context
     from runtime.backends.native.jit import executor

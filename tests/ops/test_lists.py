@@ -283,18 +283,15 @@ def test_index_error() -> None:
     assert plain(staged(lambda out: out[-3])) == 0
 
 
-@pytest.mark.parametrize(("body", "message"), [
-    (lambda out: operator.contains(out, 2), "`in` a staged list has no Python value"),
-    (lambda out: out.__setitem__(slice(1, 2), [1]), "a slice of a staged list cannot be assigned"),
-])
-def test_refusals(body: Callable[[Any], Any], message: str) -> None:
-    with pytest.raises(OperatorNotAllowedInGraphError, match=message):
-        staged(body)
+def test_slices_are_not_assigned() -> None:
+    with pytest.raises(OperatorNotAllowedInGraphError, match="a slice of a staged list cannot be assigned"):
+        staged(lambda out: out.__setitem__(slice(1, 2), [1]))
 
 
 def test_operators_of_the_module() -> None:
     assert plain(staged(lambda out: operator.eq(out, [0, 1, 2]))) is True
     assert plain(staged(lambda out: operator.add(out, [5]))) == [0, 1, 2, 5]
+    assert plain(staged(lambda out: operator.contains(out, 2))) is True
     assert plain(staged(lambda out: list.__getitem__(out, 1))) == 1
     assert plain(staged(lambda out: (list.append(out, 4), operator.iadd(out, out))[1])) == [0, 1, 2, 4] * 2
 

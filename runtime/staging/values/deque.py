@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from autograph.backend import refill
 from runtime.core.operations import OPERATIONS
@@ -13,8 +13,8 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less
 from runtime.ops.math import maximum
 from runtime.staging.values.generators import listed
-from runtime.staging.values.iterables import normalised_index, stages, weak_int
-from runtime.staging.values.list import StagedItems, StagedList, StagedSequence
+from runtime.staging.values.iterables import StagedRange, normalised_index, stages, weak_int
+from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, fold
 from runtime.staging.values.record_list import StagedRecords, StagedStructures
 
 __all__ = ["DequeMethods", "as_deque", "deque_of", "extend_left"]
@@ -91,6 +91,10 @@ class DequeMethods(StagedSequence):
 
     def rotate(self, n: Any = 1, /) -> None:
         size = self.length
+        if isinstance(n, int) and abs(n) <= _FEW:
+            self._take(fold(StagedRange(abs(n) % maximum(size, 1)), _right if n > 0 else _left, (self.as_list(),),
+                            ("deque",))[0])
+            return
         first = (size - weak_int(n)) % maximum(size, 1)
         rest = super().__getitem__(slice(first, None))
         rest.extend(super().__getitem__(slice(None, first)))
@@ -142,6 +146,20 @@ class DequeMethods(StagedSequence):
             return None
         made = concat_text(("deque([", items, "]", "" if self._most is None else f", maxlen={self._most}", ")"))
         return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
+
+
+_FEW: Final = 8
+"""Up to so many steps a deque is rotated by one item after the other, else its parts are copied."""
+
+
+def _right(_: Any, items: StagedSequence) -> tuple[StagedSequence]:
+    items.insert(0, items.pop())
+    return (items,)
+
+
+def _left(_: Any, items: StagedSequence) -> tuple[StagedSequence]:
+    items.append(items.pop(0))
+    return (items,)
 
 
 class StagedDeque(DequeMethods, StagedList):

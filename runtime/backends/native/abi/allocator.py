@@ -5,26 +5,33 @@ from typing import Final
 
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 
-__all__ = ["EXTEND", "GROW", "MEMORY", "RELEASE", "define_memory"]
+__all__ = ["EXTEND", "GROW", "MEMORY", "PAIR", "RELEASE", "RETREAT", "define_memory"]
+
+PAIR: Final = 3
+"""The words of a pair: the address of memory, its capacity in bytes, and how many more bytes there are before the
+address: of items that a list had at its beginning."""
 
 GROW: Final = "runtime_grow"
 EXTEND: Final = "runtime_extend"
+RETREAT: Final = "runtime_retreat"
 RELEASE: Final = "runtime_release"
 MEMORY: Final = "runtime_memory"  # two words: the bytes held now, and their maximum so far
 
 
 def define_memory(module: Module) -> None:
-    """`ptr runtime_grow(pair, need)`, `ptr runtime_extend(pair, need, used)` and `void runtime_release(pairs, count)`.
-
-    A pair is two words: the address of memory, and its capacity in bytes. The first two allocate new memory for it, the
-    last one frees that of a number of pairs.
-    """
+    """`ptr runtime_grow(pair, need)`, `ptr runtime_extend(pair, need, used)`, `ptr runtime_retreat(pair, need, used)`
+    and `void runtime_release(pairs, count)`. The last one frees the memory of a number of pairs, the others make room
+    in that of one."""
     module.globals[MEMORY] = "external global i64"
     module.declare("free", "void", "ptr")
     module.declare("aligned_alloc", "ptr", "i64", "i64")
     module.define(GROW, "ptr", ["ptr", "i64"], _grow, "nounwind", linkage="")
     module.define(EXTEND, "ptr", ["ptr", "i64", "i64"], _extend, "nounwind", linkage="")
+    module.define(RETREAT, "ptr", ["ptr", "i64", "i64"], _retreat, "nounwind", linkage="")
     module.define(RELEASE, "void", ["ptr", "i64"], _release, "nounwind", linkage="")
+
+
+_NONE: Final = const("i64", 0)
 
 
 def _count(b: Builder, more: Val) -> None:
@@ -34,38 +41,82 @@ def _count(b: Builder, more: Val) -> None:
     b.op("i64", f"atomicrmw max {b.offset(held, 1, 'i64')}, {b.add(before, more)} seq_cst")
 
 
+def _words(b: Builder, pair: Val) -> tuple[Val, Val, Val]:
+    return b.load("ptr", pair), b.load("i64", b.offset(pair, 1, "i64")), b.load("i64", b.offset(pair, 2, "i64"))
+
+
+def _set_words(b: Builder, pair: Val, address: Val, capacity: Val, before: Val) -> None:
+    for k, word in enumerate((address, capacity, before)):
+        b.store(word, b.offset(pair, k, "i64"))
+
+
+def _before(b: Builder, address: Val, size: Val) -> Val:
+    return b.offset(address, b.sub(_NONE, size), "i8")
+
+
+def _allocated(b: Builder, size: Val) -> tuple[Val, Val]:
+    """Memory, and whether there is none."""
+    memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
+    return memory, b.icmp("eq", memory, Val("ptr", "null"))
+
+
 def _release(b: Builder, pairs: Val, count: Val) -> None:
     with b.loop(0, count) as k:
-        pair = b.offset(pairs, b.imul(k, 2), "i64")
-        b.call("void", "free", b.load("ptr", pair))
-        _count(b, b.sub(const("i64", 0), b.load("i64", b.offset(pair, 1, "i64"))))
+        address, capacity, before = _words(b, b.offset(pairs, b.imul(k, PAIR), "i64"))
+        b.call("void", "free", _before(b, address, before))
+        _count(b, b.sub(_NONE, b.add(capacity, before)))
 
 
 def _grow(b: Builder, pair: Val, need: Val) -> Val:
-    """New memory of at least `need` bytes for a pair of address and capacity; the old content is lost."""
-    old = b.load("ptr", pair)
-    b.call("void", "free", old)
+    """New memory of at least `need` bytes for a pair; the old content is lost."""
+    address, capacity, before = _words(b, pair)
+    b.call("void", "free", _before(b, address, before))
     size = b.op("i64", f"and {b.intrinsic('uadd.sat', need, const('i64', 127))}, -64")
-    memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
-    null = b.icmp("eq", memory, Val("ptr", "null"))
-    b.store(memory, pair)
-    capacity = b.select(null, const("i64", 0), size)
-    _count(b, b.sub(capacity, b.load("i64", b.offset(pair, 1, "i64"))))
-    b.store(capacity, b.offset(pair, 1, "i64"))
+    memory, null = _allocated(b, size)
+    now = b.select(null, _NONE, size)
+    _count(b, b.sub(now, b.add(capacity, before)))
+    _set_words(b, pair, memory, now, _NONE)
     return memory
 
 
 def _extend(b: Builder, pair: Val, need: Val, used: Val) -> Val:
-    """As `_grow`, with spare capacity; the first `used` bytes are kept."""
-    old = b.load("ptr", pair)
+    """Memory of at least `need` bytes, with spare capacity; the first `used` bytes are kept. They move into what is
+    before them if they fit there, so that a queue takes constant time for each item."""
+    address, capacity, before = _words(b, pair)
+    whole, first = b.add(capacity, before), _before(b, address, before)
+    with b.when(b.and_(b.icmp("uge", before, b.add(used, const("i64", 1))), b.icmp("uge", whole, need))):
+        b.call("void", "llvm.memcpy.p0.p0.i64", first, address, used, Val("i1", "false"))
+        _set_words(b, pair, first, whole, _NONE)
+        b.line(f"ret {first}")
     doubled = b.intrinsic("uadd.sat", need, need)
     size = b.op("i64", f"and {b.intrinsic('uadd.sat', doubled, const('i64', 127))}, -64")
-    memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
-    null = b.icmp("eq", memory, Val("ptr", "null"))
+    memory, null = _allocated(b, size)
     with b.when(b.not_(null)):
-        b.call("void", "llvm.memcpy.p0.p0.i64", memory, old, used, Val("i1", "false"))
-        b.call("void", "free", old)
-        b.store(memory, pair)
-        _count(b, b.sub(size, b.load("i64", b.offset(pair, 1, "i64"))))
-        b.store(size, b.offset(pair, 1, "i64"))
+        b.call("void", "llvm.memcpy.p0.p0.i64", memory, address, used, Val("i1", "false"))
+        b.call("void", "free", first)
+        _count(b, b.sub(size, whole))
+        _set_words(b, pair, memory, size, _NONE)
+    return memory
+
+
+def _retreat(b: Builder, pair: Val, need: Val, used: Val) -> Val:
+    """Room for at least `need` bytes before the address; the `used` bytes there are kept. They move into what is after
+    them if there is more than that."""
+    address, capacity, before = _words(b, pair)
+    spare = b.sub(capacity, used)
+    with b.when(b.icmp("uge", spare, b.add(b.add(used, const("i64", 192)), b.add(need, need)))):
+        shift = b.op("i64", f"and {b.op('i64', f'lshr {spare}, 1')}, -64")
+        moved = b.offset(address, shift, "i8")
+        b.call("void", "llvm.memmove.p0.p0.i64", moved, address, used, Val("i1", "false"))
+        _set_words(b, pair, moved, b.sub(capacity, shift), b.add(before, shift))
+        b.line(f"ret {moved}")
+    gap = b.op("i64", f"and {b.add(b.add(used, need), const('i64', 127))}, -64")
+    size = b.op("i64", f"and {b.add(b.add(gap, capacity), const('i64', 63))}, -64")
+    memory, null = _allocated(b, size)
+    with b.when(b.not_(null)):
+        moved = b.offset(memory, gap, "i8")
+        b.call("void", "llvm.memcpy.p0.p0.i64", moved, address, used, Val("i1", "false"))
+        b.call("void", "free", _before(b, address, before))
+        _count(b, b.sub(size, b.add(capacity, before)))
+        _set_words(b, pair, moved, b.sub(size, gap), gap)
     return memory

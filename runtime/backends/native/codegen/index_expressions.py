@@ -101,9 +101,9 @@ class Boxed:
 class Listed:
     """A growable list in memory: contiguous elements of one known shape.
 
-    `pair` is the address of two words, those of the memory and its capacity in bytes; `length` is an i64. Without
-    `dims` no element was written, and there is no memory. With a None in `dims` elements have several shapes: the
-    memory holds a table of them, and two more words describe a second memory (`ragged_lists.py`). `scratch`: it may be
+    `pair` is the address of the words that describe the memory (`abi/allocator.py`); `length` is an i64. Without `dims`
+    no element was written, and there is no memory. With a None in `dims` elements have several shapes: the memory holds
+    a table of them, and a second pair describes a second memory (`ragged_lists.py`). `scratch`: it may be
     changed in place once it is dead. `invariant`: it is from outside of a loop, and stays what it is inside.
     """
 

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from runtime.backends.native.abi.allocator import PAIR
 from runtime.backends.native.abi.callbacks import BoxSite, MoveSite, Site, UnboxSite
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Listed, Scalar
 from runtime.backends.native.codegen.ragged_lists import blank, content, of_rows, used
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
+from runtime.core.graph import Value as GraphValue
 from runtime.core.types import ListType, Type
 
 __all__ = ["FIRST_SLOT", "REFUSAL_WORD", "REFUSED", "ListMemory", "listed"]
@@ -31,15 +33,19 @@ class ListMemory:
     objects: int
     slots: int
     first_slot: tuple[Val, int]
+    env: dict[GraphValue, Any]
+    last: dict[GraphValue, int]
+    operands: Sequence[GraphValue]
+    dead: frozenset[int]
 
     def new_slot(self) -> int:
         self.slots += 1
         return self.slots - 1
 
     def pair(self, slot: int) -> Val:
-        """The address of a slot: a pair of address and capacity."""
+        """The address of a slot: a pair."""
         place, first = self.first_slot
-        return self.b.offset(place, first + 2 * slot, "i64")
+        return self.b.offset(place, first + PAIR * slot, "i64")
 
     def reserved(self, pair: Val, size: Index) -> Val:
         raise NotImplementedError
@@ -61,7 +67,7 @@ class ListMemory:
     def _other(self, x: Listed) -> Listed:
         slots = [self.new_slot() for _ in range(1 + x.ragged)]
         place, first = self.first_slot
-        pair = self.b.at_entry("ptr", f"getelementptr i64, {place}, i64 {first + 2 * slots[0]}")
+        pair = self.b.at_entry("ptr", f"getelementptr i64, {place}, i64 {first + PAIR * slots[0]}")
         return Listed(x.dtype, x.dims, pair, x.length)
 
     def unwritten(self, type: ListType, length: Val) -> Listed:
@@ -83,16 +89,26 @@ class ListMemory:
         self._copy(self.reserved(made.pair, x.bytes(b, x.length)), b.load("ptr", x.pair), x.bytes(b, x.length))
         if x.ragged:
             size = b.imul(used(b, x), x.dtype.size)
-            self._copy(self.reserved(b.offset(made.pair, 2, "i64"), size), content(b, x), size)
+            self._copy(self.reserved(b.offset(made.pair, PAIR, "i64"), size), content(b, x), size)
         return made
 
     def _copy(self, target: Val, source: Val, size: Index) -> None:
         self.b.call("void", "llvm.memcpy.p0.p0.i64", target, source, self.b.i64(size), Val("i1", "false"))
 
+    def owns(self, operand: int, x: Listed) -> bool:
+        """Whether the list, operand number `operand` of the current node, is dead after it, and may be changed in
+        place."""
+        return x.scratch and operand in self.dead and self.is_alone(x, self.operands[operand])
+
+    def is_alone(self, x: Listed, mine: GraphValue) -> bool:
+        """Whether no other value that is still used has the memory of the list `mine`."""
+        return not any(isinstance(other, Listed) and other.pair.ref == x.pair.ref
+                       for value, other in self.env.items() if value is not mine and value in self.last)
+
     def boxed(self, x: Listed, result: bool = False) -> Boxed:
         """A list as a Python object, perhaps as a `result` of the graph; its elements are copied."""
         b, place = self.b, self.new_object()
-        addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, 2 * k, "i64"))
+        addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, PAIR * k, "i64"))
                                                for k in range(1 + x.ragged)]
         self.call_python(BoxSite(place, x.dims, x.dtype.np, result), [x.length, *addresses])
         return Boxed(place)
@@ -120,7 +136,7 @@ class ListMemory:
         self._copy(self.reserved(made.pair, made.bytes(b, length)), first, made.bytes(b, length))
         if second:
             size = b.imul(b.load("i64", first), dtype.size)
-            self._copy(self.reserved(b.offset(made.pair, 2, "i64"), size), second[0], size)
+            self._copy(self.reserved(b.offset(made.pair, PAIR, "i64"), size), second[0], size)
         return made
 
     def _as_ragged(self, x: Listed, type: ListType) -> Listed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from runtime.backends.native.abi.allocator import GROW, RELEASE
+from runtime.backends.native.abi.allocator import GROW, PAIR, RELEASE
 from runtime.backends.native.codegen.index_expressions import Leaf, Listed
 from runtime.backends.native.codegen.piecewise_arrays import Axis
 from runtime.backends.native.codegen.scalar_ops import llvm_type
@@ -69,7 +69,7 @@ def used(b: Builder, x: Listed) -> Val:
 
 def content(b: Builder, x: Listed) -> Val:
     """The address of the second memory."""
-    return b.load("ptr", b.offset(x.pair, 2, "i64"))
+    return b.load("ptr", b.offset(x.pair, PAIR, "i64"))
 
 
 def blank(w: Writer, x: Listed, start: Index, stop: Index) -> None:
@@ -89,7 +89,7 @@ def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
         mine = _entry(b, table, k, _width(x))
         for at, word in enumerate([b.imul(k, size), *shape]):
             b.store(b.i64(word), b.offset(mine, at, "i64"))
-    return w.reserved(b.offset(x.pair, 2, "i64"), b.room([count, *shape], x.dtype.size))
+    return w.reserved(b.offset(x.pair, PAIR, "i64"), b.room([count, *shape], x.dtype.size))
 
 
 def _count(b: Builder, entry: Val, rank: int) -> Val:
@@ -119,7 +119,7 @@ def _space(w: Writer, x: Listed, count: Index) -> Val:
     w.module.declare(RELEASE, "void", "ptr", "i64")
 
     def write(b: Builder, pair: Val, length: Val, count: Val) -> Val:
-        table, second = b.load("ptr", pair), b.offset(pair, 2, "i64")
+        table, second = b.load("ptr", pair), b.offset(pair, PAIR, "i64")
         more = b.add(b.load("i64", table), count)
         have = b.load("i64", b.offset(second, 1, "i64"))
         with b.when(b.icmp("ugt", b.mul(more, const("i64", size)), have)):
@@ -145,8 +145,8 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
         return [b.add(state[0], b.select(is_there(mine), _count(b, mine, width - 1), const("i64", 0)))]
 
     (live,) = b.folded(0, length, [const("i64", 0)], add)
-    pair = b.alloca("i64", 2)
-    for k in range(2):
+    pair = b.alloca("i64", PAIR)
+    for k in range(PAIR):
         b.store(const("i64", 0), b.offset(pair, k, "i64"))
     memory = b.call("ptr", GROW, pair, b.mul(b.add(live, count), const("i64", 2 * size)))
     with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
@@ -170,7 +170,7 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
     (end,) = b.folded(0, length, [const("i64", 0)], take)
     b.store(end, table)
     b.call("void", RELEASE, second, const("i64", 1))
-    for k in range(2):
+    for k in range(PAIR):
         b.store(b.load("i64", b.offset(pair, k, "i64")), b.offset(second, k, "i64"))
 
 

@@ -45,8 +45,10 @@ class Carried:
                 moves.append((place, x.place))
             elif isinstance(x, Array):
                 self.first[k] = self.enter(k, type, x, operands[k])
-            elif isinstance(x, Listed) and not (x.scratch and operands[k] in w.dead):
-                self.first[k] = w.copy_list(x)
+            elif isinstance(x, Listed):
+                operand = operands[k]
+                assert isinstance(operand, int)
+                self.first[k] = x if w.owns(operand, x) else w.copy_list(x)
         w.move(moves)
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runtime.backends.native.codegen.context import Lowering, Value, listed, lowers
-from runtime.backends.native.codegen.index_expressions import Leaf, Scalar
+from runtime.backends.native.codegen.index_expressions import Leaf, Listed, Scalar
 from runtime.backends.native.codegen.variables import Variable
 from runtime.backends.native.control.branch_buffers import at_home, homes_of
 from runtime.backends.native.control.plain_loops import inside_loop, write_reduce, write_while
@@ -39,6 +39,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     b = w.b
     true, false = node.params["true"], node.params["false"]
     envs = captured(w, node, values)
+    kept = {x.pair.ref for x in values if isinstance(x, Listed) and x.scratch}
     storages = changed(w, true, false)
     homes = homes_of(w, node)
     before, dirty = dict(w.variables), dict(w.dirty)
@@ -56,7 +57,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
                     return []
                 results += [w.variables[s] for s in storages]
                 results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
-                results = at_home(w, results, homes)
+                results = at_home(w, _lists_apart(w, results, kept), homes)
                 vals = pack(w, types, places, results)
                 owners.append(results)
                 ends.append(w.dirty)
@@ -74,6 +75,20 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     results = joined(w, types, places, merged, owners)
     set_variables(w, storages, results[len(node.outputs):])
     return results[:len(node.outputs)]
+
+
+def _lists_apart(w: Lowering, results: Sequence[Value], kept: set[str]) -> list[Value]:
+    """The results of a branch, with copies of lists in place of those in the memory of another result, or in that of a
+    list (`kept`: the addresses) which is used, and may be changed, after the branch."""
+    found: list[Value] = []
+    taken: set[str] = set()
+    for x in results:
+        if isinstance(x, Listed) and x.dims is not None:
+            if x.pair.ref in taken or (not x.scratch and x.pair.ref in kept):
+                x = w.copy_list(x)
+            taken.add(x.pair.ref)
+        found.append(x)
+    return found
 
 
 # Loops

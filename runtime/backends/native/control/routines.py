@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from runtime.backends.native.abi.allocator import RELEASE
+from runtime.backends.native.abi.allocator import PAIR, RELEASE
 from runtime.backends.native.abi.interrupts import INTERRUPTED
 from runtime.backends.native.abi.stack import CREDIT_WORD, STACK_WORD, is_known
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
@@ -311,7 +311,7 @@ def _list(w: Lowering, x: Value, type: ListType) -> Listed:
 def _writable_list(w: Lowering, operand: int, x: Value, type: ListType) -> Listed:
     """The list in memory that a call may change: its own if it is dead afterwards, else a copy."""
     found = _list(w, x, type)
-    return found if found.scratch and operand in w.dead else w.copy_list(found)
+    return found if w.owns(operand, found) else w.copy_list(found)
 
 
 def _unknown(w: Lowering, type: TensorType, dims: Sequence[Index]) -> list[Val]:
@@ -528,8 +528,8 @@ class RoutineLowering(Lowering):
         if self.slots:
             b.module.declare("llvm.memset.p0.i64", "void", "ptr", "i8", "i64", "i1")
             b.entry[:0] = [
-                f"  %slots = alloca i64, i64 {max(2 * self.slots, _LEAST)}, align 8",
-                f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {16 * self.slots}, i1 false)"]
+                f"  %slots = alloca i64, i64 {max(PAIR * self.slots, _LEAST)}, align 8",
+                f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {8 * PAIR * self.slots}, i1 false)"]
 
     def _free(self) -> None:
         """Free the memory of the slots."""

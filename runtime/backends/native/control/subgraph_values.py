@@ -26,7 +26,7 @@ def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[Grap
         env: dict[GraphValue, Value] = {}
         for _, inner in graph.captures:
             x = w.settle(w.as_type(values[at], inner.type))
-            if isinstance(x, Listed) and not _last(w, node, at):
+            if isinstance(x, Listed) and not (_last(w, node, at) and w.is_alone(x, node.inputs[at])):
                 invariant = x.invariant or node.op.name in ("reduce", "while_loop")
                 x = Listed(x.dtype, x.dims, x.pair, x.length, scratch=False, invariant=invariant)
             if isinstance(x, Leaf) and x.scratch and not _free(w, node, at, x):

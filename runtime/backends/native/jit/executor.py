@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import until_gone, with_room
-from runtime.backends.native.abi.allocator import RELEASE
+from runtime.backends.native.abi.allocator import PAIR, RELEASE
 from runtime.backends.native.abi.callbacks import Call, KernelSite, new_array
 from runtime.backends.native.abi.interrupts import CALL_WORD
 from runtime.backends.native.abi.stack import STACK_WORD, stack_limit
@@ -73,7 +73,7 @@ class Frame:
     __slots__ = ("__weakref__", "words")
 
     def __init__(self, slots: int, constants: int) -> None:
-        self.words = np.zeros(FIRST_SLOT + 2 * slots, np.int64)
+        self.words = np.zeros(FIRST_SLOT + PAIR * slots, np.int64)
         self.words[1] = constants
         self.words[2] = threads.ctypes.data
         address = self.words.ctypes.data

@@ -60,7 +60,7 @@ def stack(w: Lowering, node: Node, x: Value) -> Value:
     if node.op.name == "list_concat":
         dims = [b.i64(b.room([found.length], found.sizes[0])), *found.sizes[1:]]
     rows = Leaf(found.dtype, dims, b.load("ptr", found.pair))
-    if 0 in w.dead and found.scratch and not w.loops:
+    if w.owns(0, found) and not w.loops:
         return rows
     target = w.memory(found.dtype, rows.dims)
     w.copy(rows, target.pointer)

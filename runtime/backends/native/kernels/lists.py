@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.backends.native.abi.allocator import EXTEND
+from runtime.backends.native.abi.allocator import EXTEND, PAIR, RETREAT
 from runtime.backends.native.abi.callbacks import AllocateSite
 from runtime.backends.native.codegen import ragged_lists
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, listed, lowers
@@ -17,7 +17,7 @@ from runtime.backends.native.codegen.piecewise_arrays import Axis
 from runtime.backends.native.codegen.scalar_ops import cast, llvm_type
 from runtime.backends.native.kernels.indexing import sliced, viewed
 from runtime.backends.native.kernels.shapes import as_array, integer
-from runtime.backends.native.llvm.builder import Val, const
+from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType, ListType, TensorType, int8, int32, int64
@@ -41,7 +41,7 @@ def in_memory(w: Lowering, node: Node, x: Value) -> Listed:
 
 def own(w: Lowering, x: Listed) -> Listed:
     """The list in memory that may be changed."""
-    if x.scratch and 0 in w.dead:
+    if w.owns(0, x):
         return x
     return w.copy_list(x)
 
@@ -58,6 +58,34 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
         moved = b.call("ptr", EXTEND, x.pair, need, b.i64(x.bytes(b, x.length)))
         with b.when(b.icmp("eq", moved, Val("ptr", "null"))):
             w.no_memory()
+
+
+def _room_before(w: Lowering, x: Listed) -> None:
+    """Make room for an element before the first one, if necessary."""
+    b = w.b
+    w.module.declare(RETREAT, "ptr", "ptr", "i64", "i64")
+    with b.when(b.icmp("ult", b.load("i64", b.offset(x.pair, 2, "i64")), const("i64", x.step))):
+        with b.when(b.icmp("uge", x.length, const("i64", MOST_ITEMS))):
+            w.no_memory()
+        moved = b.call("ptr", RETREAT, x.pair, const("i64", x.step), b.i64(x.bytes(b, x.length)))
+        with b.when(b.icmp("eq", moved, Val("ptr", "null"))):
+            w.no_memory()
+
+
+def _advance(w: Lowering, x: Listed, count: Index) -> None:
+    """Let the list begin so many elements later, which are not its any more; earlier, for a negative number."""
+    b = w.b
+    size = b.i64(b.imul(count, x.step))
+    b.store(b.offset(b.load("ptr", x.pair), size, "i8"), x.pair)
+    for k, change in (1, b.sub), (2, b.add):
+        word = b.offset(x.pair, k, "i64")
+        b.store(change(b.load("i64", word), size), word)
+
+
+def _is_first(x: Listed, index: GraphValue) -> bool:
+    """Whether the index is known to be that of the first element, where that can be put in and taken out in constant
+    time."""
+    return index.constant is not None and int(index.constant) == 0 and not x.ragged and x.step > 0
 
 
 def _move(w: Lowering, x: Listed, start: Val, to: Val, count: Val) -> None:
@@ -182,9 +210,9 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
     place = w.placed[stack.outputs[0]] = w.new_object()
     (word,) = w.call_python(AllocateSite(made.dtype.np, 1 + len(made.sizes), place, stack),
                             [length, *map(b.i64, made.sizes)], 1)
-    pair = b.alloca("i64", 2)  # not of the frame, which would free it
-    b.store(word, pair)
-    b.store(b.i64(size), b.offset(pair, 1, "i64"))
+    pair = b.alloca("i64", PAIR)  # not of the frame, which would free it
+    for k, each in enumerate((word, b.i64(size), const("i64", 0))):
+        b.store(each, b.offset(pair, k, "i64"))
     return Listed(made.dtype, made.dims, pair, length)
 
 
@@ -204,7 +232,7 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
     if old.ragged:
         w.copy(Leaf(int8, [old.bytes(b, old.length)], b.load("ptr", old.pair)), first)
         rows = Leaf(source, [ragged_lists.used(b, old)], ragged_lists.content(b, old))
-        first = w.reserved(b.offset(made.pair, 2, "i64"), b.imul(rows.dims[0], target.size))
+        first = w.reserved(b.offset(made.pair, PAIR, "i64"), b.imul(rows.dims[0], target.size))
     new = Map("cast", target, rows.dims, lambda b, v: cast(b, v, source, target), [rows])
     w.store_all([(new, Leaf(target, rows.dims, first))])
     return w.as_type(made, type)
@@ -338,6 +366,12 @@ def insert(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Valu
     taken, item = _taking(w, node, x, item)
     b = w.b
     mine = own(w, taken)
+    if _is_first(mine, node.inputs[1]):
+        _room_before(w, mine)
+        _advance(w, mine, -1)
+        made = Listed(mine.dtype, mine.dims, mine.pair, b.op("i64", f"add nsw {mine.length}, 1"))
+        _put(w, made, const("i64", 0), item)
+        return made
     at = _from_end(w, integer(w, index), mine.length)
     at = b.intrinsic("smin", b.intrinsic("smax", at, const("i64", 0)), mine.length)
     length = b.op("i64", f"add nsw {mine.length}, 1")
@@ -355,14 +389,16 @@ def pop(w: Lowering, node: Node, x: Value, *index: Value) -> list[Value]:
         at = _position(w, node, taken, index[0], [taken, *index], False)
         item = _element(w, node, taken, at, [taken, *index])
         mine = own(w, taken)
-        after = b.op("i64", f"add nsw {at}, 1")
-        _move(w, mine, after, at, b.sub(mine.length, after))
+        if _is_first(mine, node.inputs[1]):
+            _advance(w, mine, 1)
+        else:
+            after = b.op("i64", f"add nsw {at}, 1")
+            _move(w, mine, after, at, b.sub(mine.length, after))
         return [Listed(mine.dtype, mine.dims, mine.pair, b.op("i64", f"sub nsw {mine.length}, 1")), item]
     w.fail_if(b.icmp("eq", taken.length, const("i64", 0)), node, [taken])
     length = b.op("i64", f"sub nsw {taken.length}, 1")
     item = _element(w, node, taken, length, [taken])
-    scratch = taken.scratch and 0 in w.dead
-    return [Listed(taken.dtype, taken.dims, taken.pair, length, scratch), item]
+    return [Listed(taken.dtype, taken.dims, taken.pair, length, taken.scratch), item]
 
 
 @lowers("list_length")
@@ -382,6 +418,9 @@ def slice_(w: Lowering, node: Node, x: Value, *bounds: Value) -> Value:
     if found.ragged:
         made = w.copy_list(found)
         return ragged_lists.picked(w, found, made, axis)
+    if not node.params["given"][2] and w.owns(0, found):
+        _advance(w, found, axis.start)
+        return Listed(found.dtype, found.dims, found.pair, w.b.i64(axis.count))
     rows = viewed(w, found.rows(w.b), [axis, *[Axis(0, 1, size) for size in found.sizes]])
     return filled_with(w, found.dtype, found.sizes, rows)
 
