@@ -20,7 +20,9 @@ import autograph as ag
 from autograph import operators
 from autograph.core.backend import ambient
 
-__all__ = ["EXACT", "HAS_LLVM", "RUNNERS", "Outcome", "converted_form", "difference", "reference", "run", "runtime_has"]
+__all__ = [
+    "EXACT", "HAS_LLVM", "RUNNERS", "Outcome", "converted_form", "difference", "reference", "run", "run_traced",
+    "runtime_has"]
 
 
 HAS_LLVM = importlib.util.find_spec("llvmlite") is not None
@@ -153,7 +155,7 @@ def run_eager(program: Program, arguments: tuple[Any, ...]) -> Outcome:
         return observe(ag.convert(program.fn), tuple(as_tensors(a) for a in arguments))
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def staged(fn: Callable[..., Any], executor: str) -> Any:
     """One traced function for all calls of a program, so that a call could disturb a later one."""
     if executor == "numpy":
@@ -162,7 +164,11 @@ def staged(fn: Callable[..., Any], executor: str) -> Any:
 
 
 def run_staged(executor: str, program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    function = staged(program.fn, executor)
+    return run_traced(staged(program.fn, executor), arguments)
+
+
+def run_traced(function: Any, arguments: tuple[Any, ...]) -> Outcome:
+    """A traced function on tensors; its graph, and what is made of it, are right."""
     outcome = observe(function, tuple(as_tensors(a) for a in arguments))
     if outcome.error is None:
         concrete = function.get_concrete_function(*(as_tensors(a) for a in arguments))

@@ -422,7 +422,7 @@ def test_a_list_that_is_passed_twice_is_one_in_the_function() -> None:
     assert f([1, 2], [1, 2]).numpy() == 2
 
 
-@pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("count", [1, 20])
 def test_what_modules_have_is_returned_itself(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("has_objects")
     monkeypatch.setitem(sys.modules, module.__name__, module)
