@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from autograph.core.backend import ambient
 from autograph.core.errors import UnsupportedError, VerificationError
+from autograph.core.lists import LISTS
 from autograph.core.tracebacks import is_internal, prune
 from autograph.dispatch import converted_call
 from autograph.state.structure import fields_of
@@ -172,7 +173,7 @@ def copied(value: Any, keeps: Callable[[Any], bool] = lambda _: False) -> Any:
             memo[id(item)] = item
         elif isinstance(item, Mapping):
             stack += [*item.keys(), *item.values()]
-        elif isinstance(item, (list, tuple, set, frozenset)):
+        elif isinstance(item, (*LISTS, tuple, set, frozenset)):
             stack += item
         elif hasattr(item, "__dict__") and not isinstance(item, (type, FunctionType)):
             stack += vars(item).values()
@@ -215,7 +216,7 @@ def differs(
         return ""
     visited |= {pair}
     what = f"{where} is {_shown(expected)} as Python, but {_shown(got)} converted"
-    if isinstance(expected, (list, tuple)) and type(expected) is type(got):
+    if isinstance(expected, (*LISTS, tuple)) and type(expected) is type(got):
         if len(expected) != len(got):
             return what
         items = [(e, g, f"{where}[{i}]") for i, (e, g) in enumerate(zip(expected, got))]

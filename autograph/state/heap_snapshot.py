@@ -175,7 +175,9 @@ class Heap:
         """What was the part `key`; for a list or a value of a backend, a copy with the contents that it had."""
         before = next(parts for reached, parts in self.records if reached.value is value)
         if is_list(value):
-            return list(before)
+            was = value.copy()
+            refill(was, before)
+            return was
         return value.__rebuild__(before) if hasattr(type(value), "__become__") else _part(value, before, key)
 
     def changed(self) -> tuple[str, Any] | None:

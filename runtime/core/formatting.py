@@ -19,8 +19,8 @@ from autograph.backend import of_trace, operators
 from runtime.core.text import REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
-    "ascii_of", "format_map", "formatted", "method_text", "of_graph", "percent", "replaced", "repr_of", "str_of",
-    "translated",
+    "ascii_of", "deque_text", "format_map", "formatted", "method_text", "of_graph", "percent", "replaced", "repr_of",
+    "str_of", "translated",
 ]
 
 _ATOMS: Final = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, range})
@@ -182,9 +182,14 @@ def _set(x: Any) -> Any:
     return items if type(x) is set else concat_text((name, "(", items, ")"))
 
 
-def _deque(x: Any) -> Any:
+def deque_text(items: Any, x: Any) -> Any:
+    """The text of a deque like `x` with the text `items` between its brackets."""
     length = "" if x.maxlen is None else f", maxlen={x.maxlen}"
-    return concat_text((type(x).__name__, "([", _items(x), "]", length, ")"))
+    return concat_text((type(x).__name__, "([", items, "]", length, ")"))
+
+
+def _deque(x: Any) -> Any:
+    return deque_text(_items(x), x)
 
 
 _SHOWS_DICT: Final = repr(OrderedDict(a=1)).endswith("})")

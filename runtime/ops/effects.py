@@ -17,11 +17,11 @@ from weakref import ref
 
 import numpy as np
 
-from autograph.backend import HEAP_TYPE, has_staged_items, name_of, path_of, unbound_text, until_gone
+from autograph.backend import HEAP_TYPE, LISTS, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
 from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
-from runtime.core.formatting import of_graph, repr_of, str_of
+from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
 from runtime.core.op import Op
 from runtime.core.positions import Position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
@@ -68,7 +68,7 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
         items = value.__contents__() if hasattr(type(value), "__contents__") else list(value)
         return plain_text(items, nested, depth, style)
     kind = type(value)
-    if depth and (kind in (list, tuple, dict) or hasattr(kind, "_fields")):
+    if depth and (kind in (*LISTS, tuple, dict) or hasattr(kind, "_fields")):
         return _container_text(value, depth - 1, style)
     if hasattr(kind, "__tensor__") and not hasattr(kind, "__leaves__"):
         return plain_text(convert_to_tensor(value), nested, depth, style)
@@ -82,6 +82,8 @@ def _container_text(value: Any, depth: int, style: Show) -> Any:
     items = [plain_text(item, True, depth, style) for item in value]
     if isinstance(value, list):
         return concat_text(("[", join(", ", items), "]"))
+    if isinstance(value, LISTS):
+        return deque_text(join(", ", items), value)
     fields = getattr(type(value), "_fields", None)
     if fields is None:
         return concat_text(("(", join(", ", items), ",)" if len(items) == 1 else ")"))

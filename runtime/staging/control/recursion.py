@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import inspect
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import Heap, Place, cell_is_filled, meet_all, of_trace
+from autograph.backend import LISTS, Heap, Place, cell_is_filled, has_staged_items, meet_all, of_trace
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
@@ -68,6 +69,7 @@ class _Argument:
     number: int
 
 
+_CONTAINERS: Final = (*LISTS, tuple, dict)
 _LEAVES: Final = (EagerTensor, GraphTensor, EagerList, GraphList)
 
 
@@ -94,7 +96,7 @@ class _Arguments:
 
     def _key(self, x: Any) -> Hashable:
         kind: Any = type(x)
-        if kind in (list, tuple, dict) and pytree.is_nested(x):
+        if kind in _CONTAINERS and not has_staged_items(x):
             items = x.items() if kind is dict else enumerate(x)
             return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
         if kind in _LEAVES:
@@ -121,8 +123,9 @@ class _Arguments:
 
         def new(x: Any) -> Any:
             kind = type(x)
-            if kind in (list, tuple, dict) and pytree.is_nested(x):
-                copy = {name: new(item) for name, item in x.items()} if kind is dict else kind(map(new, x))
+            if kind in _CONTAINERS and not has_staged_items(x):
+                copy = {name: new(item) for name, item in x.items()} if kind is dict else (
+                    deque(map(new, x), x.maxlen) if kind is deque else kind(map(new, x)))
                 made.append(copy)
                 return copy
             if kind is ArrayCell:

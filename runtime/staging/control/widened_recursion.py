@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from autograph.backend import (
+    LISTS,
     UNBOUND,
     Heap,
     Reached,
@@ -24,6 +25,7 @@ from autograph.backend import (
     duplicate,
     fill,
     is_container,
+    is_list,
     meet_all,
     parts_in,
     put,
@@ -391,7 +393,7 @@ class _Cell:
 
 
 def _is_whole(holder: Any) -> bool:
-    return type(holder) is list or hasattr(type(holder), "__become__")
+    return is_list(holder) or hasattr(type(holder), "__become__")
 
 
 def _joined(a: Spec, b: Spec, what: str) -> Spec:
@@ -428,7 +430,7 @@ def _without_targets(spec: Spec) -> Spec:
 
 def _without_tables(value: Any) -> Any:
     """The value with copies of lists that are rows of a table, whose items the table has, and of what contains them."""
-    if not isinstance(value, (list, tuple, dict)):
+    if not isinstance(value, (*LISTS, tuple, dict)):
         return value
     if type(value) is list and table_of(value) is not None:
         return [*view_of(value)]
@@ -488,6 +490,6 @@ def _with(originals: Mapping[int, Any], value: Any) -> Any:
     """The value with the arguments of a call in place of the stand-ins."""
     if id(value) in originals:
         return originals[id(value)]
-    if not originals or not isinstance(value, (tuple, list, dict)):
+    if not originals or not isinstance(value, (*LISTS, tuple, dict)):
         return value
     return with_parts(value, [(key, _with(originals, part)) for key, part in parts_in(value)])

@@ -7,8 +7,9 @@ from collections import deque
 from typing import Any, Final
 
 from autograph.backend import refill
+from runtime.core.formatting import deque_text
 from runtime.core.operations import OPERATIONS
-from runtime.core.text import ITEM, REPR, STR, concat_text
+from runtime.core.text import ITEM, REPR, STR
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less
 from runtime.ops.math import maximum
@@ -144,7 +145,7 @@ class DequeMethods(StagedSequence):
         items = self.owner[0].__text__(spec)
         if items is None:
             return None
-        made = concat_text(("deque([", items, "]", "" if self._most is None else f", maxlen={self._most}", ")"))
+        made = deque_text(items, self.owner)
         return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
 
 

@@ -349,6 +349,30 @@ def caught(n):
     return "", 0, 0
 
 
+def append_all(queue, n):
+    if n <= 0:
+        return len(queue)
+    queue.append(n)
+    found = append_all(queue, n - 1)
+    queue.popleft()
+    return found + append_all(queue, n - 2)
+
+
+def in_recursion(n):
+    queue, bounded = deque(), deque(maxlen=2)
+    return append_all(queue, n), queue, append_all(bounded, n - 1), bounded
+
+
+def arrays(n):
+    q = deque([np.zeros(3), np.ones(3)])
+    a = q[0]
+    a[1] = 5
+    for _ in range(n):
+        q[0][0] += 1
+        q[1][2] *= 2
+    return q, a
+
+
 def vectors(n):
     q = deque()
     for i in range(n):
@@ -363,7 +387,8 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (palindrome, (np.array([1, 2, 3, 1]),)), (by_levels, (np.int32(11),)), (with_break_and_continue, (np.int32(11),)),
     *[(fn, (np.int32(5),)) for fn in (
         reads, writes, extensions, extended_by_staged, copies, bounded, cleared, compared, concatenated, iterated,
-        pairs, in_an_object, in_a_closure, in_branches, in_containers, known_items_at_staged_places, caught, vectors)]]
+        pairs, in_an_object, in_a_closure, in_branches, in_containers, in_recursion, known_items_at_staged_places,
+        caught, arrays, vectors)]]
 
 
 @executors
@@ -464,6 +489,34 @@ def test_text(capsys) -> None:
     def shown(n):
         q = upto(n, 4)
         print(q, f"{q}")
+        print(deque([n, 1]), [deque([n])])
 
     shown(rt.constant(6))
-    assert capsys.readouterr().out == "deque([2, 3, 4, 5], maxlen=4) deque([2, 3, 4, 5], maxlen=4)\n"
+    assert capsys.readouterr().out == (
+        "deque([2, 3, 4, 5], maxlen=4) deque([2, 3, 4, 5], maxlen=4)\ndeque([6, 1]) [deque([6])]\n")
+
+
+def test_calls_are_verified() -> None:
+    def served(queue, n):
+        queue.append(n)
+        if n > 2:
+            queue.popleft()
+        return len(queue)
+
+    assert int(rt.function(served, verify=True)(deque([1, 2]), rt.constant(3))) == 2
+
+
+@executors
+def test_derivatives(executor) -> None:
+    def smoothed(xs):
+        window, total = deque(maxlen=3), 0.0
+        for x in xs:
+            window.append(x * x)
+            total += sum(window) / len(window)
+        return total
+
+    found = rt.function(rt.grad(smoothed), executor=executor)(rt.constant([1.0, 2.0, 3.0, 4.0, 5.0]))
+    np.testing.assert_allclose(found.numpy(), [11 / 3, 14 / 3, 6, 16 / 3, 10 / 3], rtol=1e-6)
+    rows = rt.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    np.testing.assert_allclose(rt.function(rt.vmap(smoothed), executor=executor)(rows).numpy(),
+                               [smoothed([1, 2, 3]), smoothed([4, 5, 6])], rtol=1e-6)
