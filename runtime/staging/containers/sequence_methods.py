@@ -176,6 +176,9 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
         view_of(sequence)[place] = value
         return
     numbers = all(map(is_number, (*sequence, value)))
+    if numbers and _counts(place) and len(sequence) > _LONG and _becomes_staged(sequence):
+        view_of(sequence)[place] = value
+        return
     if _counts(place) and sequence and not (numbers and is_carried(sequence)):
         at = normalised_index(place, len(sequence), _assignment_error(sequence))
         made = replaced(sequence, at, value) if numbers else [
@@ -184,6 +187,19 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
             refill(sequence, made)
             return
     sequence[place] = value
+
+
+_LONG: Final = 512
+"""Of more items than this, setting one that only the graph knows makes a list of the graph, not a choice for each."""
+
+
+def _becomes_staged(sequence: Any) -> bool:
+    """Make a list of the graph of a list of numbers, if they have a common type."""
+    spec = with_staged_lists(describe(sequence))
+    if not isinstance(spec, Custom):
+        return False
+    refill(sequence, staged_list(spec, sequence).owner)
+    return True
 
 
 def _assignment_error(sequence: Any) -> str:

@@ -209,6 +209,9 @@ class StagedList(StagedSequence):
         numbers = _constant_numbers(items, element)
         if numbers is not None:
             return cls(list_from_tensor(numbers))
+        mixed = _numbers_with_tensors(items, element)
+        if mixed is not None:
+            return cls(mixed)
         tensors = [_element(item) for item in items]
         for x in tensors:
             element = x.type if element is None else join_elements(element, x.type)
@@ -459,6 +462,21 @@ def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tenso
             return None
         array, weak = adapted(array, element.dtype, element.weak)
     return GraphTensor(constant(graph, array, weak))
+
+
+def _numbers_with_tensors(items: Sequence[Any], element: TensorType | None) -> Any:
+    """The list of many Python numbers and a few tensors: a constant in which these are set; None for other items."""
+    others = {i: x for i, x in enumerate(items) if type(x) not in (bool, int, float)}
+    if element is None or not others or len(others) * _MANY > len(items):
+        return None
+    number = next(x for i, x in enumerate(items) if i not in others)
+    numbers = _constant_numbers([number if i in others else x for i, x in enumerate(items)], element)
+    if numbers is None:
+        return None
+    made = list_from_tensor(numbers)
+    for i, x in others.items():
+        made = list_set(made, i, _element(x))
+    return made
 
 
 # Loops over iterables that make a list.

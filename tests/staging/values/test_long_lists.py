@@ -71,9 +71,28 @@ def mixed(x: Any) -> Any:
     return p
 
 
+def set_outside_of_loops(x: Any) -> Any:
+    p = [0] * (3 * N)
+    p[x[2]] = 5
+    p[x[-1] - 5] += 2.5
+    if x[3] > 2:
+        p[x[3]] = p[x[2]] + 1
+    return p
+
+
+def with_some_tensors(x: Any) -> Any:
+    p = [0] * N
+    p[3] = x[1] + 7
+    p[-1] = x[2]
+    for i in x:
+        p[i] += 2
+    return p
+
+
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize(
-    "fn", [written, floats, large, becomes_float, bools, bools_read, grows, mixed], ids=lambda fn: fn.__name__)
+    "fn", [written, floats, large, becomes_float, bools, bools_read, grows, mixed, set_outside_of_loops,
+           with_some_tensors], ids=lambda fn: fn.__name__)
 def test_as_python(fn: Any, executor: str) -> None:
     if executor == "native":
         pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
@@ -87,10 +106,21 @@ def test_as_python(fn: Any, executor: str) -> None:
 
 
 def test_the_graph_does_not_grow_with_the_list() -> None:
-    for fn in written, bools:
+    for fn, most in (written, 10), (bools, 10), (set_outside_of_loops, 40), (with_some_tensors, 20):
         graph = rt.function(fn).get_concrete_function(rt.TensorSpec([5], rt.int32)).graph
-        assert len(graph.nodes) < 10
+        assert len(graph.nodes) < most
     assert ag.convert(written)(range(5)) == written(range(5))
+
+
+def test_a_place_outside_of_a_long_list_is_an_error() -> None:
+    def beyond(i: Any) -> Any:
+        p = [0] * (3 * N)
+        p[i] = 1
+        return p
+
+    for i in 3 * N, -3 * N - 1:
+        with pytest.raises(IndexError, match="list.* index out of range"):
+            rt.function(beyond)(rt.constant(i))
 
 
 def sieve(n: Any, one: Any) -> Any:
