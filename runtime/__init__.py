@@ -458,6 +458,7 @@ def __getattr__(name: str) -> Any:
     if name == "keras":  # `tf.keras`, which is loaded when it is asked for first
         _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
         return globals()["keras"]
-    nearest = _difflib.get_close_matches(name, __all__, 1, 0.7)
+    private = name.startswith("_")  # which tools ask for
+    nearest = None if private else _difflib.get_close_matches(name, __all__, 1, 0.7)
     text = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)

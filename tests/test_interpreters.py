@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,20 +47,28 @@ print(json.dumps([list(sys.version_info[:2]), count, failures]))
 
 def interpreters() -> dict[tuple[int, int], str]:
     """Another interpreter for each version: those on PATH and those that pyenv has."""
-    names = [f"python3.{minor}" for _, minor in VERSIONS]
-    candidates = [str(path) for path in sorted(Path.home().glob(".pyenv/versions/*/bin/python"), reverse=True)]
-    candidates += [found for name in names if (found := shutil.which(name))]
+    candidates = [(name.group(), str(path)) for path in sorted(
+        Path.home().glob(".pyenv/versions/*/bin/python"), reverse=True)
+        if (name := re.match(r"3\.\d+(?=\.\d+$)", path.parts[-3]))]
+    candidates += [(name, found) for name in (f"3.{minor}" for _, minor in VERSIONS)
+                   if (found := shutil.which(f"python{name}"))]
     versions: dict[tuple[int, int], str] = {}
-    for candidate in candidates:
-        try:
-            command = [candidate, "-c", "import sys; print(*sys.version_info[:2])"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-            version = tuple(map(int, done.stdout.split()))
-        except (OSError, ValueError, subprocess.SubprocessError):
-            continue
-        if version in VERSIONS and version != sys.version_info[:2]:
-            versions.setdefault((version[0], version[1]), candidate)
-    return dict(sorted(versions.items()))
+    for version in VERSIONS:
+        for name, candidate in candidates:
+            if name == "{}.{}".format(*version) and version != sys.version_info[:2] and runs(candidate, version):
+                versions[version] = candidate
+                break
+    return versions
+
+
+def runs(candidate: str, version: tuple[int, int]) -> bool:
+    """Whether it is an interpreter of that version."""
+    try:
+        command = [candidate, "-c", "import sys; print(*sys.version_info[:2])"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+        return tuple(map(int, done.stdout.split())) == version
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return False
 
 
 FOUND = interpreters()

@@ -23,12 +23,14 @@ HARD = {
     "test_type_aliases", "test_except_star", "test_coroutines", "test_named_expressions", "test_tokenize",
     "test_positional_only_arg", "test_with", "test_string_literals", "test_unpack_ex", "test_generators",
 }
+OTHERS = {"site-packages", "lib2to3"}
 CONVERTED = ("abc", "bisect", "calendar", "heapq", "json.decoder", "textwrap", "shlex", "sched", "cmd", "tokenize")
 
 
 def sample() -> list[Path]:
     """The files of the library that are hard to print, and some others."""
-    paths = [p for p in files([STDLIB]) if not {"site-packages", "lib2to3"} & set(p.parts)]
+    places = (p for p in STDLIB.iterdir() if p.name not in OTHERS and (p.is_dir() or p.suffix == ".py"))
+    paths = sorted(p for p in files(places) if OTHERS.isdisjoint(p.parts))
     plain = [p for p in paths if "test" not in p.parts and p.stat().st_size < 60_000]
     return [p for p in paths if p.stem in HARD] + random.Random(0).sample(plain, 45)
 

@@ -65,6 +65,8 @@ def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> 
     if current_graph() is None:
         check_room(f"the result of {op}", known, dtype)  # type: ignore[arg-type]
         try:
+            if not value and not dtype.is_string:
+                return EagerTensor.own(np.zeros(known, dtype.np))  # memory that is not written yet
             return EagerTensor.own(np.full(known, b"" if dtype.is_string else value, dtype.np))
         except MemoryError as exc:
             raise OutOfMemoryError(f"{op} got no memory: {exc}") from None
