@@ -51,6 +51,8 @@ from autograph.state.references import is_outermost, outermost, references, vari
 from autograph.state.statement_state import Remake
 from autograph.state.structure import (
     ATOMS,
+    as_records,
+    can_be_record,
     containers_in,
     duplicate,
     fields_of,
@@ -92,9 +94,11 @@ __all__ = [
     "Values",
     "accept",
     "ambient",
+    "as_records",
     "at_end",
     "backend_of",
     "cache_entries",
+    "can_be_record",
     "cell_is_filled",
     "changed_arguments",
     "check",

@@ -3,18 +3,50 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from autograph.core.lists import LISTS, refill
-from autograph.core.slots import put
+from autograph.core.slots import fields_in, is_users_class, put
+from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "ATOMS", "containers_in", "duplicate", "fields_of", "fill", "is_container", "is_record", "objects_in",
-    "parts_in", "same_parts",
-    "with_parts"]
+    "ATOMS", "as_records", "can_be_record", "containers_in", "duplicate", "fields_of", "fill", "is_container",
+    "is_record", "objects_in", "parts_in", "same_parts", "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
+
+
+class _Records(threading.local):
+    classes: frozenset[type] = frozenset()
+
+
+_records: Final = of_trace(_Records())
+
+
+@contextmanager
+def as_records(classes: frozenset[type]) -> Iterator[None]:
+    """While a function is traced: objects of these plain classes are state as a whole, as those of dataclasses are."""
+    before = _records.classes
+    _records.classes = before | classes
+    try:
+        yield
+    finally:
+        _records.classes = before
+
+
+def can_be_record(cls: type) -> bool:
+    """Whether an object of a class is no more than its attributes: then it can be copied, and have others."""
+    bases = cls.__mro__[:-1]
+    return cls not in _records.classes and all(map(is_users_class, bases)) and type(cls) is type and not any(
+        name in vars(base) for base in bases for name in _HOOKS)
+
+
+_HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__", "__new__",
+                 "__reduce__", "__reduce_ex__", "__setattr__", "__setstate__")
+"""Special methods by which an object could tell that it was copied, or an attribute set."""
 
 
 def is_container(value: Any) -> bool:
@@ -24,16 +56,22 @@ def is_container(value: Any) -> bool:
 
 
 def is_record(value: Any) -> bool:
-    """Whether `value` is an object of a dataclass or attrs class that is not frozen."""
+    """Whether `value` is an object of a dataclass or attrs class that is not frozen, or of another that is taken as
+    such (`as_records`)."""
     cls = type(value)
+    if cls in _records.classes:
+        return True
     if hasattr(cls, "__dataclass_params__"):
         return not cls.__dataclass_params__.frozen
     return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
 
 
 def fields_of(value: Any) -> list[str] | None:
-    """The names of the fields of an object of a dataclass or attrs class; None for any other value."""
+    """The names of the fields of an object of a dataclass or attrs class, or of the attributes of another that is taken
+    as such; None for any other value."""
     kind = type(value)
+    if kind in _records.classes:
+        return sorted(fields_in(value) or ())
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
     elif "__attrs_attrs__" in vars(kind):

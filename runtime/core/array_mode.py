@@ -1,4 +1,4 @@
-"""Whether the arrays of the function that is traced are tensors or objects.
+"""Whether the arrays of the function that is traced are tensors or objects, and other reasons to trace it again.
 
 At first they are tensors. Where that would not do, since an array that has several names changes, the function is
 traced again with its arrays as objects (`runtime.numpy.array_objects`).
@@ -11,24 +11,38 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from autograph.backend import of_trace
+from autograph.backend import can_be_record, of_trace
 from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
 __all__ = [
-    "NeedsArrayObjects", "are_objects", "existed_before", "lists_hold_arrays", "lists_share_arrays", "live_objects",
-    "may_be_array", "need_objects", "note_array", "note_copy", "note_object", "note_put", "note_undone", "object_for",
-    "return_place", "times_undone", "tracing_objects", "want_objects", "writes_tensor",
+    "NeedsArrayObjects", "NeedsRecords", "TraceAgain", "are_objects", "existed_before", "lists_hold_arrays",
+    "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array", "note_copy", "note_object",
+    "note_put", "note_undone", "object_for", "return_place", "times_undone", "tracing_objects", "want_objects",
+    "want_record", "writes_tensor",
 ]
 
 
-class NeedsArrayObjects(BaseException):
+class TraceAgain(BaseException):
+    """The function has to be traced again, in another way; all that its trace has changed is undone."""
+
+
+class NeedsArrayObjects(TraceAgain):
     """The function that is traced needs its arrays as objects. `error` says why; `arrays` are the NumPy arrays from
     before the trace that it may change, if it changes any."""
 
     def __init__(self, error: Exception, arrays: Sequence[Any] = ()) -> None:
         super().__init__(str(error))
         self.error, self.arrays = error, arrays
+
+
+class NeedsRecords(TraceAgain):
+    """The function that is traced needs the objects of a class as state, since loops or branches make new ones. `error`
+    says so for those who cannot have that."""
+
+    def __init__(self, error: Exception, cls: type) -> None:
+        super().__init__(str(error))
+        self.error, self.cls = error, cls
 
 
 class _Trace(threading.local):
@@ -168,6 +182,14 @@ def need_objects(error: Exception) -> None:
     objects, so that the function is traced for these alone."""
     if _trace.mode is not None and not _trace.mode.objects:
         raise NeedsArrayObjects(error)
+
+
+def want_record(error: Exception, value: Any) -> Exception:
+    """The error for an object of which loops or branches make new ones. NeedsRecords is raised instead if its class can
+    be taken for a dataclass."""
+    if _trace.mode is not None and can_be_record(type(value)):
+        raise NeedsRecords(error, type(value))
+    return error
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from autograph.backend import Handler, Heap, put, variables
-from runtime.core.array_mode import NeedsArrayObjects, want_objects
+from autograph.backend import Handler, Heap, as_records, put, variables
+from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, TraceAgain, want_objects
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
@@ -31,14 +31,16 @@ T = TypeVar("T")
 
 
 class ArrayUse:
-    """How a traced function uses arrays.
+    """How a traced function uses arrays and objects.
 
     objects    whether arrays are objects in its traces, since it changes some
     captured   the NumPy arrays that it changes and that are no arguments
+    classes    the plain classes of which it makes objects in loops or branches, so that they are state
     """
 
     def __init__(self) -> None:
         self.objects = False
+        self.classes: frozenset[type] = frozenset()
         self.captured: list[Any] = []
         self._until_error: dict[Any, Any] = {}
 
@@ -46,7 +48,12 @@ class ArrayUse:
         """The trace that `once` makes: with arrays as tensors, or as objects if the function turns out to need that."""
         while True:
             try:
-                return once()
+                with as_records(self.classes):
+                    return once()
+            except NeedsRecords as needed:
+                if needed.cls in self.classes:
+                    raise needed.error from None
+                self.classes |= {needed.cls}
             except NeedsArrayObjects as needed:
                 new = [array for array in needed.arrays if is_array(array) and not any(
                     array is known for known in self.captured)]
@@ -134,7 +141,7 @@ class ArrayArguments:
         self._substitute(heap)
         try:
             yield
-        except NeedsArrayObjects:
+        except TraceAgain:
             heap.restore()
             raise
         finally:

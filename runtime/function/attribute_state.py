@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from types import CellType
 from typing import Any, Final
 
-from autograph.backend import UNBOUND, cell_is_filled, fields_in, put, take_out
+from autograph.backend import UNBOUND, cell_is_filled, fields_in, is_users_class, put, take_out
 from runtime.core.tensor import GraphTensor
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.signature import ATTRIBUTES, Call
@@ -36,7 +36,8 @@ def can_be_state(holder: Any, key: Any) -> bool:
     """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists and dicts. Not
     items of a list, of which each call may make more."""
     is_variable = type(holder) is CellType or type(holder).__name__ == "Globals"
-    if not (is_variable or (key is not None and (type(holder) is dict or fields_in(holder) is not None))):
+    if not (is_variable or (key is not None and (
+            type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
         return False
     return _has_tensors_only(_content(holder, key))
 
@@ -156,7 +157,13 @@ def _content(holder: Any, key: Any) -> Any:
         return holder.cell_contents if cell_is_filled(holder) else UNBOUND
     if type(holder).__name__ == "Globals":
         return holder.namespace.get(key, UNBOUND)
+    if _is_class(holder):
+        return vars(holder).get(key, UNBOUND)
     return (holder if type(holder) is dict else fields_in(holder) or {}).get(key, UNBOUND)
+
+
+def _is_class(holder: Any) -> bool:
+    return isinstance(holder, type) and is_users_class(holder)
 
 
 def _weakly(holder: Any) -> Any:

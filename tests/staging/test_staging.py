@@ -1000,7 +1000,8 @@ def test_error_bytes_of_branches():
 
 def test_error_objects_of_branches():
     class Box:
-        pass
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value)
 
     def f(x):
         if x > 0:

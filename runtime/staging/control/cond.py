@@ -38,6 +38,7 @@ from runtime.staging.values.lattice import (
     describe,
     is_row,
     join,
+    refuse_object,
     refuse_row,
     remedy_for_lists,
     shared,
@@ -235,10 +236,9 @@ def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) 
     if is_row(conflict):
         refuse_row(conflict, name, "on one way of this statement than on another")
     if left == right:  # of a class that staging does not decompose
-        raise staging_error(
-            f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one if it does "
-            f"not (line {false.line(i, name)}), which no graph can carry",
-            "Make its class a dataclass, or change the attributes of one object.") from None
+        raise refuse_object(
+            conflict, f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one "
+            f"if it does not (line {false.line(i, name)}), which no graph can carry") from None
     raise staging_error(
         f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "
         f"but {right} if it does not (line {false.line(i, name)})",

@@ -62,6 +62,7 @@ from runtime.staging.values.lattice import (
     is_row,
     join,
     leaf_types,
+    refuse_object,
     refuse_row,
     remedy_for_lists,
     shared,
@@ -290,9 +291,9 @@ class _Loop:
         if is_row(conflict):
             refuse_row(conflict, self.names[i], "after an iteration than before")
         if before == after:  # of a class that staging does not decompose
-            raise staging_error(
-                f"{name} is {before} before the loop but another one after each iteration, which no graph can carry",
-                "Make its class a dataclass, or change the attributes of one object.") from None
+            raise refuse_object(
+                conflict, f"{name} is {before} before the loop but another one after each iteration, which no graph can"
+                " carry") from None
         what = f"{name} is {before} before the loop but {after} after one iteration"
         if isinstance(conflict.left, Static) and isinstance(conflict.left.value, (str, Text, bytes)):
             kind = "bytes" if isinstance(conflict.left.value, bytes) else "str"

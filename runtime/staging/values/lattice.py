@@ -31,10 +31,10 @@ from autograph.backend import (
     parts_in,
 )
 from runtime.core import pytree
-from runtime.core.array_mode import need_objects, note_put
+from runtime.core.array_mode import need_objects, note_put, want_record
 from runtime.core.array_promotion import common_dtype
 from runtime.core.constant_arrays import constant_array
-from runtime.core.errors import DTypeError, subject
+from runtime.core.errors import DTypeError, StagingError, subject
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
@@ -62,11 +62,12 @@ from runtime.staging.values.specs import (
     Spec,
     Static,
 )
+from runtime.staging.values.trials import trials
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "all_items_widened", "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of",
-    "refuse_row", "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "refuse_object", "refuse_row", "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
 ]
 
 
@@ -415,6 +416,15 @@ def _leaf_type(spec: Spec) -> Type | None:
 def _fits(wide: Type, narrow: Type) -> bool:
     return (isinstance(wide, TensorType) and isinstance(narrow, TensorType) and wide.shape == narrow.shape) or (
         isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
+
+
+def refuse_object(conflict: Conflict, what: str) -> StagingError:
+    """The error for two objects of one class, unless the function is traced again with such objects as state."""
+    error = staging_error(what, "Make its class a dataclass, or change the attributes of one object.")
+    sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
+    if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
+        want_record(error, sides[0])
+    return error
 
 
 # Lists of varying length.
