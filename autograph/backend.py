@@ -47,7 +47,7 @@ from autograph.dispatch.special_methods import meeting
 from autograph.operators.generators import Clause, items_of
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_all, only_atoms
-from autograph.state.references import is_outermost, outermost, references, variables, was_before
+from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
 from autograph.state.statement_state import Remake
 from autograph.state.structure import (
     ATOMS,
@@ -151,6 +151,7 @@ __all__ = [
     "rule_of_library",
     "running",
     "same_parts",
+    "scopes",
     "settle",
     "take_out",
     "taken_by",

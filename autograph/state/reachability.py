@@ -111,6 +111,12 @@ class Reach:
         return self._codes.values()
 
     @property
+    def scopes(self) -> list[Globals]:
+        """The globals, and members of classes and modules, that the found code names."""
+        return [*self.named, *(Globals(cast("dict[str, Any]", vars(scope)), frozenset(done))
+                               for _, scope, done in self._scopes)]
+
+    @property
     def is_cut(self) -> bool:
         """Whether there is more than was searched."""
         return len(self._seen) >= MOST

@@ -13,12 +13,12 @@ from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, TypeVar, cast
 
 from autograph.core.lists import LISTS
-from autograph.core.slots import fields_in, is_users_object, slots_of
+from autograph.core.slots import Globals, fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.state.reachability import MOST, cell_is_filled, only_atoms
 
-__all__ = ["is_outermost", "outermost", "references", "variables", "was_before", "within"]
+__all__ = ["is_outermost", "outermost", "references", "scopes", "variables", "was_before", "within"]
 
 _outermost: Final[set[CodeType]] = set()
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,6 +39,8 @@ class _Within(threading.local):
     """The variables of the running bodies that no code of the user's has."""
     reached: Any = None
     """What the innermost running body could reach when it began, as a `Reach`."""
+    scopes: tuple[Globals, ...] = ()
+    """The globals, and members of classes and modules, that the traced code names."""
 
 
 within: Final = of_trace(_Within())
@@ -52,6 +54,16 @@ def variables(*cells: CellType) -> Iterator[None]:
         yield
     finally:
         within.variables = outer
+
+
+@contextmanager
+def scopes(*named: Globals) -> Iterator[None]:
+    """Declare the globals, and members of classes and modules, by which the traced code refers to values."""
+    outer, within.scopes = within.scopes, (*within.scopes, *named)
+    try:
+        yield
+    finally:
+        within.scopes = outer
 
 
 def was_before(value: Any) -> bool:
@@ -80,6 +92,9 @@ def references(values: Iterable[Any]) -> Counter[int]:
                 found[id(local)] += 1
             count.known.add(name)
     count.cells(("", cell) for cell in within.variables)
+    for scope in within.scopes:
+        for name in scope.names & scope.namespace.keys():
+            count.meet(scope.namespace[name])
     count.run()
     return found + Counter(free.values()) + count.found
 

@@ -184,12 +184,11 @@ def need_objects(error: Exception) -> None:
         raise NeedsArrayObjects(error)
 
 
-def want_record(error: Exception, value: Any) -> Exception:
-    """The error for an object of which loops or branches make new ones. NeedsRecords is raised instead if its class can
-    be taken for a dataclass."""
-    if _trace.mode is not None and can_be_record(type(value)):
-        raise NeedsRecords(error, type(value))
-    return error
+def want_record(error: Exception, cls: type) -> None:
+    """Called with the error for objects of which loops or branches make new ones. NeedsRecords is raised if their class
+    can be taken for a dataclass."""
+    if _trace.mode is not None and can_be_record(cls):
+        raise NeedsRecords(error, cls)
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:

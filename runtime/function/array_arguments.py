@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from autograph.backend import Handler, Heap, as_records, put, variables
+from autograph.backend import Handler, Heap, as_records, put, scopes, variables
 from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, TraceAgain, want_objects
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
@@ -140,7 +140,8 @@ class ArrayArguments:
         traced. Everything is as before if it has to be traced again."""
         self._substitute(heap)
         try:
-            yield
+            with scopes(*heap.reach.scopes):
+                yield
         except TraceAgain:
             heap.restore()
             raise

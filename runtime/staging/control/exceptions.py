@@ -34,6 +34,7 @@ from runtime.staging.values.lattice import (
     describe,
     join,
     leaf_types,
+    retrace_if_objects,
     shared,
     text,
 )
@@ -170,11 +171,13 @@ class _Try:
             spec = self.widened[spec.index]
         try:
             return join(spec, found[i])
-        except Conflict:
-            raise staging_error(
+        except Conflict as conflict:
+            error = staging_error(
                 f"{subject(self.names[i])} is {text(spec)} or {text(found[i])} where the `try` in line "
                 f"{self.region.line} catches an error",
-                f"Make the body assign one type to {subject(self.names[i])}, or assign it after the `try`.") from None
+                f"Make the body assign one type to {subject(self.names[i])}, or assign it after the `try`.")
+            retrace_if_objects(conflict, error)
+            raise error from None
 
     def _leaves(self, values: Values) -> list[Any]:
         return [leaf for spec, value in zip(self.specs, values, strict=True) for leaf in lower(spec, value)]

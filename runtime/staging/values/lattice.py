@@ -67,7 +67,8 @@ from runtime.staging.values.trials import trials
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
     "all_items_widened", "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of",
-    "refuse_object", "refuse_row", "remedy_for_lists", "shared", "targets", "text", "type_of", "with_staged_lists",
+    "refuse_object", "refuse_row", "remedy_for_lists", "retrace_if_objects", "shared", "targets", "text", "type_of",
+    "with_staged_lists",
 ]
 
 
@@ -421,10 +422,15 @@ def _fits(wide: Type, narrow: Type) -> bool:
 def refuse_object(conflict: Conflict, what: str) -> StagingError:
     """The error for two objects of one class, unless the function is traced again with such objects as state."""
     error = staging_error(what, "Make its class a dataclass, or change the attributes of one object.")
+    retrace_if_objects(conflict, error)
+    return error
+
+
+def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
+    """Trace the function again if a conflict, of which there is that error, is about two objects of a plain class."""
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
     if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
-        want_record(error, sides[0])
-    return error
+        want_record(error, type(sides[0]))
 
 
 # Lists of varying length.
@@ -581,9 +587,11 @@ def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
     one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
                     if type(one).__stands_for__ is list else (_kind(one), "Keep its index, or copy it."))
-    raise staging_error(
-        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs",
-        remedy) from None
+    error = staging_error(
+        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs", remedy)
+    if trials.depth == 0:
+        want_record(error, type(one).__stands_for__)
+    raise error from None
 
 
 def _kind(value: Any) -> str:
