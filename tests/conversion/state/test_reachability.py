@@ -309,13 +309,18 @@ def test_text_that_a_callee_changes():
 
 def test_an_object_that_a_callee_gives_another():
     def f(x):
-        reached.config.give(Counter())
+        reached.config.give(Counter(1))
         if x > 0:
-            reached.config.give(Counter())
-        return x
+            reached.config.give(Counter(2))
+        return reached.config.part.n + x
 
-    assert "'reached.config.part' is a Counter if the condition holds" in error_of(f)
-    assert "but another one if it does not" in error_of(f)
+    for x, expected in ((3, 5), (-3, -2)):
+        reset()
+        assert rt.function(f)(rt.constant(x)) == expected
+        assert type(reached.config.part) is Counter
+        with pytest.raises(rt.errors.InaccessibleTensorError, match="reached.config.part"):
+            reached.config.part.n + 1
+    reset()
 
 
 def test_an_object_that_is_set_up_in_a_body():
