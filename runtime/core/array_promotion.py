@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from runtime.core.array_mode import need_objects
+from runtime.core.errors import DTypeError
 from runtime.core.op import Op
-from runtime.core.types import DType, ListType, TensorType, Type, as_dtype
+from runtime.core.types import DType, ListType, TensorType, Type, as_dtype, join_shapes
 
-__all__ = ["common_dtype", "is_of_arrays", "made_of_arrays"]
+__all__ = ["common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays"]
 
 
 def is_of_arrays(type: Type) -> bool:
@@ -19,13 +21,15 @@ def is_of_arrays(type: Type) -> bool:
     return type.element.of_arrays if isinstance(type, ListType) else type.of_arrays
 
 
-def made_of_arrays(op: Op, operands: Sequence[Any], types: Type | tuple[Type, ...]) -> Type | tuple[Type, ...]:
+def made_of_arrays(
+    op: Op, operands: Sequence[Any], types: Type | tuple[Type, ...], is_widened: bool
+) -> Type | tuple[Type, ...]:
     """The types of the results of an op: its operands that must agree, or the first, decide whether they are made of
-    arrays; an array stays one when items of it are set. `operands`: types, or None for constants of Python's and
-    NumPy's."""
+    arrays; an array stays one when items of it are set, or if it gives a tensor its dtype (`is_widened`). `operands`:
+    types, or None for constants of Python's and NumPy's."""
     deciding = operands[:1] if op.agree is None or op.name == "setitem" else operands[op.agree]
     found = [type for type in deciding if type is not None and not (isinstance(type, TensorType) and type.weak)]
-    if not found or not all(map(is_of_arrays, found)):
+    if not (is_widened or (found and all(map(is_of_arrays, found)))):
         return types
     return tuple(map(_of_arrays, types)) if isinstance(types, tuple) else _of_arrays(types)
 
@@ -57,6 +61,18 @@ def common_dtype(types: Iterable[TensorType]) -> DType | None:
         return None
     weak = {_PYTHON[type.dtype.kind] for type in types if type.weak}
     return as_dtype(np.result_type(*[dtype.np for dtype in dtypes], *weak))
+
+
+def join_arrays(a: Type, b: Type) -> TensorType | None:
+    """The type of what is made of arrays on one path or both, of another dtype on each: an int of an array, or a float
+    of a tensor. None if there is none. The function is traced with arrays as objects."""
+    if not (isinstance(a, TensorType) and isinstance(b, TensorType) and (a.of_arrays or b.of_arrays)):
+        return None
+    dtype, shape = common_dtype((a, b)), join_shapes(a.shape, b.shape)
+    if dtype is None or shape is None:
+        return None
+    need_objects(DTypeError(f"an array's {a.dtype.name} becomes {b.dtype.name}"))
+    return TensorType(dtype, shape, of_arrays=True)
 
 
 _PYTHON = np.dtype(bool), np.int8, np.float16, np.complex64

@@ -335,12 +335,11 @@ def apply(op: Op, *inputs: Any, **params: Any) -> Any:
 def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     operands = [_operand(graph, x) for x in inputs]
     given = [x.type if isinstance(x, Value) else None for x in operands]
-    if op.agree is not None:
-        _make_agree(graph, op, operands, inputs)
+    is_widened = op.agree is not None and _make_agree(graph, op, operands, inputs)
     resolved = [x if isinstance(x, Value) else constant(graph, *x) for x in operands]
     types_out = op.rule(*[v.type for v in resolved], **params)
     if any([type is not None and is_of_arrays(type) for type in given]):
-        types_out = made_of_arrays(op, given, types_out)
+        types_out = made_of_arrays(op, given, types_out, is_widened)
     for param in params.values():
         if isinstance(param, Graph):
             assert param.parent is graph, f"sub-graph {param.name} is not nested in {graph.name}"
@@ -365,9 +364,9 @@ def _operand(graph: Graph, x: Any) -> Operand:
     return capture(graph, x) if isinstance(x, (Tensor, EagerList, GraphList)) else constant_array(x, strings=True)
 
 
-def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> None:
+def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> bool:
     """Convert the operands that must agree to their common dtype: weak ones, NumPy numbers beside a tensor, and, if
-    `op.widens`, those of a narrower kind."""
+    `op.widens`, those of a narrower kind. Returns whether an array has given a tensor a wider dtype."""
     positions = range(len(operands))[op.agree]  # type: ignore[index]
     types: list[TensorType] = []
     for i in positions:
@@ -391,6 +390,7 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[
             known = x.constant
             operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if known is None
                            else adapted(known, dtype, weak))
+    return any([type.dtype is not dtype and not (type.weak or type.of_arrays) for type in types])
 
 
 def _promote(types: Sequence[TensorType], op: Op) -> tuple[DType, bool]:

@@ -42,7 +42,7 @@ from runtime.ops.gather import scatter
 
 __all__ = [
     "ArrayCell", "ArrayView", "ElementsView", "SingleView", "StagedArray", "as_object", "cast_into", "from_numpy",
-    "has_objects", "made_of", "put_result", "read_only"]
+    "has_objects", "made_of", "new_array", "put_result", "read_only"]
 
 
 class StagedArray(GraphTensor):
@@ -401,11 +401,12 @@ def made_of(result: Any, operands: Iterable[Any]) -> Any:
         if not are_objects():
             note_array()
             return result
-    return _of_arrays(as_object(result))
+    return new_array(result)
 
 
-def _of_arrays(result: Any) -> Any:
-    """A new array, whose dtype adapts to that of a tensor."""
+def new_array(result: Any) -> Any:
+    """`as_object` for what a function has made anew, whose dtype adapts to that of a tensor."""
+    result = as_object(result)
     if type(result) is ArrayCell and result.value.node is not None and isinstance(result.value.type, TensorType):
         result.value.type = replace(result.value.type, of_arrays=True)
     return result

@@ -24,7 +24,7 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.numpy import arrays, functions, linalg
-from runtime.numpy.array_objects import ElementsView, StagedArray, as_object, cast_into, made_of, put_result
+from runtime.numpy.array_objects import ElementsView, StagedArray, cast_into, made_of, new_array, put_result
 from runtime.numpy.ufuncs import UFUNCS
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
@@ -69,7 +69,7 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
         return args[0]
     if function in CREATION:
-        return as_object(CREATION[function](*args, **kwargs))
+        return new_array(CREATION[function](*args, **kwargs))
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
 
 
@@ -160,7 +160,7 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         return put_result(_array_function(func, args, {**kwargs, "out": None}), out)
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     result = _on_tensors(func, args, kwargs)
-    return as_object(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
+    return new_array(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
 
 
 _LIKE: Final = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))

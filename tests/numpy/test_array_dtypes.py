@@ -113,6 +113,43 @@ def test_tensors_do_not_mix_though_arrays_do() -> None:
         rt.function(lambda x, y, a: x * y + a)(T32, I32, FLOATS)
 
 
+def test_an_array_on_one_path_and_a_tensor_on_the_other() -> None:
+    def power(a: Any, n: Any) -> Any:
+        found = np.eye(2, dtype=int)
+        while n > 0:
+            if n % 2 == 1:
+                found = found @ a
+            a = a @ a
+            n //= 2
+        return found
+
+    def solved(a: Any, b: Any) -> Any:
+        x = np.zeros(2)
+        for _ in range(60):
+            new = (b - (a - np.diag(np.diag(a))) @ x) / np.diag(a)
+            if np.abs(new - x).max() < 1e-6:
+                break
+            x = new
+        return x
+
+    ints, floats = rt.constant([[1, 2], [3, 4]]), rt.constant([[4.0, 1.0], [2.0, 3.0]])
+    assert rt.function(power)(ints, rt.constant(5)).numpy().tolist() == [[1069, 1558], [2337, 3406]]
+    found = rt.function(solved)(floats, rt.constant([1.0, 2.0]))
+    np.testing.assert_allclose(found.numpy(), [0.1, 0.6], rtol=1e-4)
+
+
+def test_an_array_like_an_array() -> None:
+    def smoothed(x: Any, a: Any) -> Any:
+        out = np.empty_like(x)
+        out[0] = x[0]
+        for t in range(1, len(x)):
+            out[t] = a * x[t] + (1 - a) * out[t - 1]
+        return out
+
+    found = rt.function(smoothed)(FLOATS, rt.constant(0.5))
+    np.testing.assert_allclose(found.numpy(), smoothed(FLOATS, 0.5), rtol=1e-6)
+
+
 def test_derivatives_and_batches() -> None:
     def loss(w: Any, x: Any, y: Any) -> Any:
         with rt.GradientTape() as tape:

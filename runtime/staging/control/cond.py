@@ -36,14 +36,12 @@ from runtime.staging.values.lattice import (
     Static,
     as_outputs,
     describe,
-    is_row,
     join,
-    refuse_object,
-    refuse_row,
     remedy_for_lists,
     shared,
     text,
 )
+from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row
 from runtime.staging.values.optional import MaybeTensor
 from runtime.staging.values.select import either
 

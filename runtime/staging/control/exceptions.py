@@ -34,11 +34,11 @@ from runtime.staging.values.lattice import (
     describe,
     join,
     leaf_types,
-    retrace_if_objects,
     shared,
     text,
 )
 from runtime.staging.values.memory_specs import same_types, specs_after
+from runtime.staging.values.object_conflicts import retrace_if_objects
 
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 

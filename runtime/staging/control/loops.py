@@ -59,11 +59,8 @@ from runtime.staging.values.lattice import (
     all_items_widened,
     as_loop_state,
     describe,
-    is_row,
     join,
     leaf_types,
-    refuse_object,
-    refuse_row,
     remedy_for_lists,
     shared,
     targets,
@@ -71,6 +68,7 @@ from runtime.staging.values.lattice import (
     with_staged_lists,
 )
 from runtime.staging.values.list_elements import check_repeated
+from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row
 from runtime.staging.values.trials import Trial
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]

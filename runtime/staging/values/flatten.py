@@ -6,6 +6,7 @@ the containers of a value for code that is traced.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -27,11 +28,11 @@ from autograph.backend import (
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.op import CAST, CONST
 from runtime.core.positions import Position, staging_error
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.tensor_writes import remember
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
-from runtime.core.types import ListType, Type, Weak
+from runtime.core.types import ListType, TensorType, Type, Weak
 from runtime.numpy.array_choices import JoinedArray
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
@@ -126,9 +127,18 @@ def _as_type(value: Any, type: Type) -> Any:
         if not isinstance(value, (int, float, complex, np.ndarray, np.generic)):
             return convert_to_tensor(value)
         array, is_weak = constant_array(value)
-        array, weak = adapted(array, type.dtype, type.weak) if is_weak else (array, type.weak)
-        return apply(CONST, value=array, **_mark(weak))
-    return value if value.dtype is type.dtype else apply(CAST, value, dtype=type.dtype, **_mark(type.weak))
+        array, weak = adapted(array, type.dtype, type.weak) if is_weak else (array.astype(type.dtype.np), type.weak)
+        return _of_arrays(apply(CONST, value=array, **_mark(weak)), type)
+    if value.dtype is type.dtype:
+        return value
+    return _of_arrays(apply(CAST, value, dtype=type.dtype, **_mark(type.weak)), type)
+
+
+def _of_arrays(made: Any, type: TensorType) -> Any:
+    """A new value of that type, made of arrays if the type says so."""
+    if type.of_arrays and isinstance(made, GraphTensor) and isinstance(made.value.type, TensorType):
+        made.value.type = dataclasses.replace(made.value.type, of_arrays=True)
+    return made
 
 
 def _mark(weak: Weak) -> dict[str, Any]:

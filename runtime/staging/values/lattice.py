@@ -16,7 +16,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
-from typing import Any, Final, NoReturn, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -31,16 +31,14 @@ from autograph.backend import (
     parts_in,
 )
 from runtime.core import pytree
-from runtime.core.array_mode import need_objects, note_put, want_record
-from runtime.core.array_promotion import common_dtype
-from runtime.core.constant_arrays import constant_array
-from runtime.core.errors import DTypeError, StagingError, subject
+from runtime.core.array_mode import note_put
+from runtime.core.array_promotion import join_arrays
+from runtime.core.constant_arrays import constant_array, is_numpy_number
 from runtime.core.graph import Graph
-from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
-from runtime.core.types import ListType, TensorType, Type, as_dtype, join_shapes, join_types, type_of_array
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
@@ -62,13 +60,12 @@ from runtime.staging.values.specs import (
     Spec,
     Static,
 )
-from runtime.staging.values.trials import trials
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
-    "all_items_widened", "as_loop_state", "as_outputs", "describe", "is_row", "join", "leaf_types", "parts_of",
-    "refuse_object", "refuse_row", "remedy_for_lists", "retrace_if_objects", "shared", "targets", "text", "type_of",
-    "with_staged_lists",
+    "all_items_widened", "as_loop_state", "as_outputs", "describe", "join", "kind_text", "leaf_types", "parts_of",
+    "remedy_for_lists", "shared", "targets", "text", "type_of",
+    "value_of", "with_staged_lists",
 ]
 
 
@@ -98,7 +95,7 @@ def type_of(value: Any) -> Type | None:
         return value.type
     if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
         try:
-            return type_of_array(*constant_array(value))
+            return dataclasses.replace(type_of_array(*constant_array(value)), of_arrays=is_numpy_number(value))
         except (TypeError, ValueError):
             return None
     if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
@@ -292,26 +289,15 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
     """The join of two tensors, or of values that become tensors; of two objects, a select between them."""
     left, right = _leaf_type(a), _leaf_type(b)
     if left is None or right is None:
-        chosen = one_of_both(_value(a), _value(b))
+        chosen = one_of_both(value_of(a), value_of(b))
         if chosen is None:
             raise Conflict(a, b)
         return Custom(chosen, (_INDEX,))
     fixed = isinstance(a, Leaf) and a.fixed
-    joined = join_types(left, right, adapts=True) or _join_arrays_of_two_dtypes(left, right)
+    joined = join_types(left, right, adapts=True) or join_arrays(left, right)
     if joined is None or (fixed and not _fits(left, joined)):
         raise Conflict(a, b)
     return Leaf(joined, fixed, _memories(a) | _memories(b))
-
-
-def _join_arrays_of_two_dtypes(a: Type, b: Type) -> TensorType | None:
-    """The type to which NumPy promotes what is made of arrays: an int of an array on one path, a float on the other."""
-    if not (isinstance(a, TensorType) and isinstance(b, TensorType) and a.of_arrays and b.of_arrays):
-        return None
-    dtype, shape = common_dtype((a, b)), join_shapes(a.shape, b.shape)
-    if dtype is None or shape is None:
-        return None
-    need_objects(DTypeError(f"an array's {a.dtype.name} becomes {b.dtype.name}"))
-    return TensorType(dtype, shape, of_arrays=True)
 
 
 def _is_array(spec: Spec) -> bool:
@@ -347,7 +333,8 @@ def _memories(spec: Spec) -> frozenset[Memory]:
     return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
 
 
-def _value(spec: Spec) -> Any:
+def value_of(spec: Spec) -> Any:
+    """The value, or container, that a spec is of; None for a tensor."""
     return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
 
 
@@ -417,20 +404,6 @@ def _leaf_type(spec: Spec) -> Type | None:
 def _fits(wide: Type, narrow: Type) -> bool:
     return (isinstance(wide, TensorType) and isinstance(narrow, TensorType) and wide.shape == narrow.shape) or (
         isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
-
-
-def refuse_object(conflict: Conflict, what: str) -> StagingError:
-    """The error for two objects of one class, unless the function is traced again with such objects as state."""
-    error = staging_error(what, "Make its class a dataclass, or change the attributes of one object.")
-    retrace_if_objects(conflict, error)
-    return error
-
-
-def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
-    """Trace the function again if a conflict, of which there is that error, is about two objects of a plain class."""
-    sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
-    if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
-        want_record(error, type(sides[0]))
 
 
 # Lists of varying length.
@@ -553,7 +526,7 @@ def text(spec: Spec) -> str:
     if isinstance(spec, Custom):
         if isinstance(spec.like, StagedArray):
             return f"an array of {text(_contents_of_array(spec))}"
-        return f"a {_kind(spec.like.empty)}" if isinstance(spec.like, StagedItems) else spec.kind.__name__
+        return f"a {kind_text(spec.like.empty)}" if isinstance(spec.like, StagedItems) else spec.kind.__name__
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value
@@ -565,8 +538,8 @@ def text(spec: Spec) -> str:
     if isinstance(value, (int, float, complex, str, bytes)):
         shown = repr(value)
         if len(shown) <= 40:
-            return f"the {_kind(value)} {shown}"
-    return f"a {_kind(value)}"
+            return f"the {kind_text(value)} {shown}"
+    return f"a {kind_text(value)}"
 
 
 def remedy_for_lists(a: Spec, b: Spec) -> str:
@@ -576,25 +549,8 @@ def remedy_for_lists(a: Spec, b: Spec) -> str:
     return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
 
 
-def is_row(conflict: Conflict) -> bool:
-    """Whether the conflict is about one of several objects, such as rows of a list of lists, that a tensor chose."""
-    return any(hasattr(type(_value(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
-
-
-def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
-    """Raise the error for it: `when` says which paths or iterations assign different ones to the variable."""
-    sides = _value(conflict.left), _value(conflict.right)
-    one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
-    what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
-                    if type(one).__stands_for__ is list else (_kind(one), "Keep its index, or copy it."))
-    error = staging_error(
-        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs", remedy)
-    if trials.depth == 0:
-        want_record(error, type(one).__stands_for__)
-    raise error from None
-
-
-def _kind(value: Any) -> str:
+def kind_text(value: Any) -> str:
+    """The name of the class of a value, or of what it stands for."""
     return "str" if isinstance(value, Text) else getattr(type(value), "__stands_for__", type(value)).__name__
 
 
@@ -605,10 +561,10 @@ def _nested_text(spec: Nested) -> str:
     if isinstance(spec.like, list):
         return "[" + ", ".join(children) + "]"
     if isinstance(spec.like, LISTS):
-        return f"{_kind(spec.like)}([{', '.join(children)}])"
+        return f"{kind_text(spec.like)}([{', '.join(children)}])"
     if type(spec.like) is tuple:
         return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
-    return f"{_kind(spec.like)}({', '.join(children)})"
+    return f"{kind_text(spec.like)}({', '.join(children)})"
 
 
 def _type_text(type: Type) -> str:

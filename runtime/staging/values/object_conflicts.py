@@ -1,0 +1,44 @@
+"""Conflicts about objects: of which staged code makes several, or a tensor chooses one."""
+from __future__ import annotations
+
+from typing import NoReturn
+
+from runtime.core.array_mode import want_record
+from runtime.core.errors import StagingError, subject
+from runtime.core.positions import staging_error
+from runtime.staging.values.lattice import Conflict, Static, kind_text, value_of
+from runtime.staging.values.trials import trials
+
+__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects"]
+
+
+def refuse_object(conflict: Conflict, what: str) -> StagingError:
+    """The error for two objects of one class, unless the function is traced again with such objects as state."""
+    error = staging_error(what, "Make its class a dataclass, or change the attributes of one object.")
+    retrace_if_objects(conflict, error)
+    return error
+
+
+def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
+    """Trace the function again if a conflict, of which there is that error, is about two objects of a plain class."""
+    sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
+    if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
+        want_record(error, type(sides[0]))
+
+
+def is_row(conflict: Conflict) -> bool:
+    """Whether the conflict is about one of several objects, such as rows of a list of lists, that a tensor chose."""
+    return any(hasattr(type(value_of(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
+
+
+def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
+    """Raise the error for it: `when` says which paths or iterations assign different ones to the variable."""
+    sides = value_of(conflict.left), value_of(conflict.right)
+    one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
+    what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
+                    if type(one).__stands_for__ is list else (kind_text(one), "Keep its index, or copy it."))
+    error = staging_error(
+        f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs", remedy)
+    if trials.depth == 0:
+        want_record(error, type(one).__stands_for__)
+    raise error from None
