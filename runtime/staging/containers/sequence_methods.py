@@ -279,8 +279,10 @@ def insert(sequence: Any, place: Any, value: Any, /) -> None:
 
 def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
     """`sequence.rotate(steps)` for a deque."""
-    if not (isinstance(steps, GraphTensor) and _counts(steps) and sequence and _numbers_here(sequence)):
+    if not (isinstance(steps, GraphTensor) and _counts(steps) and _numbers_here(sequence)):
         sequence.rotate(steps)
+        return
+    if not sequence:
         return
     items, size = [*sequence], len(sequence)
     first = weak_int(steps) % size

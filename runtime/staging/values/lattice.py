@@ -16,7 +16,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.list import StagedItems, is_staged_list
+from runtime.staging.values.list_specs import both_lists, empty_like, is_list_spec, kind_of_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
@@ -262,7 +263,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         return _join_nested(a, b, cells)
-    if (lists := _both_lists(a, b)) is not None:
+    if (lists := both_lists(a, b)) is not None:
         return _join_growing(*lists)
     if (joined := _join_arrays(a, b)) is not None:
         return joined
@@ -408,32 +409,15 @@ def _fits(wide: Type, narrow: Type) -> bool:
 
 # Lists of varying length.
 
-def _is_list(spec: Spec) -> TypeGuard[Nested | Custom]:
-    return (isinstance(spec, Nested) and is_list(spec.like)) or (
-        isinstance(spec, Custom) and isinstance(spec.like, StagedItems))
-
-
-def _both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
-    """Two lists, or two deques; None for others."""
-    return (a, b) if _is_list(a) and _is_list(b) and type(_empty(a)) is type(_empty(b)) else None
-
-
-def _empty(spec: Nested | Custom) -> Any:
-    """An empty list or deque like that of the spec."""
-    if isinstance(spec, Custom):
-        return spec.like.empty
-    return deque(maxlen=spec.like.maxlen) if type(spec.like) is deque else []
-
-
 def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     """Lists of different lengths, or staged ones, as a staged list."""
     target = _target(a, b)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
-        return Custom(StagedItems((), _empty(a)), (_elements(a, b, a.children, b.children),), target)
+        return Custom(StagedItems((), empty_like(a)), (_elements(a, b, a.children, b.children),), target)
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
-    return Custom(StagedStructures((), structure, _empty(a)), tuple(leaves), target)
+    return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), target)
 
 
 def with_staged_lists(spec: Spec) -> Spec:
@@ -526,7 +510,9 @@ def text(spec: Spec) -> str:
     if isinstance(spec, Custom):
         if isinstance(spec.like, StagedArray):
             return f"an array of {text(_contents_of_array(spec))}"
-        return f"a {kind_text(spec.like.empty)}" if isinstance(spec.like, StagedItems) else spec.kind.__name__
+        if not isinstance(spec.like, StagedItems):
+            return spec.kind.__name__
+        return f"a {kind_of_list(spec.like.empty)}"
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value
@@ -544,8 +530,10 @@ def text(spec: Spec) -> str:
 
 def remedy_for_lists(a: Spec, b: Spec) -> str:
     """The remedy for lists that cannot become one staged list; empty if these are not such lists."""
-    if not (_is_list(a) and _is_list(b)):
+    if not (is_list_spec(a) and is_list_spec(b)):
         return ""
+    if both_lists(a, b) is None:
+        return "Make it a list, or a deque with one maxlen, everywhere."
     return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
 
 
@@ -560,8 +548,9 @@ def _nested_text(spec: Nested) -> str:
         return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
     if isinstance(spec.like, list):
         return "[" + ", ".join(children) + "]"
-    if isinstance(spec.like, LISTS):
-        return f"{kind_text(spec.like)}([{', '.join(children)}])"
+    if isinstance(spec.like, deque):
+        most = "" if spec.like.maxlen is None else f", maxlen={spec.like.maxlen}"
+        return f"{kind_text(spec.like)}([{', '.join(children)}]{most})"
     if type(spec.like) is tuple:
         return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
     return f"{kind_text(spec.like)}({', '.join(children)})"

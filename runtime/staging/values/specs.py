@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Sequence
 from types import MethodType
 from typing import Any, Final, Protocol
@@ -53,7 +54,8 @@ class Nested:
         return isinstance(other, Nested) and self.alike(other) and self.children == other.children
 
     def alike(self, other: Nested) -> bool:
-        return type(self.like) is type(other.like) and self.keys == other.keys
+        return type(self.like) is type(other.like) and self.keys == other.keys and (
+            type(self.like) is not deque or self.like.maxlen == other.like.maxlen)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

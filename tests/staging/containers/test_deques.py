@@ -331,11 +331,12 @@ def in_containers(n):
 
 
 def known_items_at_staged_places(n):
-    q = deque([1, 2, 3, 4])
+    q, r = deque([1, 2, 3, 4]), deque()
     q.rotate(n)
+    r.rotate(n)
     q[n - 3] = 7
     q.insert(n - 4, 8)
-    return q, q[n - 5], q.index(n - 4), q.count(n - 2), n - 4 in q
+    return r, q, q[n - 5], q.index(n - 4), q.count(n - 2), n - 4 in q
 
 
 def caught(n):
@@ -441,6 +442,36 @@ def test_items_of_several_types_are_refused() -> None:
 
     with pytest.raises(StagingError, match=r"'q' is deque\(\[the int 1\]\) before the loop"):
         rt.function(mixed)(rt.constant(2))
+
+
+def other_limit_in_a_branch(n):
+    q = deque([1, 2])
+    if n > 3:
+        q = deque([1, 2], 2)
+    return q
+
+
+def other_limit_in_a_loop(n):
+    q = deque([1, 2, 3, 4])
+    for i in range(n):
+        q.append(i)
+        q = deque(q, 3)
+    return q
+
+
+def list_or_deque(n):
+    return [1, 2] if n > 3 else deque([1, 2])
+
+
+@pytest.mark.parametrize(("fn", "message"), [
+    (other_limit_in_a_branch, "'q' is deque([the int 1, the int 2], maxlen=2) if the condition holds"),
+    (other_limit_in_a_loop, "after one iteration"),
+    (list_or_deque, "but deque([the int 1, the int 2]) if it does not")])
+def test_several_kinds_are_refused(fn, message) -> None:
+    with pytest.raises(StagingError) as info:
+        rt.function(fn)(rt.constant(5))
+    assert message in str(info.value)
+    assert str(info.value).endswith("Make it a list, or a deque with one maxlen, everywhere.")
 
 
 # Arguments and results of functions

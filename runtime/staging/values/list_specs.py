@@ -1,0 +1,35 @@
+"""The specs of lists and deques: which are of one kind."""
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, TypeGuard
+
+from autograph.backend import is_list
+from runtime.staging.values.list import StagedItems
+from runtime.staging.values.specs import Custom, Nested, Spec
+
+__all__ = ["both_lists", "empty_like", "is_list_spec", "kind_of_list"]
+
+
+def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
+    """Whether the value is a list or deque, whose items Python or the graph has."""
+    return (isinstance(spec, Nested) and is_list(spec.like)) or (
+        isinstance(spec, Custom) and isinstance(spec.like, StagedItems))
+
+
+def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
+    """Two lists, or two deques with one maximal length; None for others."""
+    return (a, b) if is_list_spec(a) and is_list_spec(b) and (
+        kind_of_list(empty_like(a)) == kind_of_list(empty_like(b))) else None
+
+
+def empty_like(spec: Nested | Custom) -> Any:
+    """An empty list or deque like that of the spec."""
+    if isinstance(spec, Custom):
+        return spec.like.empty
+    return deque(maxlen=spec.like.maxlen) if type(spec.like) is deque else []
+
+
+def kind_of_list(x: Any) -> str:
+    """What a list or deque is called in messages."""
+    return "list" if isinstance(x, list) else "deque" if x.maxlen is None else f"deque with maxlen={x.maxlen}"
