@@ -43,7 +43,7 @@ from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_lists, empty_like, is_list_spec, kind_of_list
+from runtime.staging.values.list_specs import both_lists, empty_like, is_list_spec, text_of_kind
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
@@ -512,7 +512,7 @@ def text(spec: Spec) -> str:
             return f"an array of {text(_contents_of_array(spec))}"
         if not isinstance(spec.like, StagedItems):
             return spec.kind.__name__
-        return f"a {kind_of_list(spec.like.empty)}"
+        return f"a {text_of_kind(spec.like.empty)}"
     if isinstance(spec, Nested):
         return _nested_text(spec)
     value = spec.value

@@ -6,9 +6,9 @@ from typing import Any, TypeGuard
 
 from autograph.backend import is_list
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.specs import Custom, Nested, Spec
+from runtime.staging.values.specs import Custom, Nested, Spec, kind_of_list
 
-__all__ = ["both_lists", "empty_like", "is_list_spec", "kind_of_list"]
+__all__ = ["both_lists", "empty_like", "is_list_spec", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
@@ -19,8 +19,7 @@ def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
     """Two lists, or two deques with one maximal length; None for others."""
-    return (a, b) if is_list_spec(a) and is_list_spec(b) and (
-        kind_of_list(empty_like(a)) == kind_of_list(empty_like(b))) else None
+    return (a, b) if is_list_spec(a) and is_list_spec(b) and kind_of_list(a.like) == kind_of_list(b.like) else None
 
 
 def empty_like(spec: Nested | Custom) -> Any:
@@ -30,6 +29,6 @@ def empty_like(spec: Nested | Custom) -> Any:
     return deque(maxlen=spec.like.maxlen) if type(spec.like) is deque else []
 
 
-def kind_of_list(x: Any) -> str:
+def text_of_kind(x: Any) -> str:
     """What a list or deque is called in messages."""
     return "list" if isinstance(x, list) else "deque" if x.maxlen is None else f"deque with maxlen={x.maxlen}"

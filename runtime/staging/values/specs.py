@@ -2,22 +2,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
 from collections.abc import Sequence
 from types import MethodType
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from autograph.backend import is_list
 from runtime.core.tensor_writes import Memory
 from runtime.core.text import Text
 from runtime.core.types import TensorType, Type, as_dtype
 from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.staging.values.list import StagedItems
 from runtime.staging.values.select import same_objects
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
-    "Static",
+    "Static", "kind_of_list",
 ]
 
 
@@ -55,7 +56,7 @@ class Nested:
 
     def alike(self, other: Nested) -> bool:
         return type(self.like) is type(other.like) and self.keys == other.keys and (
-            type(self.like) is not deque or self.like.maxlen == other.like.maxlen)
+            kind_of_list(self.like) == kind_of_list(other.like))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,11 +76,18 @@ class Custom:
     def alike(self, other: Custom) -> bool:
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
-        return self.kind is other.kind and same_objects(self.like, other.like)
+        return self.kind is other.kind and kind_of_list(self.like) == kind_of_list(other.like) and same_objects(
+            self.like, other.like)
 
     @property
     def kind(self) -> type:
         return type(self.like)
+
+
+def kind_of_list(like: Any) -> tuple[type, int | None] | None:
+    """The class of a list or deque, and its maximal length; None for other values."""
+    like = like.empty if isinstance(like, StagedItems) else like
+    return (type(like), getattr(like, "maxlen", None)) if is_list(like) else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -459,6 +459,20 @@ def other_limit_in_a_loop(n):
     return q
 
 
+def other_limit_of_a_staged_one(n):
+    q, r = upto(n, 3), upto(n)
+    for _ in range(n):
+        q = r.copy()
+    return q
+
+
+def staged_list_or_deque(n):
+    xs, q = list(upto(n)), upto(n)
+    for _ in range(n):
+        xs = q.copy()
+    return xs
+
+
 def list_or_deque(n):
     return [1, 2] if n > 3 else deque([1, 2])
 
@@ -466,6 +480,8 @@ def list_or_deque(n):
 @pytest.mark.parametrize(("fn", "message"), [
     (other_limit_in_a_branch, "'q' is deque([the int 1, the int 2], maxlen=2) if the condition holds"),
     (other_limit_in_a_loop, "after one iteration"),
+    (other_limit_of_a_staged_one, "'q' is a deque with maxlen=3 before the loop but a deque after one iteration"),
+    (staged_list_or_deque, "'xs' is a list before the loop but a deque after one iteration"),
     (list_or_deque, "but deque([the int 1, the int 2]) if it does not")])
 def test_several_kinds_are_refused(fn, message) -> None:
     with pytest.raises(StagingError) as info:
