@@ -9,7 +9,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from benchmarks import batching, calls, conversion, data, gradients, imports, items, plain, scaling, stdlib, training
+from benchmarks import (
+    batching,
+    calls,
+    conversion,
+    data,
+    first_programs,
+    gradients,
+    imports,
+    items,
+    plain,
+    scaling,
+    stdlib,
+    training,
+)
 from benchmarks.measure import FULL, OURS, QUICK, Budget, Row
 from benchmarks.programs import plot, steady
 
@@ -23,6 +36,7 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "batching": batching.run,
     "imports": imports.run,
     "scaling": scaling.run,
+    "first": first_programs.run,
     "stdlib": stdlib.run,
     "training": training.run,
     "data": data.run,

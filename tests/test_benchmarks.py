@@ -50,7 +50,7 @@ def test_unknown_group(capsys):
     with pytest.raises(SystemExit) as exit:
         main(["speed"])
     assert exit.value.code == 2
-    known = "conversion, plain, peers, items, calls, gradients, batching, imports, scaling, stdlib, training"
+    known = "conversion, plain, peers, items, calls, gradients, batching, imports, scaling, first, stdlib, training"
     assert f"no group 'speed': there are {known}" in capsys.readouterr().err
 
 
