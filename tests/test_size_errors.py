@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 from ways import HAS_LLVM
 
 import runtime as rt
@@ -69,8 +70,9 @@ def test_the_same_class_with_the_line(number: int) -> None:
     fn, argument, kind = CASES[number]
     with pytest.raises(kind) as eager:
         fn(argument)
+    traced = on_both(fn)
     for executor in EXECUTORS:
-        staged = rt.function(fn, executor=executor)
+        staged = traced[executor]
         with pytest.raises(kind) as caught:
             staged(argument)
         assert type(caught.value) is type(eager.value)

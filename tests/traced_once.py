@@ -47,7 +47,7 @@ def on(executor: str, fn: Callable[..., Any]) -> Any:
     return _traced(fn) if executor == "numpy" else Again(_traced(fn), executor)
 
 
-def on_both(fn: Callable[..., Any]) -> dict[str, Any]:
+def on_both(fn: Callable[..., Any], **options: Any) -> dict[str, Any]:
     """The function by executor, traced once."""
-    traced = rt.function(fn, executor="numpy")
+    traced: Any = rt.function(fn, executor="numpy", **options)
     return {"numpy": traced, "native": Again(traced, "native")}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from autodiff.derivatives import f64
+from traced_once import on_both
 
 import runtime as rt
 
@@ -304,8 +305,7 @@ def test_errors_of_handlers_and_those_that_none_catches() -> None:
                 raise
         return y
 
-    for executor in ("numpy", "native"):
-        gradient = rt.function(rt.grad(program), executor=executor)
+    for gradient in on_both(rt.grad(program)).values():
         np.testing.assert_allclose(gradient(f64(2.0)), 4 * 2.0 ** 3)
         with pytest.raises(ValueError, match="first"):
             gradient(f64(2.9))
@@ -363,8 +363,8 @@ def test_what_an_error_holds_that_is_raised_again_for_another_try(program: Any, 
         h = 1e-6
         with np.errstate(all="ignore"):
             want = (program(np.float64(point + h)) - program(np.float64(point - h))) / (2 * h)
-        for executor in ("numpy", "native"):
-            np.testing.assert_allclose(rt.function(rt.grad(program), executor=executor)(f64(point)), want, rtol=1e-5)
+        for gradient in on_both(rt.grad(program)).values():
+            np.testing.assert_allclose(gradient(f64(point)), want, rtol=1e-5)
 
 
 @pytest.mark.parametrize("most", [0, 1, 2, 9])
@@ -384,8 +384,7 @@ def test_a_test_that_raises_in_a_loop_with_a_maximum_of_iterations(most: int) ->
     for numbers in [1.5, 2.0, -1.0], [1.5, 2.0]:
         x = f64(numbers)
         want = rt.grad(program)(x, most)
-        for executor in ("numpy", "native"):
-            gradient = rt.function(rt.grad(program), executor=executor)
+        for gradient in on_both(rt.grad(program)).values():
             np.testing.assert_allclose(gradient(x, most), want)
             np.testing.assert_allclose(gradient(x, rt.constant(most)), want)
     if most == 9:

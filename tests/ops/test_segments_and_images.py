@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import runtime as rt
 
@@ -14,8 +15,8 @@ f32 = np.float32
 def both(fn, *args):
     """The result, which is the same eagerly and in both executors."""
     expected = np.asarray(fn(*args))
-    for executor in ("numpy", "native"):
-        found = np.asarray(rt.function(fn, executor=executor)(*map(rt.constant, args)))
+    for traced in on_both(fn).values():
+        found = np.asarray(traced(*map(rt.constant, args)))
         assert found.dtype == expected.dtype and found.shape == expected.shape
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     return expected

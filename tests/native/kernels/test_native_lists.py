@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import runtime as rt
 from runtime.core.types import TensorType
@@ -134,8 +135,7 @@ def test_updates_that_a_program_makes() -> None:
 
     for xs in ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [3.0], [2.0, 7.0, 1.0, 8.0]):
         results = []
-        for executor in ("numpy", "native"):
-            f = rt.function(fn, executor=executor, input_signature=[rt.TensorSpec([None], rt.float32)])
+        for f in on_both(fn, input_signature=[rt.TensorSpec([None], rt.float32)]).values():
             results.append([x.numpy().tolist() for x in f(xs)])
         assert "nothing calls Python" in f.get_concrete_function().explain_native()
         assert results[0] == results[1]
@@ -176,8 +176,7 @@ def test_random_updates_of_several_shapes(looped: bool) -> None:
             return total
 
         results = []
-        for executor in ("numpy", "native"):
-            f = rt.function(fn, executor=executor, input_signature=[rt.TensorSpec([None], rt.int32)])
+        for f in on_both(fn, input_signature=[rt.TensorSpec([None], rt.int32)]).values():
             for _ in range(2):
                 results.append([x.numpy().tolist() for x in rt.nest.flatten(f(rt.constant(numbers, rt.int32)))])
         assert "nothing calls Python" in f.get_concrete_function().explain_native()
@@ -228,9 +227,8 @@ def kept_for_a_handler(x: Any) -> Any:
         x, "__name__", ""))
 def test_programs_with_several_shapes(fn: Any, arguments: Any) -> None:
     results = []
-    for executor in ("numpy", "native"):
-        f = rt.function(fn, executor=executor, input_signature=[
-            rt.TensorSpec([None] * min(a.ndim, 1) + list(a.shape[1:]), a.dtype) for a in arguments])
+    specs = [rt.TensorSpec([None] * min(a.ndim, 1) + list(a.shape[1:]), a.dtype) for a in arguments]
+    for f in on_both(fn, input_signature=specs).values():
         results.append([np.asarray(x).tolist() for x in rt.nest.flatten(f(*arguments))])
     assert "calls Python: " not in f.get_concrete_function().explain_native()
     assert results[0] == results[1]

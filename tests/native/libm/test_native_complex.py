@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import runtime as rt
 from runtime.core import types as t
@@ -116,8 +117,7 @@ def test_programs(fn: Callable[..., Any], relaxed: bool) -> None:
     re, im = (rng.uniform(-1, 1, 50).astype(np.float32) for _ in range(2))
     specs = [rt.TensorSpec([None] if relaxed and fn is sums else [50], rt.float32)] * 2
     results = []
-    for executor in ("numpy", "native"):
-        f = rt.function(fn, executor=executor, input_signature=specs)
+    for f in on_both(fn, input_signature=specs).values():
         results.append([x.numpy() for x in f(re, im)])
     assert "nothing calls Python" in f.get_concrete_function().explain_native()
     for want, got in zip(*results, strict=True):
@@ -223,8 +223,7 @@ def test_matrices(dtype: t.DType, shape: tuple[int, int, int], relaxed: bool) ->
     arguments = normal(rows, inner), normal(inner, columns), normal(rows, columns)
     specs = [rt.TensorSpec([None, None] if relaxed else a.shape, dtype) for a in arguments]
     results = []
-    for executor in ("numpy", "native"):
-        f = rt.function(fn, executor=executor, input_signature=specs)
+    for f in on_both(fn, input_signature=specs).values():
         results.append([x.numpy() for x in f(*arguments)])
     assert "nothing calls Python" in f.get_concrete_function().explain_native()
     for want, got in zip(*results, strict=True):
@@ -244,8 +243,7 @@ def test_large_arrays_on_several_threads() -> None:
     for dtype in COMPLEX:
         x = (rng.standard_normal(600_000) + 1j * rng.standard_normal(600_000)).astype(dtype.np)
         a = dtype.np.type(0.6 - 0.8j)
-        want, got = ([r.numpy() for r in rt.function(fn, executor=executor)(rt.constant(x), rt.constant(a))]
-                     for executor in ("numpy", "native"))
+        want, got = ([r.numpy() for r in traced(rt.constant(x), rt.constant(a))] for traced in on_both(fn).values())
         eps = np.finfo(dtype.np).eps
         for w, g in zip(want, got, strict=True):
             np.testing.assert_allclose(g, w, 40 * eps, 1e6 * eps)

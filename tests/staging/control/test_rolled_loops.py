@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import autograph as ag
 import runtime as rt
@@ -39,7 +40,8 @@ def check(f: Callable[..., Any], *args: Any, rolled: bool = True) -> Any:
     """`f` is rolled or not, and gives what Python gives, natively, by NumPy, and unrolled."""
     assert is_rolled(f, *args) is rolled
     expected = plain(f(*args))
-    found = [rt.function(f, executor=executor)(*args) for executor in ("native", "numpy")]
+    on_numpy, native = on_both(f).values()
+    found = [native(*args), on_numpy(*args)]
     bounds = rolled_loops.FEWEST, rolled_loops.LONG
     try:
         rolled_loops.FEWEST = rolled_loops.LONG = 1 << 30  # type: ignore[misc]
@@ -248,9 +250,9 @@ def test_raise_in_a_rolled_loop() -> None:
         return x
 
     assert is_rolled(f, ONE)
-    for executor in "native", "numpy":
+    for traced in on_both(f).values():
         with pytest.raises(ValueError, match="^too much at 11$"):
-            rt.function(f, executor=executor)(ONE)
+            traced(ONE)
 
 
 # What is unrolled.
@@ -601,8 +603,8 @@ def test_arrays_and_eager_tensors(rows: Any) -> None:
         expected = expected * 0.5 + v
     for i, (v, k) in enumerate(zip(range(79, -1, -1), YS)):
         expected = expected * 0.5 + v * k + i
-    for executor in "native", "numpy":
-        np.testing.assert_allclose(rt.function(f, executor=executor)(ONE), expected, rtol=1e-6)
+    for traced in on_both(f).values():
+        np.testing.assert_allclose(traced(ONE), expected, rtol=1e-6)
 
 
 def test_the_bodies_that_need_the_python_value_run_once_for_each_item_of_an_iterator() -> None:

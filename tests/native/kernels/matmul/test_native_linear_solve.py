@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from traced_once import on_both
 
 import runtime as rt
 
@@ -39,9 +40,8 @@ def test_results(dtype: Any, relaxed: bool, shapes: Any) -> None:
     x = positive(rng, dtype, *shapes[0])
     y = rt.cast(rt.constant(rng.standard_normal(shapes[1])), dtype)
     results = []
-    for executor in ("numpy", "native"):
-        f = rt.function(every, executor=executor, input_signature=[
-            rt.TensorSpec([None] * a.ndim if relaxed else a.shape, dtype) for a in (x, y)])
+    specs = [rt.TensorSpec([None] * a.ndim if relaxed else a.shape, dtype) for a in (x, y)]
+    for f in on_both(every, input_signature=specs).values():
         results.append([r.numpy() for r in f(x, y)])
     assert "calls Python: " not in f.get_concrete_function().explain_native()
     eps = np.finfo(dtype.as_numpy_dtype).eps
