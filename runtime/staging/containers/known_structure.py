@@ -17,7 +17,7 @@ def container_kind(x: Any) -> type | None:
     """The class, list or dict, that a container which the graph makes or chooses stands for; None for another value."""
     if current_graph() is None:
         return None
-    kind = list if has_staged_items(x) else getattr(type(x), "__stands_for__", None)
+    kind = type(x) if has_staged_items(x) else getattr(type(x), "__stands_for__", None)
     return kind if kind is list or kind is dict else None
 
 

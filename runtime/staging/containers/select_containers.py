@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from autograph.backend import has_staged_items, operators
+from autograph.backend import LISTS, has_staged_items, operators
 from runtime.core.formatting import formatted, repr_of
 from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, REPR, STR, concat_text, join
@@ -48,7 +49,7 @@ _RESIZES: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remo
 
 
 def _has_known_items(x: Any) -> bool:
-    return isinstance(x, (list, tuple)) and not has_staged_items(x)
+    return isinstance(x, (*LISTS, tuple)) and not has_staged_items(x)
 
 
 class _Row(ChosenRow):
@@ -86,7 +87,7 @@ class _OfItems(Select):
         if isinstance(index, slice) or not all(map(_has_known_items, one_of)):
             return use(self, operators.item, index)
         lengths = [len(one) for one in one_of]
-        kind = "tuple" if isinstance(one_of[0], tuple) else "list"
+        kind = type(one_of[0]).__name__ if isinstance(one_of[0], (deque, tuple)) else "list"
         if len({*lengths}) == 1 and not isinstance(index, Tensor):
             normalised_index(operator.index(index), lengths[0], f"{kind} index out of range")
             return choose([one[index] for one in one_of], at)
@@ -102,7 +103,7 @@ class _OfItems(Select):
         use(self, _put_item, index, value)
 
     def __delitem__(self, index: Any) -> None:
-        use(self, operator.delitem, index)
+        use(self, operators.delitem, index)
 
     def __contains__(self, value: Any) -> Any:
         return use(self, _is_in, value)
@@ -185,7 +186,9 @@ def _length(x: Select) -> Any:
     return weak_int(choose([operators.call(len)(one) for one in one_of], at))
 
 
-_CHANGES: Final = frozenset({*_RESIZES, "reverse", "sort"})
+_CHANGES: Final = frozenset({
+    *_RESIZES, "appendleft", "extendleft", "popleft", "reverse", "rotate", "sort"})
+_NAMES: Final = {list: "list", deque: "collections.deque"}
 
 
 class _Lists(_OfItems, Staged):
@@ -207,8 +210,9 @@ class _Lists(_OfItems, Staged):
             return _length(self)
         if name == "copy":
             return self.__contents__
-        if not hasattr(list, name):
-            raise AttributeError(f"'list' object has no attribute {name!r}")
+        kind = type(self).__stands_for__
+        if not hasattr(kind, name):
+            raise AttributeError(f"{_NAMES[kind]!r} object has no attribute {name!r}")
         return Method(self, name) if name in _CHANGES else getattr(self.__contents__(), name)
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -268,6 +272,20 @@ class _Lists(_OfItems, Staged):
 
     def __repr__(self) -> str:
         return repr(self.__contents__())
+
+
+class _Deques(_Lists):
+    """One of several deques."""
+
+    __slots__ = ()
+    __stands_for__ = deque  # type: ignore[assignment]
+
+    def __contents__(self) -> Any:
+        one_of, _ = alternatives_of(self)
+        length = _length(self)
+        if isinstance(length, int) and len({one.maxlen for one in one_of}) == 1:
+            return deque([self[i] for i in range(length)], one_of[0].maxlen)
+        return use(self, deque.copy)
 
 
 def _change_by(x: Any, operation: str, other: Any) -> None:
@@ -374,7 +392,7 @@ _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 
-_Lists.__name__, _Dict.__name__ = "list", "dict"  # the names in messages
+_Lists.__name__, _Deques.__name__, _Dict.__name__ = "list", "deque", "dict"  # the names in messages
 
 
 def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
@@ -383,6 +401,8 @@ def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
     kinds = {type(value) for value in values}
     if kinds == {dict}:
         return _Dict(values, at)
+    if kinds == {deque}:
+        return _Deques(values, at)
     if not all(issubclass(kind, (StagedSequence, Row)) or kind in (list, tuple) for kind in kinds):
         return None
     if not rows:

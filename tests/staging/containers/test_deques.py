@@ -330,6 +330,26 @@ def in_containers(n):
     return queues, table["a"]
 
 
+def one_of_several(n):
+    a, b, found = deque([1, 2]), upto(3), []
+    for one in a if n > 3 else b, b if n > 3 else a:
+        found += [len(one), sum(one), max(one), one[0], one[-1], one.index(2), 1 if one else 0, list(one)[0]]
+        found.append(1 if 2 in one else 0)
+        for x in one:
+            found.append(x)
+        one.append(n)
+        one.appendleft(7)
+        found += [one.pop(), one.popleft()]
+        one.rotate(1)
+        one.insert(1, 5)
+        one[0] += 1
+        del one[-1]
+        found += sorted(one)
+    while b if n > 3 else a:
+        found.append((b if n > 3 else a).popleft())
+    return found, a, b, [deque([1, 2]), deque([3, 4])][n % 2]
+
+
 def known_items_at_staged_places(n):
     q, r = deque([1, 2, 3, 4]), deque()
     q.rotate(n)
@@ -388,8 +408,8 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (palindrome, (np.array([1, 2, 3, 1]),)), (by_levels, (np.int32(11),)), (with_break_and_continue, (np.int32(11),)),
     *[(fn, (np.int32(5),)) for fn in (
         reads, writes, extensions, extended_by_staged, copies, bounded, cleared, compared, concatenated, iterated,
-        pairs, in_an_object, in_a_closure, in_branches, in_containers, in_recursion, known_items_at_staged_places,
-        caught, arrays, vectors)]]
+        pairs, in_an_object, in_a_closure, in_branches, in_containers, in_recursion, one_of_several,
+        known_items_at_staged_places, caught, arrays, vectors)]]
 
 
 @executors

@@ -31,6 +31,19 @@ def plain(x: Any) -> Any:
 N = rt.constant(2)
 
 
+def test_an_item_of_one_of_several_growing_lists_is_deleted() -> None:
+    def grown(n):
+        return [i for i in range(n)]
+
+    def f(n):
+        a, b = grown(n + 2), grown(3)
+        one = a if n > 3 else b
+        del one[0]
+        return a, b, one
+
+    assert staged(f, N) == ([0, 1, 2, 3], [1, 2], [1, 2])
+
+
 # Repetition, and what stays arithmetic.
 
 def test_eager_repetition_gives_pythons_own() -> None:
