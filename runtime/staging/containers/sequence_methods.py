@@ -51,7 +51,7 @@ from runtime.staging.values.lattice import Custom, describe, text, with_staged_l
 from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import SELECTION, Select, among, choose, either, is_number, replaced
+from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
 from runtime.staging.values.strings import item_of_text
 from runtime.staging.values.truthiness import truth
 
@@ -208,7 +208,7 @@ def _assignment_error(sequence: Any) -> str:
 
 def _as_select(x: Any) -> Any:
     """The Select for a row that stands for one of several lists; another value unchanged."""
-    return among(x.rows).__rebuild__([x.at]) if isinstance(x, ChosenRow) else x
+    return SELECTION.of_items(x.rows, x.at, False) if isinstance(x, ChosenRow) else x
 
 
 def _slice(sequence: Any, bounds: slice) -> Any:

@@ -107,7 +107,13 @@ class LoopAliases:
 
     def conflict(self, i: int, j: int) -> bool:
         """Whether the body changes the initial value of one of two variables, and reads that of the other."""
-        return i != j and ((self.changed[i] and self.read[j]) or (self.changed[j] and self.read[i]))
+        return i != j and ((self.changed[i] and self.may_read(j)) or (self.changed[j] and self.may_read(i)))
+
+    def may_read(self, i: int) -> bool:
+        """Whether the body may read the initial value of a variable; what no name has, it reads by attributes or items
+        that are variables of the state."""
+        return self.read[i] or (self.names[i].startswith("ag__aliased_") and any(
+            is_read and not name.isidentifier() for name, is_read in zip(self.names, self.read, strict=True)))
 
     def refuse(self, i: int, value: Any) -> NoReturn:
         alias_tracking.refuse_change(value, self.names[i], user_position())

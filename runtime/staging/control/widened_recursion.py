@@ -328,8 +328,9 @@ class WidenedRoutine:
                     raise staging_error(f"argument {each.name!r} is a view of another array in each call of "
                                         f"{self.name!r}, which calls itself where a tensor decides",
                                         "Pass the array and the bounds.")
-        cells = {id(cell.holder) for cell in self.cells}
-        if any(key in written and (times > 1 or key in cells) for key, times in found.items()):
+        others = {id(cell.holder) for cell in self.cells}.union(
+            containers_in([given[each.name] for each in self.parameters if each.is_reference]))
+        if any(key in written and (times > 1 or key in others) for key, times in found.items()):
             raise staging_error(
                 f"{self.name!r}, which calls itself where a tensor decides, is given a list or object that it changes "
                 "by another name, too", "Give it a copy.")

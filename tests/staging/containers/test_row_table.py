@@ -290,6 +290,18 @@ def another_row_in_a_branch(n):
     return g
 
 
+def test_a_row_that_is_there_twice_is_put_where_a_tensor_says() -> None:
+    def f(n):
+        row = [0, 0]
+        rows = [row, row, [1, 0], [n, 0]]
+        chosen = rows[n % 3]
+        rows[n % 4] = chosen
+        return chosen, rows
+
+    for n in range(5):
+        assert values(rt.function(f)(rt.constant(n))) == f(n)
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("program", [
     counts, read_only, common_subsequence, edit_distance, by_other_names, rows_in_while, one_row_twice,

@@ -732,6 +732,22 @@ def changes_a_list_by_two_names(n):
     return go(n, a, 0), a
 
 
+def changes_a_list_that_the_first_call_has_twice(n):
+    a = [n, 3]
+    b = a
+
+    def go(n, k, a, b):
+        if n <= 0:
+            return b
+        for i in range(n):
+            a[0] += i
+        if n % 2 == 0:
+            return b + [k]
+        return go(n - 1, k + 1, a[:], b)
+
+    return go(n, 1, a, b)
+
+
 def changes_a_set(n):
     def go(n, seen, depth):
         if n > 0:
@@ -749,6 +765,7 @@ def changes_a_set(n):
     (raises_what_is_caught, "may raise what a `try` around this call catches"),
     (raises_what_it_catches, "may raise what a `try` around this call catches"),
     (changes_a_list_by_two_names, "is given a list or object that it changes by another name, too"),
+    (changes_a_list_that_the_first_call_has_twice, "is given a list or object that it changes by another name, too"),
     (changes_a_set, "set"),
 ])
 def test_what_is_refused(function, text):

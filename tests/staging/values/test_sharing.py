@@ -524,6 +524,16 @@ def record_of_a_tuple(x):
     return a.held
 
 
+def record_whose_fields_another_name_sets(x):
+    a = Record(x)
+    b = a
+    for _ in rt.range(2):
+        a.held += 1.0
+        a = Record(b.held)
+        b.held = b.held + x
+    return a.held, b.held
+
+
 @pytest.mark.parametrize(("fn", "offset", "name", "kind"), [
     (by_a_loop_that_may_not_run, 3, "a", "list"),
     (in_the_next_iteration, 3, "a", "list"),
@@ -531,6 +541,7 @@ def record_of_a_tuple(x):
     (after_an_error, 1, "b", "list"),
     (given_up_in_a_branch_in_a_loop, 3, "b", "list"),
     (record_in_the_first_iteration, 4, "b", "Record"),
+    (record_whose_fields_another_name_sets, 3, "a", "Record"),
 ])
 def test_a_change_that_only_the_graph_could_see(fn: Any, offset: int, name: str, kind: str) -> None:
     first, last = refusal(fn)
