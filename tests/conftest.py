@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -62,6 +63,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("random")
 
 
+SETTLED = 1000
+"""After so many tests, what is there by now is not looked at any more by collections, of which tests ask for many."""
+_started = itertools.count()
 SAMPLE = 8
 """Of so many tests, LLVM optimises the native code of one."""
 
@@ -80,6 +84,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     os.environ["RUNTIME_LLVM_LEVEL"] = str(level)  # read at import
     if (config := sys.modules.get("runtime.core.config")) is not None:
         config.settings.llvm_level = level
+    if next(_started) % SETTLED == 0:
+        gc.collect()
+        gc.freeze()
     return (yield)
 
 
