@@ -53,46 +53,45 @@ def test_keras_runs_on_this_backend_without_another_framework() -> None:
     assert printed == "runtime True runtime\n"
 
 
-def test_other_frameworks_that_are_installed_are_not_loaded(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def with_other_frameworks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What a process prints in which other frameworks are installed, and TensorFlow is loaded at the end."""
+    folder = tmp_path_factory.mktemp("installed")
     for name in ("tensorflow", "jax", "torch"):
-        (tmp_path / f"{name}.py").write_text("raise AssertionError('loaded')")
-    printed = run(f"""
+        (folder / f"{name}.py").write_text("raise AssertionError('loaded')")
+    return run(f"""
         import sys
-        sys.path.insert(0, {str(tmp_path)!r})
-        import runtime.keras, keras, numpy as np
+        sys.path.insert(0, {str(folder)!r})
+        import runtime as rt, runtime.keras, keras, numpy as np
         keras.utils.set_random_seed(0)
         model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
         model.compile("adam", "mse")
         model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
-        model.save({str(tmp_path / "model.keras")!r})
-        keras.models.load_model({str(tmp_path / "model.keras")!r})
+        model.save({str(folder / "model.keras")!r})
+        keras.models.load_model({str(folder / "model.keras")!r})
         print(sorted({{"tensorflow", "jax", "torch"}} & sys.modules.keys()))
-        """)
-    assert printed == "[]\n"
-
-
-def test_the_seed_of_keras_is_that_of_this_runtime_and_of_tensorflow_if_it_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "tensorflow.py").write_text("class random: set_seed = print")
-    printed = run(f"""
-        import sys
-        sys.path.insert(0, {str(tmp_path)!r})
-        import runtime as rt, runtime.keras, keras
+        print(keras.layers.Normalization(mean=1.0, variance=4.0)(np.array([[3.0, 5.0]])).numpy().tolist())
         def draw():
             keras.utils.set_random_seed(3)
             return rt.random.uniform([]).numpy()
         print(draw() == draw())
+        open({str(folder / "tensorflow.py")!r}, "w").write("class random: set_seed = print")
         import tensorflow
         draw()
-        """)
-    assert printed == "True\n3\n"
+        """).splitlines()
 
 
-def test_preprocessing_layers_find_the_backend_of_the_moment() -> None:
-    printed = run("""
-        import runtime.keras, keras, numpy as np
-        print(keras.layers.Normalization(mean=1.0, variance=4.0)(np.array([[3.0, 5.0]])).numpy().tolist())
-        """)
-    assert printed == "[[1.0, 2.0]]\n"
+def test_other_frameworks_that_are_installed_are_not_loaded(with_other_frameworks: list[str]) -> None:
+    assert with_other_frameworks[0] == "[]"
+
+
+def test_preprocessing_layers_find_the_backend_of_the_moment(with_other_frameworks: list[str]) -> None:
+    assert with_other_frameworks[1] == "[[1.0, 2.0]]"
+
+
+def test_the_seed_of_keras_is_that_of_this_runtime_and_of_tensorflow_if_it_is_loaded(
+        with_other_frameworks: list[str]) -> None:
+    assert with_other_frameworks[2:] == ["True", "3"]
 
 
 def test_the_cache_of_byte_code_is_that_of_keras() -> None:
