@@ -89,28 +89,44 @@ def test_a_level_that_there_is_not(tmp_path: Path) -> None:
     assert err.endswith("ValueError: the environment variable RUNTIME_LLVM_LEVEL is 0, 1 or 2, not 'fast'\n")
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the code of `PROGRAM`."""
-    place = tmp_path_factory.mktemp("written")
-    run(place, RUNTIME_CACHE=str(place / "cache"), RUNTIME_LLVM_LEVEL="2")
-    return place / "cache"
+IN_FOLDERS = PROGRAM.replace('    @rt.function(executor="native")\n', "").replace("""
+    assert collatz(rt.constant(27)).numpy() == 111
+    print(collatz.concrete_functions[-1]._executable.code.cached)
+""", """
+    import os
+    for folder in os.environ["FOLDERS"].split(os.pathsep):
+        rt.config.set_native_cache(folder)
+        f = rt.function(collatz, executor="native")
+        assert f(rt.constant(27)).numpy() == 111
+        print(f.concrete_functions[-1]._executable.code.cached)
+""")
+"""The program with each of several caches."""
+DAMAGES = {
+    "empty": lambda data: b"", "cut early": lambda data: data[:40], "cut late": lambda data: data[:-1],
+    "longer": lambda data: data + b"\0", "a bit": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+    "zeros": lambda data: b"\0" * len(data)}
 
 
 @needs_llvm
-@pytest.mark.parametrize("damage", [
-    lambda data: b"", lambda data: data[:40], lambda data: data[:-1], lambda data: data + b"\0",
-    lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:], lambda data: b"\0" * len(data),
-], ids=["empty", "cut early", "cut late", "longer", "a bit", "zeros"])
-def test_a_damaged_file_is_not_used(tmp_path: Path, written: Path, damage) -> None:
-    folder = tmp_path / "cache"
-    shutil.copytree(written, folder)
-    (file,) = folder.iterdir()
-    whole = file.read_bytes()
-    file.write_bytes(damage(whole))
-    assert run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL="2") == "False"
-    assert file.read_bytes()[:32] != damage(whole)[:32] or len(file.read_bytes()) > 200
-    assert run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL="2") == "True"  # it was written anew
+def test_damaged_files_are_not_used(tmp_path: Path) -> None:
+    def cached(*folders: Path) -> list[str]:
+        return run(tmp_path, IN_FOLDERS, FOLDERS=os.pathsep.join(map(str, folders)), RUNTIME_LLVM_LEVEL="2").split()
+
+    whole = tmp_path / "whole"
+    assert cached(whole) == ["False"]
+    assert cached(whole) == ["True"]
+    folders = {name: tmp_path / name for name in DAMAGES}
+    for name, folder in folders.items():
+        shutil.copytree(whole, folder)
+        (file,) = folder.iterdir()
+        file.write_bytes(DAMAGES[name](file.read_bytes()))
+    assert cached(*folders.values()) == ["False"] * len(DAMAGES)
+    for name, folder in folders.items():
+        (file,) = folder.iterdir()
+        (original,) = whole.iterdir()
+        found, damaged = file.read_bytes(), DAMAGES[name](original.read_bytes())
+        assert found[:32] != damaged[:32] or len(found) > 200, name
+    assert cached(*folders.values()) == ["True"] * len(DAMAGES)  # they were written anew
 
 
 @needs_llvm
