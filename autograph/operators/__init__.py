@@ -56,6 +56,7 @@ from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
+from autograph.state.structure import is_container
 
 __all__ = [
     "add", "and_", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem", "dict_comp",
@@ -537,11 +538,10 @@ def is_none(value: Any, /) -> Any:
 
 
 def is_same(value: Any, other: Any, /) -> Any:
-    """`value is other`, where a staged branch may have set one to None, or one may stand for a list."""
+    """`value is other`, where a staged branch may have set one to None, or one may be, or stand for, another list."""
     backend = staging_backend(value) or staging_backend(other)
-    if backend is None and ambient.backend is not None and any(
-            _builtins.hasattr(type(x), "__stands_for__") for x in (value, other)):
-        backend = ambient.backend
+    if any(_builtins.hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
+        backend = backend or ambient.backend
     return value is other if backend is None else backend.operation("is_", value, other)
 
 

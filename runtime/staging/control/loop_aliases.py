@@ -37,6 +37,8 @@ class LoopAliases:
     """The ids of containers before the loop that may be others."""
     writes: bool
     """Whether the body changes elements of staged lists."""
+    compared: Sequence[Any]
+    """The containers of which the body asks whether they are others."""
 
     def check(self) -> None:
         """StagingError if an iteration changes a container that is aliased in one iteration and not in another."""
@@ -44,6 +46,7 @@ class LoopAliases:
         self.check_iterations()
         self.check_other_holders()
         self.check_elements()
+        self.check_compared()
 
     @cached_property
     def own(self) -> list[int]:
@@ -104,6 +107,18 @@ class LoopAliases:
                     for element in alias_tracking.elements_with(without_age(other)):
                         if element.is_put or began is not other:
                             alias_tracking.refuse_element(element)
+
+    def check_compared(self) -> None:
+        """Check containers of which the body asks whether they are others, if they are not the same in each iteration,
+        and one of them has another name."""
+        for i in self.own if self.compared else ():
+            for path, copy in self.began[i].items():
+                before, others = self.before[i].get(path), self.end.contained[i].get(path, ())
+                if any(copy is one for one in self.compared) and any(other is not before for other in others):
+                    several = [before, *others]
+                    counts = references(several)
+                    if any(counts[id(one)] > 1 or id(one) in self.ambiguous for one in several):
+                        alias_tracking.refuse_comparison(copy, self.names[i], user_position())
 
     def conflict(self, i: int, j: int) -> bool:
         """Whether the body changes the initial value of one of two variables, and reads that of the other."""

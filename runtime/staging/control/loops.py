@@ -147,6 +147,7 @@ class _Loop:
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
+                    self.ambiguous |= set(map(id, alias_tracking.contents_of(self.init[i]).values()))
                     self.specs[i] = self._start(i)
             else:
                 raise staging_error(
@@ -191,6 +192,7 @@ class _Loop:
                                      if any(copy is not other for _, other in several))
                 self.parts = [(copy, origin, parts_in(copy)) for copy, origin in self.origins.values()]
                 self.changes = [*map(alias_tracking.changes_of, self.entry)]
+                self.compared = alias_tracking.compared()
                 contents.begin()
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
@@ -329,9 +331,9 @@ class _Loop:
         if trial is not None:
             trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         writes = check_repeated(self.known)
-        if any(self.changed) or writes:
+        if any(self.changed) or writes or self.compared:
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,
-                        writes).check()
+                        writes, self.compared).check()
         self.find_invariants()
 
     def find_invariants(self) -> None:

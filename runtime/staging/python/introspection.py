@@ -16,6 +16,7 @@ from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
 from runtime.ops.logic import bitwise_and
 from runtime.staging.containers.row_table import ChosenRow, Row
+from runtime.staging.values.alias_tracking import note_compared
 from runtime.staging.values.dict_presence import method_of
 from runtime.staging.values.optional import Maybe, known
 from runtime.staging.values.select import Select, alternatives_of, has_attribute, is_one, tested, unknown
@@ -90,6 +91,8 @@ def is_same(value: Any, other: Any) -> Any:
             one.presence.check_bound()
             if second is None:
                 return one.presence.is_none(one.content)
+    if is_container(other):
+        note_compared(value, other)
     if value is other:
         return True
     for one, second in ((value, other), (other, value)):

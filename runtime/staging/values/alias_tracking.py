@@ -35,6 +35,7 @@ __all__ = [
     "as_originals",
     "bodies_open",
     "changes_of",
+    "compared",
     "contents_of",
     "copies_in",
     "elements_with",
@@ -48,6 +49,7 @@ __all__ = [
     "known_elements",
     "may_alias",
     "note_changed",
+    "note_compared",
     "origin_of",
     "originals_of",
     "possible_identities",
@@ -58,6 +60,7 @@ __all__ = [
     "record_replacement",
     "record_split",
     "refuse_change",
+    "refuse_comparison",
     "refuse_element",
     "restore_elements",
     "sure_original",
@@ -138,6 +141,8 @@ class _Body:
     """Of the function: how often code was traced by which several places in staged lists may have one element."""
     written: list[Any] = field(default_factory=list)
     """Staged lists of which elements were changed."""
+    compared: list[Any] = field(default_factory=list)
+    """Containers of which code has asked whether they are one with another (`is`)."""
 
     def __post_init__(self) -> None:
         self.none_known = KnownElements(self, (), 0, 0, ())
@@ -273,6 +278,20 @@ def record_split(copies: Iterable[Any]) -> None:
     """Record copies that alias one container in some other iteration."""
     if _open.bodies:
         _open.bodies[-1].split += copies
+
+
+def note_compared(*values: Any) -> None:
+    """Note that code asks which containers these are."""
+    for value in values if _open.bodies else ():
+        if is_container(value):
+            for body in reversed(_open.bodies):
+                body.compared.append(value)
+                _, value = body.copies.get(id(value), (None, value))
+
+
+def compared() -> Sequence[Any]:
+    """The containers of which the open body, or one nested in it, will have asked that."""
+    return _open.bodies[-1].compared
 
 
 def may_alias(value: Any) -> bool:
@@ -466,6 +485,16 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
         " of them is changed: staged code does not see the change by the other name",
         remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
+    locate(error, place)
+    raise error
+
+
+def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:
+    """Raise the error for the question whether `value`, another container in each iteration, is one with another."""
+    kind, _ = _kind(value)
+    error = StagingError(
+        f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and it is"
+        " asked here (`is`)", remedy="Keep a number or bool that says which one it is.")
     locate(error, place)
     raise error
 

@@ -534,6 +534,51 @@ def record_whose_fields_another_name_sets(x):
     return a.held, b.held
 
 
+def asked_in_a_loop(x):
+    a = [x, x]
+    c = a
+    k = 0
+    for _ in rt.range(3):
+        if a is c:
+            k += 1
+        a = [x, x]
+    return k
+
+
+def asked_after_a_choice(x):
+    a, c = Record(x), Record(x + 1.0)
+    if x > 1.0:
+        a = c
+    for _ in rt.range(2):
+        if c is a:
+            a.held = x
+        a = Record(c.held)
+    return c.held
+
+
+@pytest.mark.parametrize("fn", [asked_in_a_loop, asked_after_a_choice])
+def test_whether_two_names_are_one_is_not_known_in_a_loop(fn: Any) -> None:
+    with pytest.raises(StagingError, match="is known only when the graph runs, and it is asked here"):
+        rt.function(fn)(rt.constant(2.0))
+
+
+def test_whether_two_names_are_one_where_they_stay_what_they_are() -> None:
+    def f(x):
+        a, b, c = [x], [x], [x]
+        if x > 1.0:
+            a = b
+        k = 0
+        for _ in rt.range(3):
+            if a is b:
+                k += 1
+            if c is b:
+                k += 10
+            c = [x]
+        return k
+
+    assert [int(rt.function(f)(rt.constant(x))) for x in (0.0, 2.0)] == [0, 3]
+
+
 @pytest.mark.parametrize(("fn", "offset", "name", "kind"), [
     (by_a_loop_that_may_not_run, 3, "a", "list"),
     (in_the_next_iteration, 3, "a", "list"),
