@@ -18,7 +18,7 @@ PLANTED = {
     "read beyond the end": ("x.ctypes.data + 12", "ctypes.c_float.from_address(a).value"),
     "read after it was freed": ("freed", "ctypes.c_float.from_address(a).value"),
     "written before its begin": ("x.ctypes.data - 4", "ctypes.c_float.from_address(a).value = 1.0; del x"),
-    "freed twice": ("pair.ctypes.data", "executor._free(a, 1, None); executor._free(a, 1, None)"),
+    "freed twice": ("slot.ctypes.data", "executor._free(a, 1, None); executor._free(a, 1, None)"),
 }
 HEAD = """
 import sys, ctypes
@@ -28,9 +28,9 @@ guard.install()
 import numpy as np
 from runtime.backends.native.jit import executor
 x = np.arange(3, dtype=np.float32)
-pair = np.zeros(2, np.int64)
+slot = np.zeros(3, np.int64)  # as native code has a list
 grow = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(guard._address("guard_grow"))
-grow(pair.ctypes.data, 12)
+grow(slot.ctypes.data, 12)
 y = np.arange(3, dtype=np.float32)
 freed = y.ctypes.data
 del y
