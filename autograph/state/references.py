@@ -74,6 +74,8 @@ def was_before(value: Any) -> bool:
 def references(values: Iterable[Any]) -> Counter[int]:
     """By id, how many variables, items and attributes in the code being traced refer to each of the values."""
     wanted = {id(value): value for value in values}
+    if not wanted:
+        return Counter()
     count = _Count(wanted)
     for value in wanted.values():
         count.look_into(value)

@@ -17,6 +17,8 @@ __all__ = [
     "is_record", "objects_in", "parts_in", "same_parts", "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
+_CHANGING: Final = (*LISTS, dict)
+_SEQUENCES: Final = (*LISTS, tuple)
 
 
 class _Records(threading.local):
@@ -52,7 +54,7 @@ _HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattr
 def is_container(value: Any) -> bool:
     """Whether `value` is mutable and state as a whole: a list or dict, a staged value, or an object of a dataclass or
     attrs class."""
-    return issubclass(type(value), (*LISTS, dict)) or hasattr(type(value), "__become__") or is_record(value)
+    return issubclass(type(value), _CHANGING) or hasattr(type(value), "__become__") or is_record(value)
 
 
 def is_record(value: Any) -> bool:
@@ -88,14 +90,14 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
         return list(enumerate(value.__leaves__()))
     if isinstance(value, dict):
         return list(dict.items(value))
-    if isinstance(value, (*LISTS, tuple)):
+    if isinstance(value, _SEQUENCES):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 
 
 def objects_in(value: Any) -> list[tuple[Any, Any]]:
     """Those parts that are no numbers, text or None, of which there may be many."""
-    if type(value) in (*LISTS, tuple) and ATOMS.issuperset(map(type, value)):
+    if type(value) in _SEQUENCES and ATOMS.issuperset(map(type, value)):
         return []
     return [(key, part) for key, part in parts_in(value) if type(part) not in ATOMS]
 

@@ -13,7 +13,7 @@ from runtime.core.errors import DTypeError
 from runtime.core.op import Op
 from runtime.core.types import DType, ListType, TensorType, Type, as_dtype, join_shapes
 
-__all__ = ["common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays"]
+__all__ = ["common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mark_as_array", "of_arrays"]
 
 
 def is_of_arrays(type: Type) -> bool:
@@ -31,13 +31,23 @@ def made_of_arrays(
     found = [type for type in deciding if type is not None and not (isinstance(type, TensorType) and type.weak)]
     if not (is_widened or (found and all(map(is_of_arrays, found)))):
         return types
-    return tuple(map(_of_arrays, types)) if isinstance(types, tuple) else _of_arrays(types)
+    return tuple(map(_unless_weak, types)) if isinstance(types, tuple) else _unless_weak(types)
 
 
-def _of_arrays(type: Type) -> Type:
+def _unless_weak(type: Type) -> Type:
+    return type if isinstance(type, TensorType) and type.weak else of_arrays(type)
+
+
+def of_arrays(type: Type) -> Type:
+    """That type, of a value that is made of arrays."""
     if isinstance(type, ListType):
         return replace(type, element=replace(type.element, of_arrays=True))
-    return type if type.weak else replace(type, of_arrays=True)
+    return replace(type, of_arrays=True)
+
+
+def mark_as_array(made: Any) -> None:
+    """Note that a tensor which has just been made is made of arrays."""
+    made.value.type = of_arrays(made.value.type)
 
 
 def common_dtype(types: Iterable[TensorType]) -> DType | None:

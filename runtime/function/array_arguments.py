@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from types import CellType
 from typing import Any, Final, TypeVar
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from autograph.backend import Handler, Heap, as_records, put, scopes, variables
 from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, TraceAgain, want_objects
+from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
@@ -108,7 +108,7 @@ class ArrayArguments:
         self.captured: dict[int, ArrayCell] = {}
         for k, array in enumerate(captured):
             self.captured[id(array)] = self._cell(
-                len(inputs) + k, add_input(graph, replace(type_of_array(array), of_arrays=True), f"array_{k}"))
+                len(inputs) + k, add_input(graph, of_arrays(type_of_array(array)), f"array_{k}"))
         self._holders: list[tuple[Any, Any, Any]] = []
 
     def _cell(self, place: int, x: GraphTensor) -> ArrayCell:

@@ -14,12 +14,12 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from autograph.backend import fields_of, is_list
+from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
 from runtime.core.read_only_arrays import is_writeable
@@ -195,8 +195,7 @@ class Call:
     def marked(self, types: Sequence[Type]) -> list[Type]:
         """`types`, those of arrays marked as such."""
         arrays = {number for number, *_ in self.arrays}
-        return [replace(type, of_arrays=True) if i in arrays and isinstance(type, TensorType) else type
-                for i, type in enumerate(types)]
+        return [of_arrays(type) if i in arrays else type for i, type in enumerate(types)]
 
     def number_of(self, x: Any) -> int | None:
         """The number of `x` among the `variables`."""

@@ -7,13 +7,13 @@ of `rt` take the tensor that an array contains at the time. Outside of a trace t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import are_objects, existed_before, note_array, note_object
+from runtime.core.array_promotion import mark_as_array
 from runtime.core.errors import DTypeError, ShapeError, StagingError
 from runtime.core.graph import Value
 from runtime.core.operations import OPERATIONS
@@ -407,8 +407,8 @@ def made_of(result: Any, operands: Iterable[Any]) -> Any:
 def new_array(result: Any) -> Any:
     """`as_object` for what a function has made anew, whose dtype adapts to that of a tensor."""
     result = as_object(result)
-    if type(result) is ArrayCell and result.value.node is not None and isinstance(result.value.type, TensorType):
-        result.value.type = replace(result.value.type, of_arrays=True)
+    if type(result) is ArrayCell and result.value.node is not None:
+        mark_as_array(result)
     return result
 
 

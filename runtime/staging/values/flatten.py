@@ -6,7 +6,6 @@ the containers of a value for code that is traced.
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from autograph.backend import (
     refill,
     with_parts,
 )
+from runtime.core.array_promotion import mark_as_array
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.op import CAST, CONST
 from runtime.core.positions import Position, staging_error
@@ -136,8 +136,8 @@ def _as_type(value: Any, type: Type) -> Any:
 
 def _of_arrays(made: Any, type: TensorType) -> Any:
     """A new value of that type, made of arrays if the type says so."""
-    if type.of_arrays and isinstance(made, GraphTensor) and isinstance(made.value.type, TensorType):
-        made.value.type = dataclasses.replace(made.value.type, of_arrays=True)
+    if type.of_arrays and isinstance(made, GraphTensor):
+        mark_as_array(made)
     return made
 
 
