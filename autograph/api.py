@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import functools
-import gc
 import html
 import inspect
 import sys
@@ -28,6 +27,7 @@ from autograph.codegen.compile import Template, compile_function
 from autograph.core.allowlist import left_alone
 from autograph.core.backend import ambient, plain, staging_backend
 from autograph.core.code_cache import until_gone
+from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import TooDeep, with_room
 from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
 from autograph.core.tracebacks import is_converted, prune
@@ -43,7 +43,7 @@ from autograph.passes.jumps import lower_jumps
 
 __all__ = [
     "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
-    "identifiers", "maker", "module_file", "set_loop_options", "to_graph", "unwrap", "without_collection",
+    "identifiers", "maker", "module_file", "set_loop_options", "to_graph", "unwrap",
 ]
 
 T = TypeVar("T")
@@ -116,25 +116,13 @@ def convert_tree(
 _lock = threading.RLock()
 
 
-def without_collection(work: Callable[[], T]) -> T:
-    """Run `work` without the cyclic garbage collector: trees are many objects, none of them garbage before the end, and
-    collecting takes a tenth of the time."""
-    if not gc.isenabled():
-        return work()
-    try:
-        gc.disable()
-        return work()
-    finally:
-        gc.enable()
-
-
 def _template(fn: FunctionType, recursive: bool) -> Template:
     kept = disk_cache.load(fn.__code__, recursive)
     if kept is not None:
         return Template(kept[0], fn.__code__, kept[1], operators)
     try:
         template, name = converted_call.at_work.run(
-            lambda: without_collection(lambda: with_room(lambda: _compiled(fn, recursive))))
+            lambda: rarely_collected(lambda: with_room(lambda: _compiled(fn, recursive))))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,

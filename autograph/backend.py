@@ -30,6 +30,7 @@ from autograph.core.backend import (
     register_keyed,
 )
 from autograph.core.code_cache import inside, per_code, until_gone
+from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import lower_limit, raise_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
@@ -144,6 +145,7 @@ __all__ = [
     "prune",
     "put",
     "raise_limit",
+    "rarely_collected",
     "references",
     "refill",
     "register_keyed",

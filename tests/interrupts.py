@@ -99,7 +99,7 @@ def one(measured: bool) -> dict[str, Any]:
     first, second = arguments()
     want = fn(int(second[0].numpy())) if result is None else result
     function = rt.function(fn, executor="native")
-    before, limit = attributes(module), sys.getrecursionlimit()
+    before, limit, threshold = attributes(module), sys.getrecursionlimit(), gc.get_threshold()
     if measured:
         start = time.perf_counter()
         function(*second)
@@ -115,6 +115,8 @@ def one(measured: bool) -> dict[str, Any]:
     wrong = [*left_over()]
     if sys.getrecursionlimit() != limit:
         wrong.append("another recursion limit")
+    if gc.get_threshold() != threshold:
+        wrong.append("another threshold of garbage collection")
     if attributes(module) != before:
         wrong.append("a class was changed")
     got: list[Any] = []

@@ -17,7 +17,7 @@ _LIMIT = 40_000
 _lock = threading.Lock()
 _LARGE = "autograph: large stack"  # the name of the thread
 _raised: dict[int, tuple[int, ...]] = {}
-"""By thread, the limits that it has asked for; the highest of all applies."""
+"""By thread, the limits that it has asked for, in ascending order; the highest of all applies."""
 _users = 0
 """The limit when nobody has asked for a higher one."""
 _limits = threading.Lock()
@@ -40,7 +40,7 @@ class _Asked(threading.local):
                 _raised[threading.get_ident()] = limits
             elif _raised.pop(threading.get_ident(), None) is None:
                 return
-            sys.setrecursionlimit(max((one for each in _raised.values() for one in each), default=_users))
+            sys.setrecursionlimit(max([each[-1] for each in _raised.values()], default=_users))
 
 
 _asked = of_trace(_Asked())
@@ -49,16 +49,16 @@ _asked = of_trace(_Asked())
 def raise_limit(frames: int) -> int:
     """Allow `frames` more and return a token for `lower_limit`. Raises RecursionError if so few frames are left (none
     or one) that the limit could not be restored."""
-    limit = sys.getrecursionlimit() + frames
+    limit = max((sys.getrecursionlimit(), *_asked.limits[-1:])) + frames
     _asked.limits = (*_asked.limits, limit)
     return limit
 
 
 def lower_limit(limit: int) -> None:
     """Undo `raise_limit`."""
-    limits = list(_asked.limits)
-    limits.remove(limit)
-    _asked.limits = tuple(limits)
+    limits = _asked.limits
+    at = len(limits) - 1 if limits[-1] == limit else limits.index(limit)
+    _asked.limits = limits[:at] + limits[at + 1:]
 
 
 class TooDeep(RecursionError):

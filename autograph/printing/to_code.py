@@ -21,9 +21,9 @@ from autograph.api import (
     identifiers,
     module_file,
     unwrap,
-    without_collection,
 )
 from autograph.core.allowlist import left_alone
+from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import ConversionError, NoSourceError
 from autograph.core.tracebacks import is_converted
@@ -65,7 +65,7 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     last = _checked(stage)
     obj = unwrap(fn)
     try:
-        return Code(without_collection(lambda: with_room(lambda: _code_of(obj, last))))
+        return Code(rarely_collected(lambda: with_room(lambda: _code_of(obj, last))))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -145,7 +145,7 @@ def convert_source(
     """
     last = _checked(stage)
     try:
-        return without_collection(lambda: with_room(
+        return rarely_collected(lambda: with_room(
             lambda: _converted_source(text, filename, function, last, recursive)))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,

@@ -22,18 +22,32 @@ from autograph.state.structure import is_record, parts_in
 __all__ = ["Heap", "accept", "becomes_state"]
 
 _MISSING: Final = object()
-_live: Final[list[weakref.ref[Heap]]] = []
-"""The heaps of the statements and functions that are being staged, and references to some that are gone: a WeakSet
-would run Python code when one goes, where an interrupt would be lost."""
-_MANY: Final = 1000
-"""References after which those that are gone are removed."""
+
+
+class _Live:
+    """The heaps of the statements and functions that are being staged, and references to some that are gone: a WeakSet
+    would run Python code when one goes, where an interrupt would be lost."""
+
+    references: Final[list[weakref.ref[Heap]]] = []
+    most = 1000
+    """References after which those that are gone are removed."""
+
+    def add(self, heap: Heap) -> None:
+        found = self.references
+        if len(found) > self.most:
+            found[:] = [reference for reference in found if reference() is not None]
+            self.most = max(_Live.most, 2 * len(found))
+        found.append(weakref.ref(heap))
+
+
+_live: Final = _Live()
 
 
 def accept(values: Collection[Any]) -> None:
     """Take what these objects hold now for what they held before the bodies that are being traced: what a library sets
     up once, when it is first called, such as the parameters of a layer, is no state of a body."""
     ids = set(map(id, values))
-    for reference in list(_live):
+    for reference in list(_live.references):
         heap = reference()
         if heap is not None:
             heap.accept(ids)
@@ -53,9 +67,7 @@ class Heap:
             if others and is_other(reached.value, reached.path in names):
                 self.others.append((reached, Other(reached.value)))
             self.records.append((reached, self._copy(reached.value)))
-        if len(_live) > _MANY:
-            _live[:] = [reference for reference in _live if reference() is not None]
-        _live.append(weakref.ref(self))
+        _live.add(self)
 
     def accept(self, ids: Collection[int]) -> None:
         self.records = [(reached, self._copy(reached.value) if id(reached.value) in ids else before)

@@ -15,8 +15,9 @@ from typing import Any
 
 import gast
 
-from autograph.api import STAGES, convert_tree, identifiers, without_collection
+from autograph.api import STAGES, convert_tree, identifiers
 from autograph.core.allowlist import exclude, include
+from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import ConversionError, NoSourceError
 from autograph.frontend.gast_bridge import to_gast
@@ -121,7 +122,7 @@ def check_module(text: str, filename: str) -> None:
     """Convert every function of a module. Raises ConversionError with the position for what Python does not compile,
     or does not convert."""
     try:
-        without_collection(lambda: with_room(lambda: _check(text, filename)))
+        rarely_collected(lambda: with_room(lambda: _check(text, filename)))
     except RecursionError:
         raise ConversionError("the source is nested too deeply to convert", filename=filename,
                               lineno=deepest_line(text), line="",

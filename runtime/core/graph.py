@@ -13,6 +13,7 @@ inputs to the sequence of its outputs.
 """
 from __future__ import annotations
 
+import itertools
 import threading
 import warnings
 from collections import Counter
@@ -29,7 +30,7 @@ from runtime.core.svg import Box, svg
 from runtime.core.types import DType, ListType, Shape, Type
 
 __all__ = [
-    "INSTEAD", "Graph", "Node", "Unrolled", "UnrollingWarning", "Value", "loops", "param_text", "verify",
+    "COUNT", "INSTEAD", "Graph", "Node", "Unrolled", "UnrollingWarning", "Value", "loops", "param_text", "verify",
     "why_unrolled",
 ]
 
@@ -100,16 +101,22 @@ def _watch_size(graph: Graph) -> None:
     raise error
 
 
-class Value:
-    """A value of a graph. `node` defines it, or is None for an input or capture; `hint` is its name in print."""
+COUNT: Final = itertools.count()
+"""Numbers of nodes and values, in the order in which they are made."""
 
-    __slots__ = ("__weakref__", "graph", "hint", "node", "type")
+
+class Value:
+    """A value of a graph. `node` defines it, or is None for an input or capture; `hint` is its name in print; the
+    `number` is higher than that of all values and nodes from before."""
+
+    __slots__ = ("__weakref__", "graph", "hint", "node", "number", "type")
 
     def __init__(self, graph: Graph, type: Type, node: Node | None = None, hint: str | None = None) -> None:
         self.graph = graph
         self.type = type
         self.node = node
         self.hint = hint
+        self.number = next(COUNT)
 
     @property
     def constant(self) -> Any:
@@ -122,9 +129,10 @@ class Value:
 
 
 class Node:
-    """One op applied to values. `types` is the result of the op's rule: a tuple where the kernel returns one."""
+    """One op applied to values. `types` is the result of the op's rule: a tuple where the kernel returns one. `number`:
+    as that of a value."""
 
-    __slots__ = ("inputs", "op", "outputs", "params", "position", "single")
+    __slots__ = ("inputs", "number", "op", "outputs", "params", "position", "single")
 
     def __init__(
         self, graph: Graph, op: Op, inputs: Sequence[Value], params: Mapping[str, Any],
@@ -135,7 +143,9 @@ class Node:
         self.params = dict(params)
         self.position = position
         self.single = not isinstance(types, tuple)
-        self.outputs = tuple(Value(graph, t, self) for t in (types if isinstance(types, tuple) else (types,)))
+        self.number = next(COUNT)
+        self.outputs = tuple([Value(graph, t, self) for t in types] if isinstance(types, tuple) else [
+            Value(graph, types, self)])
 
     @property
     def subgraphs(self) -> dict[str, Graph]:
@@ -273,6 +283,17 @@ class Graph:
             inner = self._captured[id(source)][1]
         self._captured[id(outer)] = outer, inner
         return inner
+
+    def remove_after(self, number: int) -> None:
+        """Remove the last nodes and captures, as far as they were made after this number was taken from `COUNT`."""
+        nodes, captures = len(self.nodes), len(self.captures)
+        while self.nodes and self.nodes[-1].number > number:  # derivatives insert nodes between others
+            self.nodes.pop()
+        while self.captures and self.captures[-1][1].number > number:
+            self.captures.pop()
+        if (nodes, captures) != (len(self.nodes), len(self.captures)):
+            self._captured = {key: pair for key, pair in self._captured.items() if pair[1].number < number}
+        self.executable = None
 
     def walk(self) -> Iterator[Node]:
         """All nodes, those of sub-graphs after the node that holds them. Its time does not depend on the depth."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from autograph.backend import LISTS, with_room
+from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import object_for, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
@@ -105,8 +105,8 @@ class ConcreteFunction:
         """The graph that runs."""
         if self._optimized is None:
             with phase(f"optimise {self.name}"):  # the graph may be deep
-                self._optimized = with_room(lambda: rewrite(
-                    with_python_numbers(self.graph), fast_math=self.fast_math and self._executor == "native"))
+                self._optimized = rarely_collected(lambda: with_room(lambda: rewrite(
+                    with_python_numbers(self.graph), fast_math=self.fast_math and self._executor == "native")))
         return self._optimized
 
     @property
@@ -122,7 +122,8 @@ class ConcreteFunction:
             with self._compiling:
                 if self._compiled is None:
                     with phase(f"compile {self.name}"):
-                        made = make(self.optimized, self._executor, self.fast_math, self._donated)
+                        made = rarely_collected(
+                            lambda: make(self.optimized, self._executor, self.fast_math, self._donated))
                     self.run = self._runner(made.function())
                     self.findable = None if self._captured else made.findable(self.run, self._is_single)
                     self._compiled = made

@@ -17,7 +17,7 @@ from types import CodeType, MethodType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 import autograph as ag
-from autograph.backend import meet_all, meeting, restored, until_gone
+from autograph.backend import meet_all, meeting, rarely_collected, restored, until_gone
 from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
 from runtime.core.config import check_executor, settings
@@ -283,7 +283,7 @@ class Function(Called):
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
         with phase(f"trace {self.name}"):
-            concrete = self._trace_as_general_as_useful(call)
+            concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
         if not concrete.raises and not concrete.identified:
             with self._lock:
                 self._insert(call, key, concrete)

@@ -7,7 +7,7 @@ outside can be hoisted. Constants belong to no graph, and are defined where they
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,50 @@ __all__ = ["LEARN", "Builder", "Context", "certainly_raises", "implied", "is_rem
 MOST_IMPLIED: Final = 32
 LEARN: Final = named("learn", "After a check of a condition, and in the branches on it, its value is known.")
 
+T = TypeVar("T")
 Visit = Callable[["Builder", Node, list[Value]], Sequence[Value]]
 
 
 _by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by the set of rules, and by op
+
+
+class Scope:
+    """A builder, and what is around it."""
+
+    __slots__ = ("_depth", "_outer", "is_left")
+
+    def __init__(self, outer: Scope | None) -> None:
+        self.is_left = False
+        """Whether nothing is looked up in it any more."""
+        self._outer = outer
+        self._depth: int = 0 if outer is None else outer._depth + 1
+
+    def is_in(self, scope: Scope) -> bool:
+        """Whether this is `scope`, or inside it."""
+        inner: Scope | None = self
+        while inner is not None and inner._depth > scope._depth:
+            inner = inner._outer
+        return inner is scope
+
+
+class Scoped(Generic[T]):
+    """What is known in scopes, by key. A search takes time that does not grow with their depth."""
+
+    def __init__(self) -> None:
+        self._found: dict[Any, list[tuple[Scope, T]]] = {}
+
+    def add(self, key: Any, scope: Scope, value: T) -> None:
+        self._found.setdefault(key, []).append((scope, value))
+
+    def get(self, key: Any, scope: Scope) -> T | None:
+        """What was last added in this scope or one around it."""
+        found = self._found.get(key, ())
+        while found and found[-1][0].is_left:
+            found.pop()
+        for holder, value in reversed(found):
+            if scope.is_in(holder):
+                return value
+        return None
 
 
 class Context:
@@ -39,6 +79,8 @@ class Context:
         self.enabled = frozenset([rule.name for rule in self.active])
         self.by_op = _by_op.setdefault(self.active, {})
         self.constants: dict[Any, Value] = {}
+        self.shared: Scoped[tuple[Value, ...]] = Scoped()  # results by op, inputs and params
+        self.known: Scoped[Value] = Scoped()  # constants, by the values that are known to be these
         self.pool = Graph("constants")
 
     def rules(self, op: Op) -> tuple[Rule, ...]:
@@ -86,8 +128,7 @@ class Builder:
         self.counter: tuple[Value, int] | None = None
         self.position: Position | None = None  # of the node being simplified
         self.values: dict[Value, Value] = {}  # from values of the old graphs to their homes
-        self.shared: dict[Any, tuple[Value, ...]] = {}  # results by op, inputs and params
-        self.known: dict[Value, Value] = {}  # values known to be constants from here on
+        self.scope: Scope = Scope(parent.scope if parent is not None else None)
         self._inner: dict[Value, Value] = {}  # values of this graph by their home outside
         self._homes: dict[Value, Value] = {}  # the inverse: homes by value of this graph
 
@@ -95,15 +136,13 @@ class Builder:
 
     def home(self, old: Value) -> Value:
         """The home of a value of an old or finished graph; or the constant that it is."""
-        value = self.values.get(old) or self._homes.get(old)
-        if value is None:
-            value = old if self.parent is None or old.graph is self.graph else self.parent.home(old)
         builder: Builder | None = self
-        while builder is not None:
-            if builder.known:
-                value = builder.known.get(value, value)
+        value = None
+        while value is None and builder is not None:
+            value = builder.values.get(old) or builder._homes.get(old) or (old if old.graph is builder.graph else None)
             builder = builder.parent
-        return value
+        value = value or old
+        return self.context.known.get(value, self.scope) or value
 
     def counts(self, home: Value) -> bool:
         """Whether a value is the iteration counter of an enclosing loop."""
@@ -196,7 +235,7 @@ class Builder:
         if LEARN in self.context.enabled:
             for value, holds in implied(condition, truth):
                 if value.constant is None:
-                    self.known[value] = self.constant(np.array(holds))
+                    self.context.known.add(value, self.scope, self.constant(np.array(holds)))
 
     # Finishing.
 
@@ -218,6 +257,7 @@ class Builder:
 
     def finish(self, outputs: Iterable[Value]) -> Graph:
         """The finished graph. Constants are defined at its start."""
+        self.scope.is_left = True
         graph = self.graph
         graph.outputs = [self.local(v) for v in outputs]
         for node in graph.nodes:

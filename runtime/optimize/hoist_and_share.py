@@ -65,15 +65,11 @@ def share(b: Builder, node: Node) -> Result:
             inputs = inputs[::-1]
     key = node.op, inputs, tuple(node.params.items())
     try:
-        found = b.shared.get(key)
+        found = b.context.shared.get(key, b.scope)
     except TypeError:  # a param that is not hashable
         return None
-    outer = b.parent
-    if found is None and outer is not None and not any(v.graph is b.graph for v in inputs):
-        while found is None and outer is not None:
-            found, outer = outer.shared.get(key), outer.parent
     if found is None:
-        b.shared[key] = node.outputs
+        b.context.shared.add(key, b.scope, node.outputs)
     return found
 
 

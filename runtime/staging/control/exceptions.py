@@ -49,8 +49,7 @@ MAX_TRACES: Final = 24  # as of loops
 def may_raise(mark: Any, kinds: Errors, declared: bool = False) -> bool:
     """Whether what was traced since `mark` may raise, when the graph runs, an error that one of `kinds` catches; with
     `declared`, whether a node declares a subclass of one of `kinds`."""
-    graph, count = mark.graphs[0][:2]
-    errors = {error for node in graph.nodes[count:] for error in node.errors}
+    errors = {error for node in mark.added() for error in node.errors}
     if declared:
         return any(issubclass(error, kinds) for error in errors)
     return any(may_catch(kind, error) for error in errors for kind in kinds)

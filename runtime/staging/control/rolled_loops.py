@@ -79,15 +79,13 @@ class RolledLoop:
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
-        graph, nodes, *_ = self.mark.graphs[0]
-        return any(node.op.name != "const" for node in graph.nodes[nodes:])
+        return any(node.op.name != "const" for node in self.mark.added())
 
     def is_worth(self, done: int) -> bool | None:
         """Whether to try to roll the loop, after so many iterations; None if that is to be seen."""
         if trials.acts != self.acts:
             return False
-        graph, nodes, *_ = self.mark.graphs[0]
-        ops = sum(map(_size, graph.nodes[nodes:]))
+        ops = sum(map(_size, self.mark.added()))
         if self.count is None:
             self.ops = MANY_OPS + 1
             return None if done < FEWEST or ops <= FEW_OPS else True

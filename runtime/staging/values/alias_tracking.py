@@ -143,9 +143,8 @@ class _Body:
     """Staged lists of which elements were changed."""
     compared: list[Any] = field(default_factory=list)
     """Containers of which code has asked whether they are one with another (`is`)."""
-
-    def __post_init__(self) -> None:
-        self.none_known = KnownElements(self, (), 0, 0, ())
+    around: tuple[_Body, ...] = ()
+    """The enclosing bodies that know elements: only what the innermost one knows changes."""
 
 
 Bodies = Sequence[_Body]
@@ -170,7 +169,8 @@ class tracking(AbstractContextManager[Any]):
     def __enter__(self) -> tracking:
         self.before = _open.bodies
         self.outer = () if self.alone else self.before
-        _open.bodies = (*self.outer, _Body())
+        last = self.outer[-1] if self.outer else _Body()
+        _open.bodies = (*self.outer, _Body(around=(*last.around, last) if last.elements else last.around))
         return self
 
     def __exit__(
@@ -242,31 +242,34 @@ def note_changed(containers: Iterable[Any]) -> None:
 
 @dataclass
 class KnownElements:
-    """What an open body knows of elements of lists, and what these and the lists contain."""
+    """What the open body knows of elements of lists, the `function` of those that are shared, and what the elements
+    that are known in all open bodies, and their lists, contain."""
 
     body: _Body
     elements: Sequence[Element]
     written: int
+    function: _Body
     shared: int
     contents: Sequence[tuple[Any, list[tuple[Any, Any]]]]
 
 
-def known_elements() -> Sequence[KnownElements]:
-    """What the open bodies know now."""
-    return [KnownElements(body, [*body.elements], len(body.written), body.shared, [
-        (one, parts_in(one)) for e in body.elements if e.whole is not None for one in (e.value, e.owner)])
-        if body.elements or body.written or body.shared else body.none_known
-        for body in _open.bodies]
+def known_elements() -> KnownElements | None:
+    """What the open bodies know now; None if there are none."""
+    if not _open.bodies:
+        return None
+    function, body = _open.bodies[0], _open.bodies[-1]
+    return KnownElements(body, [*body.elements], len(body.written), function, function.shared, [
+        (one, parts_in(one)) for each in (*body.around, body) for e in each.elements if e.whole is not None
+        for one in (e.value, e.owner)])
 
 
-def restore_elements(known: Sequence[KnownElements]) -> None:
+def restore_elements(known: KnownElements) -> None:
     """Forget what was recorded and changed since then."""
-    for one in known:
-        one.body.elements[:], one.body.shared = one.elements, one.shared
-        del one.body.written[one.written:]
-        for container, parts in one.contents:
-            if not same_parts(parts, parts_in(container)):
-                fill(container, parts)
+    known.body.elements[:], known.function.shared = known.elements, known.shared
+    del known.body.written[known.written:]
+    for container, parts in known.contents:
+        if not same_parts(parts, parts_in(container)):
+            fill(container, parts)
 
 
 def elements_with(value: Any) -> list[Element]:

@@ -7,15 +7,16 @@ from __future__ import annotations
 import dis
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from autograph.backend import is_body, is_internal, lower_limit, of_trace, outermost, raise_limit, settle
+from autograph.backend import at_end, is_body, is_internal, lower_limit, of_trace, outermost, raise_limit, settle
 from runtime.core.array_mode import note_undone
 from runtime.core.errors import InaccessibleTensorError, StagingError
-from runtime.core.graph import Graph, Node
+from runtime.core.graph import COUNT, Graph, Node
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.tensor_writes import Leaving
@@ -67,20 +68,26 @@ class Step:
 
 
 class _Open(threading.local):
-    bodies: tuple[tuple[object, ...], ...] = ()
+    """The bodies that this thread traces: their number, and how often each is open, by its place."""
+
+    depth = 0
+
+    def __init__(self) -> None:
+        self.times: Counter[tuple[object, ...]] = Counter()
 
 
 _open: Final = of_trace(_Open())
+at_end(lambda: _open.times.clear())
 
 
 def in_body() -> bool:
     """Whether this thread traces a body of a loop, branch or operand."""
-    return bool(_open.bodies)
+    return _open.depth > 0
 
 
 def depth() -> int:
     """The number of bodies that this thread traces, each in the one before."""
-    return len(_open.bodies)
+    return _open.depth
 
 
 def trace_body(
@@ -93,8 +100,7 @@ def trace_body(
     StagingError, leaked tensors, MemoryError and RecursionError, and exceptions that are no Exception, are raised at
     once.
     """
-    outer = _open.bodies
-    _open_body(body)
+    depth, place = _open.depth, _open_body(body)
     room = raise_limit(_FRAMES)
     with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
@@ -124,7 +130,8 @@ def trace_body(
             return None
         finally:
             lower_limit(room)
-            _open.bodies = outer
+            _open.depth = depth
+            _open.times[place] -= 1
 
 
 @outermost
@@ -153,16 +160,18 @@ def trace_function(call: Callable[[], Any]) -> Any:
         return NEVER
 
 
-def _open_body(body: Branch) -> None:
-    """Record that `body` is being traced. StagingError for endless recursion."""
+def _open_body(body: Branch) -> tuple[object, ...]:
+    """Record that `body` is being traced; returns its place. StagingError for endless recursion."""
     at = user_position()  # nested expressions have one line, but bodies of their own
     place = (body.filename, body.lineno) if at is None else (body.filename, body.lineno, at.instruction)
-    if _open.bodies.count(place) >= MAX_RECURSION:
+    if _open.times[place] >= MAX_RECURSION:
         raise staging_error(
             f"{_function()!r} calls itself without end while it is traced: this condition is a tensor, known only when"
             " the graph runs, so both of its branches are traced",
             "Give it tensors for what changes from call to call, return what it changes, or write a loop.")
-    _open.bodies = (*_open.bodies, place)
+    _open.depth += 1
+    _open.times[place] += 1
+    return place
 
 
 def _function() -> str:
@@ -190,31 +199,31 @@ def line_of(body: Branch, name: str) -> int:
 class Mark:
     """A point of a trace."""
 
-    graphs: list[tuple[Graph, int, Node | None, int, int]]
-    """The lengths of the current graph and of those that enclose it, which captures are passed through."""
-    elements: Sequence[KnownElements]
+    graph: Graph | None
+    """The current graph; those that enclose it change, too, as captures are passed through them."""
+    nodes: int
+    """How many nodes it has."""
+    number: int
+    """All nodes and values that are made after it have higher numbers."""
+    elements: KnownElements | None
+
+    def added(self) -> Sequence[Node]:
+        """The nodes added to the current graph since."""
+        return self.graph.nodes[self.nodes:] if self.graph is not None else ()
 
 
 def checkpoint() -> Mark:
     """The mark of this point."""
-    mark: list[tuple[Graph, int, Node | None, int, int]] = []
     graph = current_graph()
-    while graph is not None:
-        last = graph.nodes[-1] if graph.nodes else None
-        mark.append((graph, len(graph.nodes), last, len(graph.captures), len(graph._captured)))
-        graph = graph.parent
-    return Mark(mark, known_elements())
+    return Mark(graph, len(graph.nodes) if graph is not None else 0, next(COUNT), known_elements())
 
 
 def rollback(mark: Mark) -> None:
     """Remove the nodes and captures added since `mark`, and what is known of elements of lists since."""
     note_undone()
-    restore_elements(mark.elements)
-    for graph, nodes, last, captures, known in mark.graphs:
-        if last is not None and graph.nodes[nodes - 1] is not last:  # derivatives insert nodes between others
-            nodes = graph.nodes.index(last) + 1
-        del graph.nodes[nodes:]
-        del graph.captures[captures:]
-        while len(graph._captured) > known:
-            graph._captured.popitem()
-        graph.executable = None
+    if mark.elements is not None:
+        restore_elements(mark.elements)
+    graph = mark.graph
+    while graph is not None:
+        graph.remove_after(mark.number)
+        graph = graph.parent

@@ -153,21 +153,21 @@ def note_shared() -> None:
         bodies_open()[0].shared += 1
 
 
-def check_repeated(known: Sequence[KnownElements]) -> bool:
+def check_repeated(known: KnownElements | None) -> bool:
     """Called after the trace of a loop's body, with what the open bodies knew before. What the body puts in and did not
     make, is put in again in the next iteration; what it shares, is changed there. Whether it changes elements."""
-    if not known:
+    if known is None:
         return False
-    body, before = known[-1].body, known[-1]
-    elements = body.elements[len(before.elements):]
+    body = known.body
+    elements = body.elements[len(known.elements):]
     put = [element.value for element in elements if element.is_put]
     if put and references(put):
         note_shared()
-    if known[0].body.shared > known[0].shared:
+    if known.function.shared > known.shared:
         for element in elements:
             if element.is_own and element.changes:
                 refuse_element(element)
-    return len(body.written) > before.written
+    return len(body.written) > known.written
 
 
 PUTS.define(record=record_put)

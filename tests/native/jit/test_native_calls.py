@@ -21,6 +21,7 @@ pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 import leaks
 from native_runs import layouts
 
+from benchmarks.first_programs import ternaries
 from runtime.backends.native.jit.compile import has_loops
 from runtime.core.graph import Graph
 from runtime.core.trace import add_input, apply, convert_to_tensor, set_outputs, tracing
@@ -358,8 +359,15 @@ def test_code_that_does_not_repeat_is_not_optimised() -> None:
             x -= 1
         return x
 
+    def fibonacci(n):
+        if n < 2:
+            return n
+        return fibonacci(n - 1) + fibonacci(n - 2)
+
     x = rt.constant(2)
-    for fn, repeats in ((straight, False), (loop, True), (lambda x: rt.fill([1000], x), True)):
+    outlined = ternaries(1000)  # its parts are functions that are called at one place each
+    for fn, repeats in ((straight, False), (loop, True), (lambda x: rt.fill([1000], x), True), (outlined, False),
+                        (fibonacci, True)):
         concrete = rt.function(fn, executor="native").get_concrete_function(x)
         assert has_loops(concrete.inspect_llvm(optimized=False)) is repeats
-        assert (concrete(x).numpy() == fn(x).numpy()).all()
+        assert (concrete(x).numpy() == np.asarray(fn(x))).all()

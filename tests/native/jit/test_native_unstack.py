@@ -59,6 +59,7 @@ def test_rows_and_arrays_that_are_not_contiguous(array: Any) -> None:
 def test_tensors_of_a_list_are_released() -> None:
     array = read_only(np.arange(1000.0))
     scalar = read_only(np.ones(1000, bool))[0]
+    gc.collect()  # what compilation has left, and other tests
     classes, before = sys.getrefcount(EagerTensor), sys.getrefcount(scalar)
     for other in (array, read_only(np.ones(1000, bool)), read_only(np.ones((1000, 2)))):
         for _ in range(3):

@@ -5,6 +5,7 @@ import ctypes
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -182,17 +183,26 @@ def _level_of(text: str) -> int:
 
 
 def has_loops(text: str) -> bool:
-    """Whether code may run more than once in a call: there is a back edge, or a named function that others call."""
+    """Whether code may run more than once in a call: there is a back edge, or a function that is not just called at one
+    place, as outlined parts are."""
     labels: set[str] = set()
     for line in text.splitlines():
         if line.endswith(":"):
             labels.add(line[:-1])
+        elif line.startswith("define "):
+            labels.clear()
         elif line.startswith("  br ") and not labels.isdisjoint(_TARGET.findall(line)):
             return True
-    return text.count("define ") > 1
+    if text.count("define ") == 1:
+        return False
+    uses, calls = Counter(_NAME.findall(text)), Counter(_CALLED.findall(text))
+    return any(uses[name] > 1 + calls[name] or calls[name] > 1 for name in _DEFINED.findall(text))
 
 
 _TARGET: Final = re.compile(r"label %([\w.]+)")
+_DEFINED: Final = re.compile(r"^define [^@\n]*@([\w.]+)\(", re.MULTILINE)
+_CALLED: Final = re.compile(r" call [^@\n]*@([\w.]+)\(")
+_NAME: Final = re.compile(r"@([\w.]+)")
 
 
 def _has_passes() -> bool:

@@ -1,0 +1,36 @@
+"""Collections of garbage while code is converted, traced and compiled."""
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+__all__ = ["rarely_collected"]
+
+T = TypeVar("T")
+_OBJECTS: Final = 50_000
+
+
+def rarely_collected(work: Callable[[], T]) -> T:
+    """Run `work`, with a collection of garbage only after so many new objects: trees and graphs are many, hardly any of
+    them garbage before the end, and collections take up to a third of the time.
+
+    The threshold is that of the process: another thread whose work ends earlier restores it, and what other code sets
+    meanwhile stays.
+    """
+    before = gc.get_threshold()
+    if not 0 < before[0] < _OBJECTS:
+        return work()
+    try:
+        try:
+            gc.set_threshold(_OBJECTS, *before[1:])
+            return work()
+        finally:
+            _restore(before)
+    finally:
+        _restore(before)  # a signal may have interrupted the first
+
+
+def _restore(threshold: tuple[int, int, int]) -> None:
+    if gc.get_threshold()[0] == _OBJECTS:
+        gc.set_threshold(*threshold)
