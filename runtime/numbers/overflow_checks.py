@@ -86,15 +86,20 @@ class _Check:
 
     def _arithmetic(self) -> None:
         name, inputs = self.node.op.name, self.node.inputs
+        first = name == "left_shift" and _most_shifted(inputs[0]) is not None  # the check is of the operand alone
+        if first:
+            self.nodes.pop()
         if name in ("left_shift", "right_shift") and self.bounds.of(inputs[1])[0] < 0:
             self._unless(self._apply("greater_equal", inputs[1], self._like(0, inputs[1])),
                          InvalidNumberError("negative shift count"))
-        if name == "right_shift" or within(self._exact(), INT64):
-            return
-        sign = _SIGNS[name]
-        what = f"the result of {sign}" if not sign.isalpha() else f"{sign}()"
-        self._unless(self._fits(name, *inputs), NumberOverflowError(
-            f"{what} does not fit int64: ints that Python made have 64 bits in a graph", remedy=_WIDER))
+        if name != "right_shift" and not within(self._exact(), INT64):
+            sign = _SIGNS[name]
+            what = f"the result of {sign}" if not sign.isalpha() else f"{sign}()"
+            self._unless(self._fits(name, *inputs), NumberOverflowError(
+                f"{what} does not fit int64: ints that Python made have 64 bits in a graph", remedy=_WIDER))
+        if first:
+            inputs[1] = self._apply("bitwise_and", inputs[1], self._like(63, inputs[1]))  # the same, as LLVM can tell
+            self.nodes.append(self.node)
 
     def _exact(self) -> Interval:
         if self.node.op.name != "reduce_sum":
@@ -116,6 +121,9 @@ class _Check:
             return self._apply("bitwise_or", self._apply("not_equal", y, self._like(-1, y)),
                                self._apply("not_equal", x, self._like(_LEAST, x)))
         if name == "left_shift":
+            most = _most_shifted(x)
+            if most is not None:
+                return self._apply("less_equal", y, self._like(most, y))
             return self._apply("equal", self._apply("right_shift", self.result, y), x)
         if name == "reduce_sum":  # of the lower and the upper bits separately
             low = self._apply("reduce_sum", self._apply("bitwise_and", x, self._like((1 << 32) - 1, x)),
@@ -219,6 +227,12 @@ class _Check:
         raised = Raised.of(error, operands, self.place)
         self._node(Node(self.graph, RAISE_UNLESS, [holds, *(x.value for x in operands)], {"raised": raised}, (),
                         self.place))
+
+
+def _most_shifted(x: Value) -> int | None:
+    """By how many bits a constant, but 0, can be shifted to the left."""
+    number = 0 if x.constant is None or x.constant.ndim else int(x.constant)
+    return 63 - max(number, ~number).bit_length() if number else None
 
 
 def _zero_power() -> str:

@@ -139,6 +139,20 @@ def test_ints(fn: Callable[..., Any], executor: str) -> None:
     assert first.startswith(f"{__file__}:") and int(line.split("|")[0]) == int(first.split(":")[1])
 
 
+@pytest.mark.parametrize("number", [1, -1, 5, -8, 2**62, -2**63, 0])
+def test_shifts_of_constants(number: int, executor: str) -> None:
+    f = on(executor, lambda n: (number << int(n)) % 1000003)
+    for count in (0, 1, 2, 59, 60, 61, 62, 63, 64, 65, 128):
+        want = number << count
+        if -2**63 <= want < 2**63:
+            assert f(rt.constant(count)).numpy() == want % 1000003
+        else:
+            with pytest.raises(rt.errors.NumberOverflowError, match="the result of << does not fit int64"):
+                f(rt.constant(count))
+    with pytest.raises(ValueError, match="negative shift count"):
+        f(rt.constant(-1))
+
+
 def test_the_message(executor: str) -> None:
     with pytest.raises(OverflowError) as caught:
         rt.function(multiply, executor=executor)(rt.constant(2))

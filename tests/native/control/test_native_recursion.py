@@ -10,7 +10,7 @@ import pytest
 from traced_once import on
 
 import runtime as rt
-from benchmarks.items import ackermann, fib
+from benchmarks.items import ackermann, fib, queens
 from runtime.core.config import held_memory
 from tests.recursive_programs import quicksort
 
@@ -59,6 +59,7 @@ def halving(x, n):
 
 @pytest.mark.parametrize(("function", "args"), [
     (fib, (12,)), (ackermann, (2, 5)), (is_even, (41,)), (is_odd, (41,)), (hanoi, (6, 1, 2, 3)), (halving, (3.0, 5)),
+    (queens, (0, 0, 0, 0, 6)),
 ], ids=lambda x: getattr(x, "__name__", ""))
 def test_scalars(executor, function, args):
     f = on(executor, function)
@@ -259,7 +260,24 @@ def endless_last(i):
     return endless_last(i + 1)
 
 
-@pytest.mark.parametrize("function", [endless, endless_last, lambda i: is_even(i * 0 - 1)])
+def endless_in_a_loop(i):
+    total = i
+    for k in range(i * 0 + 3):
+        total += endless_in_a_loop(i + k)
+    return total
+
+
+def endless_in_a_while(i):
+    total, k = i, i * 0
+    while k < 3:
+        for j in range(k, 3):
+            total += endless_in_a_while(i + j)
+        k += 1
+    return total
+
+
+@pytest.mark.parametrize("function", [endless, endless_last, lambda i: is_even(i * 0 - 1), endless_in_a_loop,
+                                      endless_in_a_while])
 def test_too_deep(executor, function):
     f = rt.function(function, executor=executor)
     found = []
@@ -308,19 +326,43 @@ def test_deep_calls():
     assert rt.function(depth)(rt.constant(20000)) == 20000
 
 
-def test_interrupts():
-    f = rt.function(fib)
-    f(int64(3))
+def loops(n):
+    """It calls itself in a loop of each form."""
+    total = n * 0
+    if n > 1:
+        for k in range(n):
+            if total != k - 100:
+                total += loops(n - 1)
+        while total < n:
+            total += loops(n - 2) + 1
+        for k in range(n):
+            for j in range(k, k + 1):
+                total += loops(n - j - 2)
+    return total
+
+
+@pytest.mark.parametrize(("function", "small", "large"), [(fib, 6, 80), (loops, 4, 25)])
+def test_interrupts(function, small, large):
+    f = rt.function(function)
+    assert f(int64(small)) == function(small)
     start = monotonic()
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
-            f(int64(80))
+            f(int64(large))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert monotonic() - start < 10
-    assert f(int64(6)) == 8
+    assert f(int64(small)) == function(small)
+
+
+def test_a_loop_looks_at_the_stack_once():
+    concrete = rt.function(queens).get_concrete_function(*map(int64, (0, 0, 0, 0, 5)))
+    code = concrete.inspect_llvm(optimized=False)
+    routine = code[code.index("@routine0("):code.index("@routine0.inner(ptr")]
+    assert routine.index("@llvm.stacksave()") < routine.index("@runtime_signals(") < routine.index("shl i64 1")
+    assert routine.count("@llvm.stacksave()") == routine.count("@runtime_signals(") == 1
 
 
 def test_two_routines_in_a_graph_and_in_loops(executor):

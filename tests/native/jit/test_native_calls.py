@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,37 @@ def test_threads() -> None:
         thread.join(120)
     assert not errors, errors[0]
     assert total.numpy() in [2.0 * seed for seed in range(8)]
+
+
+def test_errors_in_threads() -> None:
+    """Each call raises its own error, and nothing keeps it."""
+    @rt.function(executor="native")
+    def item(xs, n, k):
+        total = 0
+        for i in range(n):
+            total += xs[i + k]
+        return total
+
+    xs, kept, wrong = rt.range(100), list[weakref.ref[BaseException]](), list[Any]()
+
+    def work(seed: int) -> None:
+        try:
+            for k in range(50):
+                assert item(xs, rt.constant(50), rt.constant(seed)).numpy() == sum(range(seed, seed + 50))
+                with pytest.raises(IndexError, match=f"index {100 + seed} is out of bounds") as caught:
+                    item(xs, rt.constant(k + 1), rt.constant(100 + seed))
+                kept.append(weakref.ref(caught.value))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong, wrong[0]
+    gc.collect()
+    assert len(kept) == 400 and not any(error() for error in kept)
 
 
 def test_arguments_in_any_layout() -> None:

@@ -70,14 +70,14 @@ def _only(method: str) -> Lowering:
 
 def _shift(left: bool) -> Lowering:
     def lower(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
-        bits = const(x.ty, dtype.size * 8)
-        inside = b.icmp("ult", y, bits)
-        by = b.select(inside, y, const(x.ty, 0))
-        if left:
-            return b.select(inside, b.shl(x, by), const(x.ty, 0))
-        if dtype.is_unsigned:
-            return b.select(inside, b.lshr(x, by), const(x.ty, 0))
-        return b.select(inside, b.ashr(x, by), b.ashr(x, const(x.ty, dtype.size * 8 - 1)))
+        bits = dtype.size * 8
+        shift = b.shl if left else b.lshr if dtype.is_unsigned else b.ashr
+        if _literal(y) in range(bits):
+            return shift(x, y)
+        if shift == b.ashr:
+            return b.ashr(x, b.intrinsic("umin", y, const(x.ty, bits - 1)))
+        inside = b.icmp("ult", y, const(x.ty, bits))
+        return b.select(inside, shift(x, b.select(inside, y, const(x.ty, 0))), const(x.ty, 0))
 
     return lower
 

@@ -245,9 +245,14 @@ class Counted(Reduce):
             start, close_start = b.open_phi("i64", first, before)
             outer = carried.open(carried.first, before)
             stop = b.intrinsic("smin", b.add(start, const("i64", size)), self.length)
+        ahead = self.test is None and not self.storages  # all of the piece runs
+        before = pieces
+        if ahead:
+            w.poll(b.imul(b.isub(stop, start), cost))
+            before = b.block
         b.start(head)
-        index, close_index = b.open_phi("i64", start, pieces)
-        inner = carried.open(carried.current if size else carried.first, pieces)
+        index, close_index = b.open_phi("i64", start, before)
+        inner = carried.open(carried.current if size else carried.first, before)
         with inside_loop(w):
             set_variables(w, self.storages, carried.current[self.count:])
             with w.scope():
@@ -259,7 +264,8 @@ class Counted(Reduce):
                 b.branch(b.icmp("slt", following, stop), head, rest)
                 for block in [rest] if self.test is None else [left, rest]:
                     b.start(block)
-                    w.poll(b.imul(b.isub(index if block is left else following, start), cost))
+                    if not ahead:
+                        w.poll(b.imul(b.isub(index if block is left else following, start), cost))
                     if block is left:
                         self.exits[-1] = taken, b.block
                         b.jump(after)

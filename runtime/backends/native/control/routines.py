@@ -7,16 +7,16 @@ capacity, which the function enlarges. A list is such a pair and its length. An 
 stays in the memory of that input: the caller passes one that nothing else reads, or a copy.
 
 What a function allocates is in slots of its own, on its stack, and freed when it returns. Once on each way to its
-calls it compares the address of the stack with the thread's limit, and counts down to the next poll for signals. A
-call that comes last may become a jump, which takes no stack: functions with such calls are passed their depth, and
-LLVM makes no jumps of the calls of others.
+calls, before a loop that makes them, it compares the address of the stack with the thread's limit, and counts down to
+the next poll for signals, unless that loop does. A call that comes last may become a jump, which takes no stack:
+functions with such calls are passed their depth, and LLVM makes no jumps of the calls of others.
 
 `why_not_direct` decides which routines have such functions. Others are called through Python.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from runtime.backends.native.abi.allocator import PAIR, RELEASE
 from runtime.backends.native.abi.interrupts import INTERRUPTED
@@ -29,6 +29,7 @@ from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.codegen.variables import changes_any
 from runtime.backends.native.control.subgraph_values import cost_of
 from runtime.backends.native.llvm.builder import Index, Val, const
+from runtime.backends.native.loops.if_conversion import LOOPS
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.routine import Routine, too_deep
@@ -38,7 +39,7 @@ __all__ = ["why_not_direct"]
 
 _DEEP: Final = 5  # the status if calls nest too deeply
 _DEEPEST: Final = 1 << 17  # calls within calls that take no stack
-_SMALL: Final = 80  # lines of code
+_SMALL: Final = 120  # lines of code
 _LEAST: Final = 128  # words of stack for slots, so that endless recursion fills the stack before the memory
 _STACK: Final = 1024, 2048  # bytes on the stack for an array, and for all
 
@@ -368,8 +369,13 @@ class RoutineLowering(Lowering):
         """A place of the call from Python: calls within one another share it, as lists are there for a kernel only."""
         return self.outermost.new_object()
 
-    def guard(self) -> None:
-        """Before a call: the stack has room for it, and signals are handled now and then."""
+    def node(self, node: Node, *args: Any) -> Sequence[Value]:
+        if node.op.name in LOOPS and any(x.op.name == "call" for each in node.subgraphs.values() for x in each.walk()):
+            self.guard(False)  # the loop polls
+        return super().node(node, *args)
+
+    def guard(self, polls: bool = True) -> None:
+        """Before a call, or a loop with calls: the stack has room for it, and signals are handled now and then."""
         if self.guarded:
             return
         self.guarded = True
@@ -380,7 +386,8 @@ class RoutineLowering(Lowering):
             deep = b.or_(deep, b.icmp("ugt", self.depth, const("i64", _DEEPEST)))
         with b.when(deep):
             self.end(const("i32", _DEEP))
-        self.poll(cost_of(self, self.graph))
+        if polls:
+            self.poll(cost_of(self, self.graph))
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
         """The results of a kernel last until the site runs again, perhaps within a call: they are copied."""
@@ -512,16 +519,12 @@ class RoutineLowering(Lowering):
 
     def _close(self, returned: Sequence[Val]) -> None:
         """The ends of the function: with results, and with an error."""
-        b, ty = self.b, self.function.returned
+        b = self.b
         self._free()
-        value = Val(ty, "zeroinitializer")
-        for k, x in enumerate(returned, 1):
-            value = b.op(ty, f"insertvalue {value}, {x}, {k}")
-        b.line(f"ret {value}")
+        self._return([const("i32", 0), *returned])
         b.start(self.leaving)
         self._free()
-        status = b.op(ty, f"insertvalue {ty} zeroinitializer, {b.load('i32', self.status)}, 0")
-        b.line(f"ret {status}")
+        self._return([b.load("i32", self.status), *[Val(x.ty, "zeroinitializer") for x in returned]])
         b.entry[:0] = [
             f"  %credit = getelementptr i64, ptr %frame, i64 {CREDIT_WORD}",
             "  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
@@ -530,6 +533,14 @@ class RoutineLowering(Lowering):
             b.entry[:0] = [
                 f"  %slots = alloca i64, i64 {max(PAIR * self.slots, _LEAST)}, align 8",
                 f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {8 * PAIR * self.slots}, i1 false)"]
+
+    def _return(self, values: Sequence[Val]) -> None:
+        """Return a struct. It is built alike everywhere: LLVM makes phis of its parts where a call is inlined."""
+        b, ty = self.b, self.function.returned
+        value = Val(ty, "poison")
+        for k, x in enumerate(values):
+            value = b.op(ty, f"insertvalue {value}, {x}, {k}")
+        b.line(f"ret {value}")
 
     def _free(self) -> None:
         """Free the memory of the slots."""

@@ -68,12 +68,15 @@ _LARGE: Final = 1 << 24  # bytes: smaller allocations succeed
 
 
 class Frame:
-    """The words of one call at a time: memory that is kept for the next call."""
+    """The words of one call at a time: memory that is kept for the next call. So is `call`, for code whose sites only
+    raise."""
 
-    __slots__ = ("__weakref__", "words")
+    __slots__ = ("__weakref__", "call", "words")
 
-    def __init__(self, slots: int, constants: int) -> None:
+    def __init__(self, slots: int, constants: int, call: Call | None = None) -> None:
         self.words = np.zeros(FIRST_SLOT + PAIR * slots, np.int64)
+        self.call = call
+        self.words[CALL_WORD] = id(call)
         self.words[1] = constants
         self.words[2] = threads.ctypes.data
         address = self.words.ctypes.data
@@ -146,9 +149,9 @@ class Native:
         sources = [source.lock for source in sorted(w.sources, key=id)]
         if assigned or sources:
             return _locked(self._general(results), assigned, sources)
-        if w.storages or w.sites or w.objects or w.direct or not results.are_arrays:
+        if w.storages or w.objects or not self.is_closed or not results.are_arrays:
             return self._general(results)
-        shared = None if w.slots or w.long else Frame(0, self.addresses.ctypes.data)
+        shared = None if w.slots or w.long or w.sites else Frame(0, self.addresses.ctypes.data)
         simple = self._simple(results, shared)
         return simple if shared is None or len(results.makers) != 1 or self.donated else self._single(
             results, shared, simple)
@@ -188,21 +191,29 @@ class Native:
         return run
 
     def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
-        """For graphs of arrays only; in the frame `shared`, if calls need no memory of their own."""
-        native, frames = self.code.function, self.frames
+        """For graphs of arrays only, that call Python only to raise; in the frame `shared`, if calls need no memory of
+        their own."""
+        native, frames, arrays, constants = self.code.function, self.frames, results.arrays, self.addresses.ctypes.data
+        slots, sites, recurs = self.lowering.slots, self.sites, bool(self.lowering.direct)
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
-            frame = shared or self.frame()
-            made = results.arrays(inputs)
+            made = arrays(inputs)
             try:
-                status = native(frame.words, *inputs, *made)
+                frame = shared or frames.pop()
+            except IndexError:
+                frame = Frame(slots, constants, Call(0, sites) if sites else None)
+            words = frame.words
+            if recurs:
+                words[STACK_WORD] = stack_limit()
+            try:
+                status = native(words, *inputs, *made)
                 if status == NOT_PLAIN:
-                    status = native(frame.words, *map(plain, inputs), *made)
+                    status = native(words, *map(plain, inputs), *made)
+                if status is not None:
+                    raise self._failure(status, frame.call, words)
             finally:
                 if frame is not shared:
                     frames.append(frame)
-            if status is not None:
-                raise self._failure(status, None, frame.words)
             return tuple(made)
 
         return run_simple
@@ -232,7 +243,8 @@ class Native:
     def _failure(self, status: int, call: Call | None, words: Any) -> BaseException:
         if status == 1:
             assert call is not None and call.error is not None
-            return call.error
+            error, call.error = call.error, None
+            return error
         return self.lowering.refusals[int(words[REFUSAL_WORD])].error()
 
 
