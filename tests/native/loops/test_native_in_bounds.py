@@ -142,3 +142,24 @@ def test_random_programs(block: int) -> None:
             want = outcome(scope["f"], n, k, x.copy(), y.copy())
             got = outcome(native, rt.constant(n, rt.int64), rt.constant(k, rt.int64), rt.constant(x), rt.constant(y))
             assert got == want, (text, n, k)
+
+
+def scaled(n, k, x, by):
+    for i in range(n):
+        x[i] = x[i] * by[k]
+    return x
+
+
+def test_what_nothing_writes_is_loaded_before_a_loop() -> None:
+    """LLVM knows that arguments do not change, unless results are put into them."""
+    arrays = np.arange(12.0), np.arange(12.0)
+    concrete = rt.function(scaled, executor="native").get_concrete_function(
+        rt.constant(5), rt.constant(1), *map(rt.constant, arrays))
+    assert "!invariant.load" in concrete.inspect_llvm(optimized=False)
+    in_place = rt.function(scaled, executor="native")
+    for x, by in (arrays, (arrays[0], arrays[0])):
+        want = x.copy()
+        scaled(5, 3, want, want if by is x else by)
+        in_place(rt.constant(5), rt.constant(3), x, by)
+        np.testing.assert_array_equal(x, want)
+    assert "!invariant.load" not in in_place.concrete_functions[0].inspect_llvm(optimized=False)

@@ -20,6 +20,7 @@ __all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "M
 
 CHEAP: Final = 4  # an expression of at most this weight is recomputed rather than stored
 _MOST: Final = 1 << 20
+_UNWRITTEN: Final = ", !invariant.load !{}"  # of a load: LLVM may take it out of a loop with stores elsewhere
 
 Place = Sequence[Index]
 
@@ -239,7 +240,8 @@ class Leaf(Array):
     def _load(self, c: Context, place: Place) -> Val:
         b, ty = c.b, llvm_type(self.dtype)
         if c.lanes == 1 or not place:
-            return b.splat(b.load(ty, self.address(b, place), alignment(self.dtype)), c.lanes)
+            mark = _UNWRITTEN if self.bases and self.bases <= b.unwritten else ""
+            return b.splat(b.load(ty, self.address(b, place), alignment(self.dtype), mark), c.lanes)
         step = 1 if self.strides is None else self.strides[-1]
         if isinstance(step, int) and step == 1:
             return b.load(c.type(self.dtype), self.address(b, place), alignment(self.dtype))

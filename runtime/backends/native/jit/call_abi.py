@@ -72,6 +72,8 @@ def _body(w: Lowering, donated: Collection[int]) -> None:
             env[value] = Boxed(w.new_object())
             continue
         pointer = b.load("ptr", argument())
+        if not donated:  # else the memory of any input may be that of an output
+            b.unwritten.add(pointer.ref)
         env[value] = w.incoming(type, pointer, [
             b.load("i64", argument()) if size is None else size for size in type.shape])
     for storage in w.storages:

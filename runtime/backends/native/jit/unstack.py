@@ -76,7 +76,7 @@ def _unstack(b: Builder, words: Val, width: Val, count: Val, cls: Val) -> Val:
 
     def need(made: Val, *others: Val) -> None:
         """Without memory for an object, release the `others` and raise."""
-        with b.when(b.icmp("eq", made, null), likely=False):
+        with b.when(b.icmp("eq", made, null)):
             for other in others:
                 b.call("void", "Py_DecRef", other)
             b.line("ret ptr null")

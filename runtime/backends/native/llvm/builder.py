@@ -104,8 +104,6 @@ def const(ty: str, value: Any) -> Val:
 
 PARALLEL: Final = "llvm.loop.parallel_accesses"
 BY_ITEMS: Final = "; loops take items of arrays"
-
-
 _FEW: Final = 8  # iterations
 
 
@@ -185,6 +183,7 @@ class Builder:
         self.flags = flags + " " if flags else ""  # of floating-point arithmetic, such as "fast"
         self.entry: list[str] = []  # allocas
         self.group = ""  # metadata for memory accesses in a loop with independent iterations
+        self.unwritten: set[str] = set()  # the addresses of arrays that nothing writes while the function runs
         self.lines: list[str] = []
         self.block = "entry"
         self.done = False
@@ -276,17 +275,17 @@ class Builder:
 
     const = staticmethod(const)
 
-    def load(self, ty: str, pointer: Val, align: int | None = None) -> Val:
-        """A value from memory; i1 is a byte there."""
+    def load(self, ty: str, pointer: Val, align: int | None = None, mark: str = "") -> Val:
+        """A value from memory; i1 is a byte there. `mark`: metadata."""
         if element(ty) == "i1":
             byte = like(ty, "i8")
-            return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}')} to {ty}")
+            return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}{mark}')} to {ty}")
         if element(ty) == "i128":  # two floats: as they would be in memory, and in their registers
             pair = f"<{2 * lanes(ty)} x double>"
             return self.op(ty, f"bitcast {self.op(pair, f'load {pair}, {pointer}, align 8{self.group}')} to {ty}")
         if ty != "ptr":
             align = align or bits_of(ty) // 8
-        return self.op(ty, f"load {ty}, {pointer}, align {align or 8}{self.group}")
+        return self.op(ty, f"load {ty}, {pointer}, align {align or 8}{self.group}{mark}")
 
     def store(self, value: Val, pointer: Val, align: int | None = None) -> None:
         if element(value.ty) == "i1":
@@ -582,7 +581,7 @@ class Builder:
         return [self.phi(a.ty, (a, ends[0][1]), (c, ends[1][1])) for a, c in zip(ends[0][0], ends[1][0], strict=True)]
 
     @contextmanager
-    def when(self, condition: Val, likely: bool | None = None) -> Iterator[None]:
+    def when(self, condition: Val) -> Iterator[None]:
         """`if condition:`"""
         inside, after = self.label("then"), self.label("join")
         self.branch(condition, inside, after)
