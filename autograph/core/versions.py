@@ -5,14 +5,16 @@ import sys
 from typing import Final
 
 __all__ = [
-    "ANNOTATES_LATER", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME", "COMPARISONS_TEST", "GENERATORS_SHOW_LOCALS",
-    "INLINES_COMPREHENSIONS", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
+    "ANNOTATES_LATER", "CELLS_ARE_LOCALS", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME", "COMPARISONS_TEST",
+    "GENERATORS_SHOW_LOCALS", "INLINES_COMPREHENSIONS", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
     "STARS_IN_SUBSCRIPTS", "TRIES_ARE_TABLES", "TYPE_PARAMETERS", "unbound_text",
 ]
 
 _VERSION = sys.version_info[:2]
 CODE_HAS_QUALNAME: Final = _VERSION >= (3, 11)
 """`co_qualname`."""
+CELLS_ARE_LOCALS: Final = _VERSION >= (3, 11)
+"""Instructions count cells after the local variables; earlier by themselves."""
 CODE_HAS_PLACES: Final = _VERSION >= (3, 11)
 """`co_positions`: lines and columns of each instruction."""
 TRIES_ARE_TABLES: Final = _VERSION >= (3, 11)

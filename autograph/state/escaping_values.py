@@ -25,9 +25,10 @@ class EscapingValues:
         self._look_into(values)
 
     def _look_into(self, value: Any) -> None:
-        if hasattr(type(value), "__alternatives__"):
+        kind = type(value)
+        if hasattr(kind, "__alternatives__"):
             self._alternatives += value.__alternatives__()
-        if not (isinstance(value, tuple) or is_container(value)) or id(value) in self._contents:
+        if not (issubclass(kind, tuple) or is_container(value)) or id(value) in self._contents:
             return
         parts = parts_in(value)
         self._contents[id(value)] = value, parts
@@ -63,7 +64,7 @@ class EscapingValues:
     def _of(self, value: Any) -> Any:
         if id(value) in self._made:
             return self._made[id(value)]
-        if isinstance(value, tuple) and id(value) in self._contents:
+        if id(value) in self._contents and isinstance(value, tuple):
             parts = [self._of(part) for part in value]
             if any(a is not b for a, b in zip(parts, value, strict=True)):
                 return tuple.__new__(type(value), parts)

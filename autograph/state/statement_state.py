@@ -4,17 +4,15 @@ Only staging comes here: on plain Python values the bodies run as they are.
 """
 from __future__ import annotations
 
-import dis
 import functools
 import keyword
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
-from autograph.core.code_cache import per_code_and_nested
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import is_list
 from autograph.core.lost_iterators import hidden
@@ -25,7 +23,7 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
-from autograph.state.reachability import Reach, advances_in_python, cell_is_filled, names_in
+from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
 from autograph.state.references import references, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in
 
@@ -96,7 +94,7 @@ class State:
 
     def assigned(self) -> frozenset[str]:
         """The variables that may be assigned: names of the state, and variables that the bodies assign."""
-        return self.names.union(*map(_assigned, self.codes)) - self.roots.keys()
+        return self.names.union(*map(assigned_in, self.codes)) - self.roots.keys()
 
     def reach(self) -> Reach:
         values = () if ambient.backend is None else ambient.backend.mutable_values()
@@ -312,18 +310,6 @@ def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
     return [name for name in cells if name not in known]
 
 
-_ASSIGNING: Final = "STORE_DEREF", "DELETE_DEREF"
-_ASSIGNING_CODES: Final = {dis.opmap[name] for name in _ASSIGNING}
-
-
-@per_code_and_nested
-def _assigned(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The free variables that a body, or one nested in it, assigns or deletes."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname in _ASSIGNING} if (
-        not _ASSIGNING_CODES.isdisjoint(code.co_code)) else ()
-    return frozenset(names).union(*nested).difference(code.co_cellvars)
-
-
 _NOTHING = object()
 
 
@@ -439,7 +425,7 @@ class _Cells:
 
     def __init__(self, functions: tuple[Any, ...], state: State) -> None:
         self.state = state
-        self.assigned = frozenset().union(*(_assigned(function.__code__) for function in functions))
+        self.assigned = frozenset().union(*(assigned_in(function.__code__) for function in functions))
         self.closure = [(name, cell, _contents(cell)) for function in functions
                         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
         known = {id(cell) for _, cell, _ in self.closure}

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -54,15 +55,30 @@ _HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattr
 def is_container(value: Any) -> bool:
     """Whether `value` is mutable and state as a whole: a list or dict, a staged value, or an object of a dataclass or
     attrs class."""
-    return issubclass(type(value), _CHANGING) or hasattr(type(value), "__become__") or is_record(value)
+    cls: Any = type(value)
+    return _are_containers(cls) or cls in _records.classes
+
+
+@functools.lru_cache(maxsize=1024)
+def _are_containers(cls: Any) -> bool:
+    return issubclass(cls, _CHANGING) or hasattr(cls, "__become__") or _are_records(cls)
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_have_parts(cls: Any) -> bool:
+    """Whether `parts_in` may find parts in objects of a class, `as_records` aside."""
+    return (issubclass(cls, (*_SEQUENCES, dict)) or hasattr(cls, "__become__") or dataclasses.is_dataclass(cls)
+            or "__attrs_attrs__" in vars(cls))
 
 
 def is_record(value: Any) -> bool:
     """Whether `value` is an object of a dataclass or attrs class that is not frozen, or of another that is taken as
     such (`as_records`)."""
     cls = type(value)
-    if cls in _records.classes:
-        return True
+    return cls in _records.classes or _are_records(cls)
+
+
+def _are_records(cls: Any) -> bool:
     if hasattr(cls, "__dataclass_params__"):
         return not cls.__dataclass_params__.frozen
     return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
@@ -86,11 +102,14 @@ def fields_of(value: Any) -> list[str] | None:
 def parts_in(value: Any) -> list[tuple[Any, Any]]:
     """The items of a list, tuple or dict, or the fields of a dataclass or attrs object, by index, key or name; of a
     staged value, its leaves."""
-    if hasattr(type(value), "__become__"):
+    cls: Any = type(value)
+    if not _may_have_parts(cls) and cls not in _records.classes:
+        return []
+    if hasattr(cls, "__become__"):
         return list(enumerate(value.__leaves__()))
-    if isinstance(value, dict):
+    if issubclass(cls, dict):
         return list(dict.items(value))
-    if isinstance(value, _SEQUENCES):
+    if issubclass(cls, _SEQUENCES):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]
 

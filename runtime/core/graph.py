@@ -309,13 +309,12 @@ class Graph:
                 open_graphs.pop()
 
     def values(self) -> Iterator[Value]:
-        """All values, those of sub-graphs too; some several times."""
+        """All values, those of sub-graphs too."""
         yield from self.parameters
         for node in self.walk():
-            yield from node.inputs
             yield from node.outputs
             for inner in node.subgraphs.values():
-                yield from inner.inputs
+                yield from inner.parameters
 
     def verify(self) -> None:
         """Check the rules of the IR here and in sub-graphs; GraphError, with the node, if one is violated.

@@ -10,7 +10,7 @@ statement of that block. What a branch or loop may have left keeps the value tha
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
@@ -95,8 +95,8 @@ def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value:
     return result
 
 
-def _wrote(memories: Iterable[Memory]) -> Held:
-    place = user_position()
+def _wrote(memories: Sequence[Memory]) -> Held:
+    place = user_position() if memories else None
     new = []
     for memory in memories:
         memory.version += 1

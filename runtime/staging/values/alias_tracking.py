@@ -454,11 +454,14 @@ def contents_of(
 ) -> dict[tuple[Any, ...], Any]:
     """The lists, dicts, objects with fields, and staged lists in `value`, by position; `inside`: the ids of the
     enclosing ones, for cycles."""
-    if isinstance(value, MaybeObject):
+    kind = type(value)
+    if issubclass(kind, MaybeObject):
         value = value.content
-    if (isinstance(value, (Tensor, int, float, str, Text)) and not is_container(value)) or id(value) in inside:
+        kind = type(value)
+    is_whole = is_container(value)
+    if (not is_whole and issubclass(kind, (Tensor, int, float, str, Text))) or id(value) in inside:
         return {}
-    found = {place: value} if is_container(value) else {}
+    found = {place: value} if is_whole else {}
     for key, part in objects_in(value):
         found |= contents_of(part, (*place, key), inside | {id(value)})
     return found

@@ -34,6 +34,7 @@ __all__ = [
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
 _FRAMES: Final = 24  # of the tracer, between one body and the next; the limit is for the user's own
+_BODIES: Final = 16  # for so many at a time the limit is raised
 
 
 class Unreachable(BaseException):
@@ -101,7 +102,7 @@ def trace_body(
     once.
     """
     depth, place = _open.depth, _open_body(body)
-    room = raise_limit(_FRAMES)
+    room = None if depth % _BODIES else raise_limit(_FRAMES * _BODIES)
     with tracing(graph), in_body_of(graph, leaving) as arrays:
         try:
             with tracking():
@@ -129,7 +130,8 @@ def trace_body(
                 raise_error(exc)
             return None
         finally:
-            lower_limit(room)
+            if room is not None:
+                lower_limit(room)
             _open.depth = depth
             _open.times[place] -= 1
 

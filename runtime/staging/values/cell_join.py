@@ -111,9 +111,9 @@ def chosen_cells(value: Select) -> Sequence[Any]:
 def cells_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
     """The containers in `value`, alternatives of Selects included; `inside`: the ids of the enclosing ones, for
     cycles."""
-    if isinstance(value, MaybeObject):
+    if issubclass(type(value), MaybeObject):
         value = value.content
-    if isinstance(value, (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
+    if issubclass(type(value), (Tensor, int, float, str, Text)) or value is None or id(value) in inside:
         return
     if is_cell(value):
         yield value

@@ -57,14 +57,15 @@ class Contents(AbstractContextManager["Contents"]):
     def _as_left(self, value: Any) -> Any:
         if id(value) in self._left:
             return self._left[id(value)]
-        if isinstance(value, MaybeObject):
+        kind = type(value)  # `isinstance` asks those that may be None for their class
+        if issubclass(kind, MaybeObject):
             content = self._as_left(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
-        if isinstance(value, Select):
+        if issubclass(kind, Select):
             return self._chosen(value)
-        if isinstance(value, StagedArray) and not isinstance(value, ArrayCell):
+        if issubclass(kind, StagedArray) and not issubclass(kind, ArrayCell):
             value = as_left(value)
-        if not (isinstance(value, tuple) or is_container(value)):
+        if not (issubclass(kind, tuple) or is_container(value)):
             return value
         self._left[id(value)] = value  # it may contain itself
         parts = parts_in(value)

@@ -222,7 +222,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
 
 def refuse_cycles(value: Any, inside: frozenset[int] = frozenset()) -> None:
     """StagingError if a list or dict in `value` contains itself; `inside`: the ids of the enclosing containers."""
-    if isinstance(value, (*LISTS, tuple, dict)):
+    if issubclass(type(value), (*LISTS, tuple, dict)):
         _refuse_cycle(value, inside)
         for _, part in objects_in(value):
             refuse_cycles(part, inside | {id(value)})
