@@ -403,3 +403,13 @@ def test_code_that_does_not_repeat_is_not_optimised() -> None:
         concrete = rt.function(fn, executor="native").get_concrete_function(x)
         assert has_loops(concrete.inspect_llvm(optimized=False)) is repeats
         assert (concrete(x).numpy() == np.asarray(fn(x))).all()
+
+
+def test_code_that_calls_a_kernel_which_raises_reads_no_results() -> None:
+    concrete = rt.function(lambda x, i: x[i] + 1, executor="native").get_concrete_function(
+        rt.constant([[1, 2], [3, 4]]), rt.constant(0))
+    lines = concrete.inspect_llvm(optimized=False).split("@body(", 1)[1].splitlines()
+    after = [lines[k + 1].split()[0] for k, line in enumerate(lines) if "@runtime_ask(" in line]
+    assert after and set(after) == {"ret"}
+    with pytest.raises(IndexError):
+        concrete(rt.constant([[1, 2], [3, 4]]), rt.constant(2))

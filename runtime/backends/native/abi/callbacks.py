@@ -124,7 +124,9 @@ def _native(function: Routine, *arrays: Any) -> tuple[Any, ...]:
 class KernelSite(Site):
     """Call the NumPy kernel of a node. `failing`: it is called in order to raise."""
 
-    def __init__(self, node: Node, specs: Sequence[Spec], places: Sequence[int | None], failing: bool) -> None:
+    def __init__(
+        self, node: Node, specs: Sequence[Spec], places: Sequence[int | None] = (), failing: bool = False
+    ) -> None:
         self.node = node
         self.specs = specs
         self.places = places

@@ -358,12 +358,11 @@ class Lowering(ListMemory):
         """Call the op's NumPy kernel."""
         if node.op.foreign or changes_any(node):
             self.flush()
-        words, specs = self.described(values, why == "raises")
+        words, specs = self.described(values)
         types = [value.type for value in node.outputs]
         places = [self.new_object() if isinstance(type, ListType) else None for type in types]
         count = sum(1 + len(type.shape) for type in types if isinstance(type, TensorType))
-        site = callbacks.KernelSite(node, specs, places, failing=why == "raises")
-        results = iter(self.call_python(site, words, count))
+        results = iter(self.call_python(callbacks.KernelSite(node, specs, places), words, count))
         values = []
         for type, place in zip(types, places, strict=True):
             if place is not None:
@@ -373,24 +372,28 @@ class Lowering(ListMemory):
             pointer = self.b.op("ptr", f"inttoptr {next(results)} to ptr")
             sizes = [next(results) for _ in type.shape]
             dims = [size if known is None else known for known, size in zip(type.shape, sizes, strict=True)]
-            if not dims:
-                values.append(Scalar(type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
-            else:
-                values.append(Leaf(type.dtype, dims, pointer))
+            values.append(Leaf(type.dtype, dims, pointer) if dims else Scalar(
+                type.dtype, self.b.load(llvm_type(type.dtype), pointer)))
         if changes_any(node):
             self.reload()
-        if why != "raises":
-            self.long = True
-            self.called_back.append((node, why))
+        self.long = True
+        self.called_back.append((node, why))
         return values
+
+    def raise_by(self, node: Node, values: Sequence[Value]) -> None:
+        """Leave by the error that the op's kernel raises for these values."""
+        if node.op.foreign or changes_any(node):
+            self.flush()
+        words, specs = self.described(values, repeated=True)
+        self.ask(callbacks.KernelSite(node, specs, failing=True), words)
+        self.leave(1)
 
     def fail_if(self, bad: Val | None, node: Node, values: Sequence[Value]) -> None:
         """If `bad` is true, call the op's kernel, which raises."""
         if bad is None or bad.ref == "false":
             return
         with self.b.when(bad), self.scope():
-            self.kernel(node, values, "raises")
-            self.fail(1)
+            self.raise_by(node, values)
 
     def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
         """The kernel raises if no tensor can have this shape, each of whose sizes has been checked."""

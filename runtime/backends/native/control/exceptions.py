@@ -175,8 +175,7 @@ def keep(w: Lowering, node: Node, *values: Value) -> None:
 
 @lowers("reraise")
 def reraise(w: Lowering, node: Node, *parts: Value) -> None:
-    w.kernel(node, (), "raises")
-    w.fail(1)
+    w.raise_by(node, ())
 
 
 @lowers("error_text", "error_part")

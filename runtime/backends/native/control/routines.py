@@ -391,8 +391,7 @@ class RoutineLowering(Lowering):
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
         """The results of a kernel last until the site runs again, perhaps within a call: they are copied."""
-        found = super().kernel(node, values, why)
-        return found if why == "raises" else [self._copied(x) if isinstance(x, Leaf) else x for x in found]
+        return [self._copied(x) if isinstance(x, Leaf) else x for x in super().kernel(node, values, why)]
 
     def _copied(self, x: Leaf) -> Leaf:
         made = self.memory(x.dtype, x.dims)

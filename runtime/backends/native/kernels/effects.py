@@ -54,8 +54,7 @@ def check(w: Lowering, node: Node, condition: Value, *values: Value) -> None:
 
 @lowers("raise")
 def raise_(w: Lowering, node: Node, *values: Value) -> None:
-    w.kernel(node, values, "raises")
-    w.fail(1)
+    w.raise_by(node, values)
 
 
 @lowers("check")
