@@ -37,8 +37,12 @@ def is_users_class(cls: type) -> bool:
 
 
 def _may_be_users(cls: type) -> bool:
-    if backend_for(cls) is not None:
-        return False
+    found: Any = cls
+    return backend_for(cls) is None and _is_outside(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_outside(cls: Any) -> bool:
     module = sys.modules.get(cls.__module__)
     return not is_internal(getattr(module, "__file__", None) or "")
 

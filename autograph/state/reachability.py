@@ -89,6 +89,7 @@ class Reach:
         self._own = frozenset(map(id, own.values()))
         self._seen: dict[int, Any] = {}
         """The values found, by id; keeping them keeps their ids unique."""
+        self._leaves_out = False
         self._names: set[str] = set()
         """The names in the code that was found."""
         self._codes: dict[int, CodeType] = {}
@@ -125,6 +126,11 @@ class Reach:
     def is_cut(self) -> bool:
         """Whether there is more than was searched."""
         return len(self._seen) >= MOST
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is cut, or leaves out what functions refer to that are not converted."""
+        return self.is_cut or self._leaves_out
 
     def met(self, value: Any) -> bool:
         """Whether `value` was found."""
@@ -265,8 +271,11 @@ class Reach:
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
-        if hasattr(fn, "place") or is_opaque(code.co_filename) or hasattr(fn, "__autograph_do_not_convert__"):
-            return  # a function with this mark runs at trace time
+        if hasattr(fn, "place") or is_opaque(code.co_filename):
+            return
+        if hasattr(fn, "__autograph_do_not_convert__"):  # it runs at trace time
+            self._leaves_out = True
+            return
         for name, cell in zip(code.co_freevars, fn.__closure__ or ()):
             if id(cell) in self._own or id(cell) in self._seen:
                 continue
@@ -275,6 +284,7 @@ class Reach:
             if cell_is_filled(cell):
                 self._meet(None, cell.cell_contents, 1, name)
         if not is_converted(code) and left_alone(fn) is not None:
+            self._leaves_out = True
             return
         if fn.__dict__:
             self.objects.append(Reached(None, fn, fn.__name__))

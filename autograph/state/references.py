@@ -7,18 +7,19 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from autograph.core.lists import LISTS
 from autograph.core.slots import Globals, fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
-from autograph.state.reachability import MOST, cell_is_filled, only_atoms
+from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
+from autograph.state.structure import ATOMS
 
-__all__ = ["is_outermost", "outermost", "references", "scopes", "variables", "was_before", "within"]
+__all__ = ["is_outermost", "outermost", "references", "scopes", "unreached", "variables", "was_before", "within"]
 
 _outermost: Final[set[CodeType]] = set()
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +42,10 @@ class _Within(threading.local):
     """What the innermost running body could reach when it began, as a `Reach`."""
     scopes: tuple[Globals, ...] = ()
     """The globals, and members of classes and modules, that the traced code names."""
+    statement: unreached | None = None
+    """The innermost statement that is being staged."""
+    plain: Mapping[int, tuple[Any, unreached]] = {}
+    """By id, long lists and dicts of numbers and text, which stay as they are while a statement is staged."""
 
 
 within: Final = of_trace(_Within())
@@ -64,6 +69,34 @@ def scopes(*named: Globals) -> Iterator[None]:
         yield
     finally:
         within.scopes = outer
+
+
+class unreached(AbstractContextManager[None]):
+    """Stage a statement: no body of it changes what it cannot reach, so a long list need not be searched again."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    def __enter__(self) -> None:
+        self._outer, within.statement = within.statement, self
+        within.plain = {key: known for key, known in within.plain.items() if not self._may_change(known[0])}
+
+    def __exit__(self, *_: object) -> None:
+        within.statement = self._outer
+        within.plain = {key: known for key, known in within.plain.items() if known[1] is not self}
+
+    def _may_change(self, value: Any) -> bool:
+        """Whether the bodies may change a list or dict. Iterators may run any code."""
+        return self._reach.is_partial or bool(self._reach.iterators) or self._reach.met(value)
+
+    @classmethod
+    def note(cls, value: Any) -> None:
+        """Note that a list or dict holds only numbers and text, for the outermost statement that cannot change it."""
+        statement, found = within.statement, None
+        while statement is not None and not statement._may_change(value):
+            statement, found = statement._outer, statement
+        if found is not None:
+            within.plain = {**within.plain, id(value): (value, found)}
 
 
 def was_before(value: Any) -> bool:
@@ -109,6 +142,9 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+_SEARCHED: Final = (*LISTS, dict, FunctionType, MethodType)
+
+
 class _Count:
     """Counts the references to values in everything that is found."""
 
@@ -124,12 +160,13 @@ class _Count:
         if id(value) in self.wanted:
             self.found[id(value)] += 1
             return
-        kind = type(value)
+        kind: Any = type(value)
+        if kind in ATOMS:
+            return
         if issubclass(kind, tuple):
             if id(value) not in self._seen and not only_atoms(value):
                 self.look_into(value)
-        elif issubclass(kind, (*LISTS, dict, FunctionType, MethodType)) or is_users_object(value) or slots_of(
-                cast(Hashable, kind)) or hasattr(kind, "__viewed__"):
+        elif issubclass(kind, _SEARCHED) or is_users_object(value) or slots_of(kind) or hasattr(kind, "__viewed__"):
             self.look_into(value)
 
     def look_into(self, value: Any) -> None:
@@ -159,10 +196,19 @@ class _Count:
                 self.meet(cell.cell_contents)
 
 
+_LONG: Final = 1000
+
+
 def _parts(holder: Any) -> Iterable[Any]:
     if hasattr(type(holder), "__viewed__"):
         return [holder.__viewed__()]
     if isinstance(holder, (*LISTS, tuple, dict)):
         items = dict.values(holder) if isinstance(holder, dict) else holder
-        return () if only_atoms(items) else list(items)
+        if id(holder) in within.plain:
+            return ()
+        if not only_atoms(items):
+            return list(items)
+        if len(items) > _LONG:
+            unreached.note(holder)
+        return ()
     return (fields_in(holder) or {}).values()

@@ -24,7 +24,7 @@ from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
-from autograph.state.references import references, within
+from autograph.state.references import references, unreached, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in
 
 __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
@@ -512,12 +512,13 @@ def staged(
         before = Snapshot(variables, functions)
         variables.set_iterators(before.iterators, backend)
         try:
-            try:
-                after = run(variables, names)
-            except RotateLoop:  # from now on `run` stages the rotated loop
-                rollback(mark)
-                before.take_back()
-                after = run(variables, names)
+            with unreached(before.heap.reach):
+                try:
+                    after = run(variables, names)
+                except RotateLoop:  # from now on `run` stages the rotated loop
+                    rollback(mark)
+                    before.take_back()
+                    after = run(variables, names)
         except Restage:
             rollback(mark)
             before.take_back()  # a body that no value decides on has changed the user's own lists and objects
