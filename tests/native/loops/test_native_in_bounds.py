@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import linecache
 import random
+import signal
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -66,7 +68,49 @@ def to_the_left(n, k, x):
     return x
 
 
-PROGRAMS = [shifted, backwards, by_steps, in_branches, wide, chosen, nothing, to_the_left]
+def while_below(n, k, x):
+    i = k
+    while i < n:
+        x[i] += x[i - 1] * 2
+        i += 1
+    return x
+
+
+def while_above(n, k, x):
+    i = n
+    while k <= i:
+        x[i - k] = i
+        i -= 2
+    return x
+
+
+def while_by_steps(n, k, x):
+    i = 0
+    while n > i:
+        if x[i] != 4:
+            x[i] = x[2 * i % 12] - k
+        i += k
+    return x
+
+
+def while_down_by_steps(n, k, x):
+    i = n
+    while i > -1:
+        x[i] = k
+        i = i - k
+    return x
+
+
+def while_negative_steps(n, k, x):
+    i, total = n, 0
+    while i >= k:
+        i += -3
+        total += x[i]
+    return total
+
+
+WHILES = [while_below, while_above, while_by_steps, while_down_by_steps, while_negative_steps]
+PROGRAMS = [shifted, backwards, by_steps, in_branches, wide, chosen, nothing, to_the_left, *WHILES]
 
 
 def outcome(f: Callable[..., Any], *args: Any) -> Any:
@@ -86,7 +130,7 @@ def test_as_in_python(f: Callable[..., Any], known: bool, dtype: Any) -> None:
     reference = rt.function(f, input_signature=spec, executor="numpy")
     for n in (-3, 0, 1, 5, 6, 11, 12, 13, 40):
         for k in (-20, -12, -2, -1, 0, 1, 2, 3, 12, 30):
-            if f is by_steps and k == 0:
+            if (f is by_steps and k == 0) or (f in (while_by_steps, while_down_by_steps) and k <= 0 <= n):
                 continue
             args = dtype(n), dtype(k), np.arange(12, dtype=dtype)
             got = outcome(native, *map(rt.constant, args))
@@ -98,13 +142,14 @@ def test_as_in_python(f: Callable[..., Any], known: bool, dtype: Any) -> None:
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if f is not nothing])
 def test_is_planned(f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     plans = []
-    planned = in_bounds.planned
+    name = "planned_while" if f in WHILES else "planned"
+    planned = getattr(in_bounds, name)
 
     def recorded(*args: Any) -> Any:
         plans.append(planned(*args))
         return plans[-1]
 
-    monkeypatch.setattr(in_bounds, "planned", recorded)
+    monkeypatch.setattr(in_bounds, name, recorded)
     rt.function(f, executor="native")(rt.constant(5), rt.constant(1), rt.range(12))
     assert any(plans)
 
@@ -117,14 +162,84 @@ def random_program(r: random.Random) -> str:
     def item() -> str:
         return f"{r.choice('xy')}[{index()}]"
 
-    lines = ["def f(n, k, x, y):", f"    for j in range({r.randrange(1, 3)}):",
-             f"        for i in range({r.choice(['n', 'k', 'n - k'])}):"]
+    limit = r.choice(["n", "k", "n - k"])
+    lines = ["def f(n, k, x, y):", f"    for j in range({r.randrange(1, 3)}):"]
+    step = ""
+    if r.random() < 0.5:
+        lines.append(f"        for i in range({limit}):")
+    else:
+        sign = r.choice("+-")
+        first, relation = (r.choice(["j", "k", "-2"]), r.choice(["<", "<="])) if sign == "+" else (
+            r.choice(["n", "n + j", "9"]), r.choice([">", ">="]))
+        test = f"i {relation} {limit}" if r.random() < 0.7 else f"{limit} {relation.translate(_EXCHANGED)} i"
+        lines += [f"        i, limit = {first}, {limit}", f"        while {test}:"]
+        step = f"            i {sign}= {r.choice(['1', '1', '2', '3', 'abs(k) + 1'])}"
     for _ in range(r.randrange(1, 4)):
         if r.random() < 0.4:
             lines.append(f"            if {item()} > {r.randrange(9)}:\n                {item()} = {item()} + i")
         else:
             lines.append(f"            {item()} = {item()} - {item()}")
+    if step:
+        lines.insert(len(lines) if r.random() < 0.7 else 4, step)
     return "\n".join([*lines, "    return x, y"])
+
+
+_EXCHANGED = str.maketrans("<>", "><")
+
+
+@pytest.mark.parametrize(("first", "limit", "step"), [
+    (0, 2**63 - 1, 2**62), (0, 2**63 - 1, 2**62 - 1), (2**63 - 8, 2**63 - 1, 1), (2**63 - 8, 2**63 - 1, 3),
+    (3, 9, 2**39), (3, 9, 2**63 - 1), (-2**63, -2**63 + 9, 2), (5, 5, 1), (6, 5, 2), (2**62, -2**62, 1)])
+def test_numbers_at_the_ends(first: int, limit: int, step: int) -> None:
+    """A sum that does not fit is an error, in the last iteration, too."""
+    def up(start, limit, step, x):
+        i, count = int(start), 0
+        while i < limit:
+            count += x[i % 4]
+            i += int(step)
+        return count
+
+    def down(start, limit, step, x):
+        i, count = int(start), 0
+        while limit < i:
+            count += x[i % 4]
+            i -= int(step)
+        return count
+
+    x = np.arange(1, 5)
+    for fn, sign in (up, 1), (down, -1):
+        ends = [min(sign * end, 2**63 - 1) for end in (first, limit)]
+        i, want = ends[0], 0
+        while sign * i < sign * ends[1] and abs(i) <= 2**63:
+            want += int(x[i % 4])
+            i += sign * step
+        args = [rt.constant(end, rt.int64) for end in (*ends, step)]
+        native = rt.function(fn, executor="native")
+        if -2**63 <= i < 2**63:
+            assert native(*args, rt.constant(x)) == want
+        else:
+            with pytest.raises(OverflowError):
+                native(*args, rt.constant(x))
+
+
+def test_a_while_within_bounds_tests_no_item() -> None:
+    def mark(n, step, found):
+        i = step * step
+        while i < n:
+            found[i] = 1
+            i += step
+        return found
+
+    f = rt.function(mark, executor="native")
+    given = rt.constant(1000, rt.int64), rt.constant(7, rt.int64), rt.zeros([1000])
+    assert int(rt.reduce_sum(f(*given))) == len(range(49, 1000, 7))
+    lines = f.get_concrete_function(*given).inspect_llvm().splitlines()
+    loops = [k for k, line in enumerate(lines) if "store float 1.0" in line]
+    blocks = ["\n".join(lines[k:k + next(j for j, line in enumerate(lines[k:]) if line.startswith("  br "))])
+              for k in loops]
+    assert any("icmp" in block and "call" not in block and "extractvalue" not in block for block in blocks)
+    with pytest.raises(IndexError):
+        f(rt.constant(1001, rt.int64), rt.constant(10, rt.int64), given[2])
 
 
 @pytest.mark.parametrize("block", range(4))
@@ -163,3 +278,27 @@ def test_what_nothing_writes_is_loaded_before_a_loop() -> None:
         in_place(rt.constant(5), rt.constant(3), x, by)
         np.testing.assert_array_equal(x, want)
     assert "!invariant.load" not in in_place.concrete_functions[0].inspect_llvm(optimized=False)
+
+
+@pytest.mark.parametrize("limit", [2**31 - 2, 2**62])
+def test_an_interrupt_ends_a_while_within_bounds(limit: int) -> None:
+    def endless(n, x):
+        i, k = 0, 0
+        while k < n:
+            x[i % 4] += 1.0
+            i += 1
+            k += 1
+        return x
+
+    f = rt.function(endless, executor="native")
+    x = rt.zeros([4])
+    f(rt.constant(3, rt.int64), x)
+    start = time.monotonic()
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            f(rt.constant(limit, rt.int64), x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    assert time.monotonic() - start < 10

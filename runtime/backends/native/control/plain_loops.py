@@ -15,12 +15,12 @@ from runtime.backends.native.control.carried_buffers import Carried
 from runtime.backends.native.control.subgraph_values import changed, cost_of, joined, pack, set_variables
 from runtime.backends.native.kernels.matmul import packed_operands
 from runtime.backends.native.kernels.shapes import integer
-from runtime.backends.native.llvm.builder import Val, const
+from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.backends.native.loops import gemm_batching, in_bounds
 from runtime.backends.native.loops.if_conversion import type_of
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
-from runtime.core.types import TensorType, Type
+from runtime.core.types import TensorType, Type, bool_
 
 __all__ = ["inside_loop", "write_reduce", "write_while"]
 
@@ -53,19 +53,35 @@ def inside_loop(w: Lowering) -> Iterator[None]:
 
 def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | None,
            envs: dict[str, dict[GraphValue, Value]], first: int) -> list[Value]:
-    b = w.b
     limit = None if most is None else integer(w, most)
     test, body = node.params["test"], node.params["body"]
-    types = [v.type for v in body.inputs]
-    carried, storages = _start(w, node, types, state, first, (test, body), body, 0)
+    carried, storages = _start(w, node, [v.type for v in body.inputs], state, first, (test, body), body, 0)
     packed_operands.pack_invariants(w, body, envs["body"])
     cost = cost_of(w, test, body)
+    plan, bound = None, None
+    if limit is None and not storages and isinstance(cost, int):
+        bound = in_bounds.bounded(test, body)
+        plan = None if bound is None else in_bounds.planned_while(w, bound, test, body, carried.first, envs)
+
+    def loop() -> list[Value]:
+        return _write_tested(w, node, carried, storages, limit, envs, cost)
+
+    if plan is None or bound is None or not isinstance(cost, int):
+        return loop()
+    return _write_versions(w, node, carried, plan, lambda: _write_bounded(
+        w, body, carried, plan, bound, envs["body"], cost), loop)
+
+
+def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[Variable], limit: Val | None,
+                  envs: dict[str, dict[GraphValue, Value]], cost: Index) -> list[Value]:
+    """Write a `while` loop as one that runs the test before each iteration."""
+    b, test, body = w.b, node.params["test"], node.params["body"]
+    n = len(body.inputs)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
     before = b.block
     b.start(head)
     turn, close_turn = b.open_phi("i64", const("i64", 0), before)
     closing = carried.open(carried.first, before)
-    n = len(types)
     exits: list[Exit] = []
     with inside_loop(w):
         set_variables(w, storages, carried.current[n:])
@@ -88,6 +104,71 @@ def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | N
                 close_turn(b.op("i64", f"add nuw nsw {turn}, 1"), b.block)
                 b.jump(head)
     return _after_loop(w, carried, storages, exits, after)
+
+
+def _write_bounded(w: Lowering, body: Graph, carried: Carried, plan: in_bounds.Plan, bound: in_bounds.Bound,
+                   env: dict[GraphValue, Value], cost: int) -> list[Value]:
+    """Write a `while` loop as one over pieces, each of which polls once and is a loop up to a limit of its own."""
+    b = w.b
+    pieces, head, rest, after = map(b.label, ("pieces", "while", "rest", "end"))
+
+    def goes_on(values: Sequence[Sequence[Val]], limit: Val) -> Val:
+        return b.icmp(bound.relation, b.extend(values[bound.place][0], False), limit)
+
+    before, first = b.block, carried.vals(carried.first)
+    b.branch(goes_on(first, plan.limit), pieces, after)
+    b.start(pieces)
+    outer = carried.open(carried.first, before)
+    start, stop = b.extend(carried.vals()[bound.place][0], False), plan.limit
+    if not plan.recurrent:
+        longest = b.imul(plan.step, CREDIT // max(cost, 1))
+        far = b.intrinsic("sadd.sat" if bound.up else "ssub.sat", start, b.i64(longest))
+        stop = b.intrinsic("smin" if bound.up else "smax", far, stop)
+    ways = b.isub(stop, start) if bound.up else b.isub(start, stop)
+    shift = b.sub(const("i64", 63), b.call("i64", "llvm.ctlz.i64", plan.step, const("i1", 0)))
+    w.poll(b.imul(b.lshr(b.i64(ways), shift), cost))  # of at most twice as many iterations as there are
+    entering = b.block
+    b.start(head)
+    inner = carried.open(carried.current, entering)
+    exits = [(first, before)]
+    with inside_loop(w):
+        carried.store_ahead(body)
+        results = w.run(body, {**env, **dict(zip(body.inputs, carried.current, strict=True))})
+        if not b.done:
+            taken = carried.advance(results)
+            carried.close(taken, b.block, inner)
+            b.branch(goes_on(taken, stop), head, rest)
+            b.start(rest)
+            carried.close(taken, b.block, outer)
+            exits.append((taken, b.block))
+            b.branch(goes_on(taken, plan.limit), pieces, after)
+    return _after_loop(w, carried, [], exits, after)
+
+
+def _write_versions(w: Lowering, node: Node, carried: Carried, plan: in_bounds.Plan, fast: Callable[[], list[Value]],
+                    slow: Callable[[], list[Value]]) -> list[Value]:
+    """Write the loop twice: without tests whether items are within bounds, where that is sure, and with these."""
+    types = [v.type for v in node.outputs]
+    places: list[int | None] = [None] * len(types)
+    owners: list[list[Value]] = []
+
+    def version(write: Callable[[], list[Value]], sure: bool) -> Callable[[], list[Val]]:
+        def branch() -> list[Val]:
+            carried.restart()
+            around = w.in_bounds
+            if sure:
+                w.in_bounds |= plan.nodes
+                w.lowered_early.update({check: [Scalar(bool_, const("i1", 1))] for check in plan.fitting})
+            with w.scope():
+                owners.append(write())
+                vals = pack(w, types, places, owners[-1])
+            w.in_bounds = around
+            return vals
+
+        return branch
+
+    merged = w.b.either(plan.holds, version(fast, True), version(slow, False))
+    return joined(w, types, places, merged, owners)
 
 
 Exit = tuple[list[list[Val]], str]  # the operands of a loop's phis, and the exiting block
@@ -134,6 +215,7 @@ class Reduce:
     def write(self, first: Val | None) -> list[Value]:
         """Write the loop: the state after it."""
         w, b, carried = self.w, self.w.b, self.carried
+        self.exits.clear()
         head, inside, after = b.label("for"), b.label("do"), b.label("end")
         before = b.block
         b.start(head)
@@ -205,31 +287,9 @@ class Counted(Reduce):
             self.w, self.body, self.length, self.carried.first, self.envs["body"])
         if plan is None:
             return self.write_pieces(first, cost, size)
-        return self.write_versions(plan, first, cost, 0 if plan.recurrent else size)
-
-    def write_versions(self, plan: in_bounds.Plan, first: Val, cost: int, size: int) -> list[Value]:
-        """Write the loop twice: without tests whether items are within bounds, where that is sure, and with these."""
-        w = self.w
-        types = [v.type for v in self.node.outputs]
-        places: list[int | None] = [None] * len(types)
-        owners: list[list[Value]] = []
-
-        def version(write: Callable[[], list[Value]], nodes: frozenset[Node]) -> Callable[[], list[Val]]:
-            def branch() -> list[Val]:
-                self.exits.clear()
-                self.carried.restart()
-                around, w.in_bounds = w.in_bounds, w.in_bounds | nodes
-                with w.scope():
-                    owners.append(write())
-                    vals = pack(w, types, places, owners[-1])
-                w.in_bounds = around
-                return vals
-
-            return branch
-
-        merged = w.b.either(plan.holds, version(lambda: self.write_pieces(first, cost, size), plan.nodes),
-                            version(lambda: super(Counted, self).write(first), frozenset()))
-        return joined(w, types, places, merged, owners)
+        size = 0 if plan.recurrent else size
+        return _write_versions(self.w, self.node, self.carried, plan, lambda: self.write_pieces(first, cost, size),
+                               lambda: super(Counted, self).write(first))
 
     def write_pieces(self, first: Val, cost: int, size: int) -> list[Value]:
         """Write the loop as one over pieces of at most `size` iterations (0: all), each a loop that does not
@@ -237,7 +297,7 @@ class Counted(Reduce):
         w, b, carried = self.w, self.w.b, self.carried
         pieces, head, left, rest, after = map(b.label, ("pieces", "for", "left", "rest", "end"))
         before = b.block
-        self.exits.append((carried.vals(carried.first), before))
+        self.exits[:] = [(carried.vals(carried.first), before)]
         b.branch(b.icmp("slt", first, self.length), pieces, after)
         b.start(pieces)
         start, stop, outer = first, self.length, None

@@ -1,11 +1,13 @@
 """Items that a loop surely takes within the bounds of arrays: one test before the loop, instead of one for each item.
 
-Planned are counted loops that contain no other loop and work on scalars and on items of arrays. An index that is
+Planned are loops that contain no other loop and work on scalars and on items of arrays: counted ones, and a `while`
+that runs as long as a number, to which it adds the same each time, is below a limit, or above. An index that is
 
     base + stride * i        i: the number of the iteration; base, stride: sums of what the loop does not change
 
 stays in an axis of a known size if its first and last values do. The arithmetic is that of integers which wrap: as all
-of these values are positions in the axis, so are the wrapped ones.
+of these values are positions in the axis, so are the wrapped ones. In a `while`, i is the distance from the first
+number, up to the limit.
 """
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import DType, TensorType, int32, int64
 
-__all__ = ["Plan", "has_loop", "planned", "taken_ahead"]
+__all__ = ["Bound", "Plan", "bounded", "has_loop", "planned", "taken_ahead"]
 
 _ITEMS: Final = ("getitem", "setitem")
 _FEW: Final = 8
@@ -33,6 +35,10 @@ _UNDIVIDED: Final = 1 << 23
 """Iterations of a loop that lets no signal interrupt it."""
 _SHORT: Final = 12
 """Nodes of a branch."""
+_LONGEST_STEP: Final = 1 << 40
+_RELATIONS: Final = {"less": ("slt", "sgt"), "less_equal": ("sle", "sge"), "greater": ("sgt", "slt"),
+                     "greater_equal": ("sge", "sle")}
+"""What ops compare, and what they do with exchanged operands."""
 
 Sum = frozenset[tuple[GraphValue | None, int]]
 """Invariants with their factors; None stands for 1."""
@@ -45,14 +51,29 @@ class Affine(NamedTuple):
     stride: Sum
 
 
+class Bound(NamedTuple):
+    """A loop goes on while a number of its state, that at `place`, is in `relation` to the limit; each iteration adds
+    `step` to it, or subtracts it if `up` is false."""
+
+    place: int
+    relation: str
+    up: bool
+    limit: GraphValue
+    step: GraphValue
+
+
 class Plan(NamedTuple):
-    """`holds`: whether the items that `nodes` take are within bounds in all iterations. `recurrent`: an iteration reads
-    items that earlier ones set, which LLVM keeps in registers if the loop is not divided; it has few iterations then.
+    """`holds`: whether the items that `nodes` take are within bounds in all iterations, and the sums that `fitting`
+    checks do not overflow. `recurrent`: an iteration reads items that earlier ones set, which LLVM keeps in registers
+    if the loop is not divided; it has few iterations then. Of a `while`: the `limit` and the `step` (see `Bound`).
     """
 
     holds: Val
     nodes: frozenset[Node]
     recurrent: bool
+    fitting: frozenset[Node] = frozenset()
+    limit: Val = const("i64", 0)
+    step: Val = const("i64", 0)
 
 
 def has_loop(graph: Graph) -> bool:
@@ -65,7 +86,48 @@ def planned(w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: 
     is of another kind."""
     if not all(map(_is_simple, body.walk())) or (length.ref.isdigit() and int(length.ref) <= _FEW):
         return None
-    return _Planner(w, body, length, state, env).plan()
+    return _Planner(w, body, body.inputs[1:], state, env).plan(length)
+
+
+def bounded(test: Graph, body: Graph) -> Bound | None:
+    """What bounds a `while` loop, if a limit does."""
+    holds = test.outputs[0].node
+    if holds is None or holds.op.name not in _RELATIONS or not all(map(_is_simple, body.walk())) or any(
+            node is not holds and node.op.name != "const" for node in test.nodes):
+        return None
+    relation, opposite = _RELATIONS[holds.op.name]
+    left, right = holds.inputs
+    for x, limit, name in (left, right, relation), (right, left, opposite):
+        place = test.inputs.index(x) if x in test.inputs else -1
+        after = body.outputs[place].node
+        if place < 0 or after is None or after.op.name not in ("add", "subtract") or (
+                type_of(x).dtype not in (int32, int64)):
+            continue
+        number = body.inputs[place]
+        for y, step in (after.inputs, after.inputs[::-1]):
+            if y is number and step is not number and (after.op.name == "add" or y is after.inputs[0]):
+                up = (after.op.name == "add") != (step.constant is not None and int(step.constant) < 0)
+                if up == (name[1] == "l"):
+                    return Bound(place, name, up, limit, step)
+    return None
+
+
+def planned_while(w: Lowering, bound: Bound, test: Graph, body: Graph, state: Sequence[Value],
+                  envs: Mapping[str, Mapping[GraphValue, Value]]) -> Plan | None:
+    """The plan for a `while` loop that is bounded, which starts from `state`; None if the limit or the step change, or
+    nothing is gained."""
+    planner = _Planner(w, body, body.inputs, state, envs["body"])
+    limit: Value | None = envs["test"].get(bound.limit)
+    if bound.limit in test.inputs:
+        value = body.inputs[test.inputs.index(bound.limit)]
+        limit = planner.known[value] if value in planner.fixed else None
+    elif bound.limit.constant is not None:
+        limit = w.constant(bound.limit.constant)
+    step = w.constant(bound.step.constant) if bound.step.constant is not None else (
+        planner.known[bound.step] if bound.step in planner.fixed else None)
+    if limit is None or step is None:
+        return None
+    return planner.plan_while(bound, integer(w, limit), integer(w, step))
 
 
 def _is_simple(node: Node) -> bool:
@@ -101,30 +163,77 @@ def taken_ahead(w: Lowering, branch: Graph, env: Mapping[GraphValue, Value]) -> 
 
 
 class _Planner:
-    def __init__(self, w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: Mapping[GraphValue, Value]
-                 ) -> None:
-        self.w, self.body, self.length = w, body, length
+    def __init__(self, w: Lowering, body: Graph, inputs: Sequence[GraphValue], state: Sequence[Value],
+                 env: Mapping[GraphValue, Value]) -> None:
+        """`inputs`: those of the body that are state."""
+        self.w, self.body, self.inputs = w, body, inputs
+        self.length = const("i64", 0)
         self.outer = {inner: outer for node in body.walk() for branch in node.subgraphs.values()
                       for outer, inner in branch.captures}
-        self.known = {**env, **dict(zip(body.inputs[1:], state, strict=True))}
-        self.fixed = {*env, *[x for x, after in zip(body.inputs[1:], body.outputs, strict=True) if x is after]}
+        self.known = {**env, **dict(zip(inputs, state, strict=True))}
+        self.fixed = {*env, *[x for x, after in zip(inputs, body.outputs, strict=True) if x is after]}
+        self.counters: dict[GraphValue, Affine] = {}
         self.roots: dict[GraphValue, GraphValue] = {}
         self.affines: dict[GraphValue, Affine | None] = {}
 
-    def plan(self) -> Plan | None:
+    def plan(self, length: Val) -> Plan | None:
+        self.counters[self.body.inputs[0]] = Affine(_ZERO, _ONE)
+        self.length = length
+        found = self.items()
+        if not found:
+            return None
+        recurrent = self.recurs(found)
+        return Plan(self.all_hold(found, recurrent), frozenset(found), recurrent)
+
+    def plan_while(self, bound: Bound, limit: Val, step: Val) -> Plan | None:
+        b, number = self.w.b, self.inputs[bound.place]
+        self.counters[number] = Affine(frozenset({(number, 1)}), _times(_ONE, 1 if bound.up else -1))
+        found = self.items()
+        fitting = frozenset(filter(self.checks_step(bound), self.body.walk()))
+        if not found and not fitting:
+            return None
+        if bound.step.constant is not None:
+            step = const("i64", abs(int(bound.step.constant)))
+        first = integer(self.w, self.known[number])
+        distance = b.sub(limit, first) if bound.up else b.sub(first, limit)
+        self.length = b.add(distance, const("i64", int(bound.relation[2] == "e")))
+        recurrent = bool(found) and self.recurs(found)
+        wraps = self.wraps(type_of(number).dtype, "add" if bound.up else "sub", limit, step)
+        few = b.icmp("ult", b.sub(step, const("i64", 1)), const("i64", _LONGEST_STEP))
+        runs = b.and_(b.icmp(bound.relation, first, limit), b.and_(b.not_(wraps), few))
+        return Plan(b.and_(runs, self.all_hold(found, recurrent)), frozenset(found), recurrent, fitting, limit, step)
+
+    def checks_step(self, bound: Bound) -> Callable[[Node], bool]:
+        """Whether a node checks that a step does not overflow."""
+        after = self.body.outputs[bound.place].node
+        assert after is not None
+        name, operands = f"{after.op.name}_fits", [self.root(x) for x in after.inputs]
+        return lambda node: node.op.name == name and [self.root(x) for x in node.inputs] == operands
+
+    def wraps(self, dtype: DType, name: str, x: Val, y: Val) -> Val:
+        """Whether a sum or difference of numbers of a dtype, as i64, is none."""
+        b, pair = self.w.b, "{ i64, i1 }"
+        if dtype is int32:
+            found = b.op("i64", f"{name} {x}, {y.ref}")
+            return b.icmp("ne", b.extend(b.convert("trunc", found, "i32"), False), found)
+        b.module.declare(f"llvm.s{name}.with.overflow.i64", pair, "i64", "i64")
+        return b.op("i1", f"extractvalue {b.call(pair, f'llvm.s{name}.with.overflow.i64', x, y)}, 1")
+
+    def items(self) -> dict[Node, list[tuple[Affine, Index, DType]]]:
+        """The tests of the items that the loop takes, as far as they can be tested before it."""
         found: dict[Node, list[tuple[Affine, Index, DType]]] = {}
         for node in self.body.walk():
             if node.op.name in _ITEMS and "?" in node.params["index"]:
                 tests = self.tests_of(node)
                 if tests is not None:
                     found[node] = tests
-        if not found:
-            return None
-        recurrent = self.recurs(found)
+        return found
+
+    def all_hold(self, found: Mapping[Node, list[tuple[Affine, Index, DType]]], recurrent: bool) -> Val:
         holds = [self.test(*test) for test in dict.fromkeys([test for tests in found.values() for test in tests])]
         if recurrent:
-            holds.append(self.w.b.icmp("slt", self.length, const("i64", _UNDIVIDED)))
-        return Plan(functools.reduce(self.w.b.and_, holds), frozenset(found), recurrent)
+            holds.append(self.w.b.icmp("ult", self.length, const("i64", _UNDIVIDED)))
+        return functools.reduce(self.w.b.and_, holds, const("i1", 1))
 
     def recurs(self, found: Mapping[Node, Sequence[tuple[Affine, Index, DType]]]) -> bool:
         """Whether an item that an iteration sets is read a constant number of iterations later."""
@@ -178,7 +287,7 @@ class _Planner:
         root = self.root(array)
         if known is not None or root not in self.known:
             return known
-        if root not in self.fixed and self.root(self.body.outputs[self.body.inputs.index(root) - 1]) is not root:
+        if root not in self.fixed and self.root(self.body.outputs[self.inputs.index(root)]) is not root:
             return None
         x = self.known[root]
         assert isinstance(x, Array)
@@ -193,8 +302,8 @@ class _Planner:
     def _affine(self, value: GraphValue) -> Affine | None:
         if _rank(value) or type_of(value).dtype not in (int32, int64):
             return None
-        if value is self.body.inputs[0]:
-            return Affine(_ZERO, _ONE)
+        if value in self.counters:
+            return self.counters[value]
         if value in self.fixed:
             return Affine(frozenset({(value, 1)}), _ZERO)
         constant, node = value.constant, value.node
@@ -211,7 +320,7 @@ class _Planner:
     def widens(self, node: Node) -> bool:
         """Whether a node makes an int64 of a number that did not wrap."""
         x = self.root(node.inputs[0])
-        return type_of(node.outputs[0]).dtype is int64 and (x is self.body.inputs[0] or x in self.fixed)
+        return type_of(node.outputs[0]).dtype is int64 and (x in self.counters or x in self.fixed)
 
     def test(self, affine: Affine, size: Index, dtype: DType) -> Val:
         """Whether an index is within an axis, in the first and in the last iteration."""
