@@ -193,11 +193,12 @@ class Native:
     def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
         """For graphs of arrays only, that call Python only to raise; in the frame `shared`, if calls need no memory of
         their own."""
-        native, frames, arrays, constants = self.code.function, self.frames, results.arrays, self.addresses.ctypes.data
+        native, frames, constants = self.code.function, self.frames, self.addresses.ctypes.data
+        empty, makers, donated = results.empty, results.makers, bool(results.donated)
         slots, sites, recurs = self.lowering.slots, self.sites, bool(self.lowering.direct)
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
-            made = arrays(inputs)
+            made = results.arrays(inputs) if donated else [empty(shape, dtype) for shape, dtype in makers]
             try:
                 frame = shared or frames.pop()
             except IndexError:
