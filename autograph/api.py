@@ -39,11 +39,12 @@ from autograph.frontend.tree import functions_in, walk
 from autograph.passes.containers import convert_containers
 from autograph.passes.expressions import convert_expressions, name_operators
 from autograph.passes.functionalize import convert_statements
+from autograph.passes.internal_iteration import CONSUMER, iterate_internally
 from autograph.passes.jumps import lower_jumps
 
 __all__ = [
     "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
-    "identifiers", "maker", "module_file", "set_loop_options", "to_graph", "unwrap",
+    "identifiers", "internal_iteration", "maker", "module_file", "set_loop_options", "to_graph", "unwrap",
 ]
 
 T = TypeVar("T")
@@ -116,30 +117,46 @@ def convert_tree(
 _lock = threading.RLock()
 
 
-def _template(fn: FunctionType, recursive: bool) -> Template:
-    kept = disk_cache.load(fn.__code__, recursive)
+def _template(fn: FunctionType, recursive: bool, internally: bool = False) -> Template:
+    options = "internally" if internally else recursive
+    kept = disk_cache.load(fn.__code__, options)
     if kept is not None:
         return Template(kept[0], fn.__code__, kept[1], operators)
     try:
         template, name = converted_call.at_work.run(
-            lambda: rarely_collected(lambda: with_room(lambda: _compiled(fn, recursive))))
+            lambda: rarely_collected(lambda: with_room(lambda: _compiled(fn, recursive, internally))))
     except TooDeep:
         raise ConversionError(
             f"{fn.__qualname__!r} is nested too deeply to convert", filename=fn.__code__.co_filename,
             lineno=fn.__code__.co_firstlineno, remedy="Split it.",
         ) from None
     if disk_cache.cache_directory() is not None:
-        disk_cache.store(fn.__code__, recursive, template.code, name)
+        disk_cache.store(fn.__code__, options, template.code, name)
     return template
 
 
-def _compiled(fn: FunctionType, recursive: bool) -> tuple[Template, str]:
+def _compiled(fn: FunctionType, recursive: bool, internally: bool) -> tuple[Template, str]:
     source = capture(fn)
     free = frozenset(fn.__code__.co_freevars)
     used = identifiers(source.tree) | free
+    if internally:
+        iterate_internally(source.tree, source.filename)
     convert_tree(source.tree, used, STAGES[-1], recursive, source.class_name, free)
     name = name_operators(source.tree, used)
-    return compile_function(source, source.tree, fn.__code__, name, operators), name
+    more = CONSUMER if internally else ()
+    return compile_function(source, source.tree, fn.__code__, name, operators, more), name
+
+
+def internal_iteration(fn: FunctionType) -> Template:
+    """What makes, of generator functions of this code, functions that pass their items to those of a loop, which they
+    have in the cells `ag__body` and `ag__test`. UnsupportedError if the generator has to suspend its frame."""
+    table = _unused["internally"]
+    entry = table.get(id(fn.__code__))
+    if entry is None:
+        with _lock:
+            template = _template(fn, True, internally=True)
+        entry = table[id(fn.__code__)] = template, until_gone(fn.__code__, table, id(fn.__code__))
+    return entry[0]
 
 
 def maker(fn: FunctionType) -> converted_call.Maker | None:
@@ -158,9 +175,9 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
     return converted_call.at_work.run(made)
 
 
-_unused: dict[bool, dict[int, tuple[Template, object]]] = {False: {}, True: {}}
+_unused: dict[bool | str, dict[int, tuple[Template, object]]] = {False: {}, True: {}, "internally": {}}
 """Templates that no call uses, by `recursive` and the id of the code object: non-recursive ones, and those that change
-nothing."""
+nothing; and those of `internal_iteration`."""
 for _table in _unused.values():
     atexit.register(_table.clear)
 

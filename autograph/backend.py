@@ -6,9 +6,9 @@ frames are the user's, what a body can reach and change, and where objects are r
 from __future__ import annotations
 
 from autograph import operators
-from autograph.api import unwrap
+from autograph.api import internal_iteration, unwrap
 from autograph.core import cache_entries
-from autograph.core.access_paths import name_of, path_of
+from autograph.core.access_paths import name_of, path_of, unnumbered
 from autograph.core.allowlist import PACKAGES, left_alone, rule_of_library
 from autograph.core.backend import (
     HEAP_TYPE,
@@ -45,7 +45,8 @@ from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.special_methods import meeting
-from autograph.operators.generators import Clause, items_of
+from autograph.operators.exceptions import guards_yield
+from autograph.operators.generators import Clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_all, only_atoms
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
@@ -114,9 +115,11 @@ __all__ = [
     "fields_of",
     "fill",
     "format_error",
+    "guards_yield",
     "has_staged_items",
     "hide_package",
     "inside",
+    "internal_iteration",
     "is_body",
     "is_container",
     "is_converted",
@@ -126,6 +129,7 @@ __all__ = [
     "is_outermost",
     "is_users_class",
     "items_of",
+    "itself",
     "keyed",
     "left_alone",
     "lose",
@@ -158,6 +162,7 @@ __all__ = [
     "take_out",
     "taken_by",
     "unbound_text",
+    "unnumbered",
     "until_gone",
     "unwrap",
     "variables",

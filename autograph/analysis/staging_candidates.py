@@ -50,6 +50,10 @@ _STAGED_AS = {
 }
 
 
+_SUSPENDED = "it holds yield or await"
+_YIELDS = "it holds yield: where a tensor decides, the loop over the generator is staged"
+
+
 class Decision(NamedTuple):
     """What becomes of one statement, and by which rule."""
 
@@ -242,6 +246,7 @@ def compares(node: Any) -> bool:
 class _Classifier:
     def __init__(self, node: Any) -> None:
         self.suspending = any(suspends(s) for s in node.body)
+        self.is_async = isinstance(node, gast.AsyncFunctionDef)
         self.frozen: str | None = None
         self.overriding = [
             n for n in own_of(node) if isinstance(n, TRIES)
@@ -292,10 +297,10 @@ class _Classifier:
         if self.frozen:
             return self.frozen
         if isinstance(node, (gast.AsyncFor, gast.AsyncWith)) or suspends(node):
-            return "it holds yield or await"
+            return _SUSPENDED if self.is_async else _YIELDS
         jumps = escapes(node)
         if "return" in jumps and self.suspending:
-            return "it returns from a generator or coroutine"
+            return "it returns from a coroutine" if self.is_async else "it returns from a generator"
         if jumps & {"break", "continue"} and in_python_loop:
             return "it jumps out of a loop that stays Python"
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
@@ -57,14 +58,16 @@ class Template:
         free = original.co_freevars
         position = {name: i for i, name in enumerate(free)}
         ag = CellType(operators)
-        self.cells: tuple[int | CellType, ...] = tuple(ag if n == name else position[n] for n in code.co_freevars)
-        self.changes = not _is_as_it_was(code, original)
-        """Whether the converted function differs from the original."""
+        self.cells: tuple[int | str | CellType, ...] = tuple(
+            ag if n == name else position.get(n, n) for n in code.co_freevars)
+        self.changes = bool(original.co_flags & CO_GENERATOR) or not _is_as_it_was(code, original)
+        """Whether the converted function differs from the original; a generator's code is known by its marks."""
 
-    def __call__(self, fn: FunctionType) -> FunctionType:
-        """The converted form of `fn`, with the same globals, cells and defaults."""
+    def __call__(self, fn: FunctionType, **more: CellType) -> FunctionType:
+        """The converted form of `fn`, with the same globals, cells and defaults, and with `more` cells, if the code
+        has such."""
         outer: Any = fn.__closure__
-        closure: Any = tuple([outer[c] if type(c) is int else c for c in self.cells])
+        closure: Any = tuple([outer[c] if type(c) is int else more[c] if type(c) is str else c for c in self.cells])
         made = FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         if fn.__kwdefaults__:
             made.__kwdefaults__ = fn.__kwdefaults__
@@ -73,20 +76,23 @@ class Template:
         return made
 
 
-def compile_function(source: Source, tree: Any, original: CodeType, name: str, operators: Any) -> Template:
+def compile_function(
+    source: Source, tree: Any, original: CodeType, name: str, operators: Any, more: tuple[str, ...] = ()
+) -> Template:
     """Compile a converted function tree (gast) to a template for functions of the code `original`. The tree is used up.
 
     `name` is what the tree calls the `operators`. If they are None, the converted code looks that name up as a global
-    and has the free variables of the original, so it can be assigned to the `__code__` of a function.
+    and has the free variables of the original, so it can be assigned to the `__code__` of a function. `more`: names of
+    further free variables.
     """
-    return Template(_code(source, tree, original, name, operators is not None), original, name, operators)
+    free = (*original.co_freevars, *([] if operators is None else [name]), *more)
+    return Template(_code(source, tree, original, free), original, name, operators)
 
 
-def _code(source: Source, tree: Any, original: CodeType, name: str, is_free: bool) -> CodeType:
-    """The converted code; `is_free`: whether the name of the operators is a free variable."""
+def _code(source: Source, tree: Any, original: CodeType, known: tuple[str, ...]) -> CodeType:
+    """The converted code; `known`: the names of its free variables."""
     nodes = to_ast(tree)
     names = _made_in(nodes)
-    known = (*original.co_freevars, name) if is_free else original.co_freevars
     function = statement = nodes[0]
     _strip_signature(function)
     place: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}

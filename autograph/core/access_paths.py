@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["ITEMS", "Path", "name_of", "path_of"]
+__all__ = ["ITEMS", "Path", "name_of", "numbered", "path_of", "unnumbered"]
 
 Path = tuple[Any, ...]
 """A variable, and steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key that a variable has."""
@@ -38,3 +39,14 @@ def name_of(path: Sequence[Any]) -> str:
     root, *steps = path
     ends = {".": ".{}", "[]": "[{!r}]", "[name]": "[{}]", ITEMS[0]: ITEMS[0]}
     return "".join([root, *(ends[kind].format(key) for kind, key in steps)])
+
+
+def numbered(name: str, number: int) -> str:
+    """A name for one of several variables of that name, which belong to several functions."""
+    return f"{name}__{number}"
+
+
+@functools.lru_cache(maxsize=4096)
+def unnumbered(name: str) -> str:
+    """The user's name of a variable that has a number."""
+    return re.sub(r"(?<=\w)__\d+\b", "", name, count=1)

@@ -6,8 +6,8 @@ its type, or uses the one that traces in this thread (`ambient.backend`); withou
 - A subclass of `Backend` has to implement the first four methods; the others default to Python's behaviour.
 - The operators read the state of a converted statement from closure cells, and pass pure functions from state to state
   (`Body`). These may be called any number of times; each call leaves the user's cells as it found them.
-- Values with contents of their own may have the methods of the protocols `MutableValue`, `Substitute`, `Wrapper` and
-  `GeneratorExpression`; nothing else is required of a value.
+- Values with contents of their own may have the methods of the protocols `MutableValue`, `Substitute`, `Wrapper`,
+  `GeneratorExpression` and `ItemPassing`; nothing else is required of a value.
 - A backend that traces sets `ambient.backend`, and resets it when its trace ends.
 """
 from __future__ import annotations
@@ -125,8 +125,19 @@ class View(Protocol):
 class GeneratorExpression(Protocol):
     """The result of `Backend.generator`."""
 
-    def __clause__(self) -> Any:
-        """The clause that it was made from: a loop over the generator is staged as loops over the clause."""
+    def __clause__(self, whole: bool) -> Any:
+        """The clause that it was made from: a loop over the generator is staged as loops over the clause. `whole`:
+        whether it takes all items."""
+
+
+class ItemPassing(Protocol):
+    """An iterable that passes its items to a loop: the call of a generator function whose control flow is staged."""
+
+    passes_items: bool
+    """True. For another value that gives such items: whether it does."""
+
+    def __pass_items__(self, body: Callable[[Any], object], test: Callable[[], Any] | None) -> None:
+        """Call `body` with each item, while `test`, if there is one, is true after it."""
 
 
 class RolledLoop(Protocol):

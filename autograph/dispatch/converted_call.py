@@ -241,7 +241,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin for which the backend of an argument may answer."""
     # asks for the truth of items, calls its arguments, or takes items for floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
-    is_len = original is len
+    is_len, takes_items = original is len, original in _TAKING
 
     def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # no `len`, which a user may have replaced
         is_one = bool(args) and not args[1:]
@@ -255,12 +255,26 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
                 return backend.builtins[original]
         if ambient.backend is None:
             return original
+        if takes_items and any(map(_makes_iterator, args)):
+            return lambda *args, **options: _overrides[original](
+                *[iter(value) if _makes_iterator(value) else value for value in args], **options)
         if is_len and is_one:
             return _len
         found = ambient.backend.builtins.get(original) if judges else None
         return ambient.backend.callee(original) if found is None else found
 
     return _by_arguments(answering, original.__name__)
+
+
+_TAKING = frozenset({all, any, enumerate, filter, list, map, sorted, sum, tuple, zip})
+"""Builtins that take items of their arguments."""
+
+
+def _makes_iterator(value: Any) -> bool:
+    """Whether a value is of a user's class whose `__iter__` makes an iterator, which may be a backend's."""
+    kind = type(value)
+    return is_users_class(kind) and type(getattr(kind, "__iter__", None)) is FunctionType and not (
+        hasattr(kind, "__next__") or backend_of(value) is not None)
 
 
 def _len(value: Any) -> Any:

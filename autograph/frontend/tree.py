@@ -7,7 +7,7 @@ from typing import Any
 import gast
 
 __all__ = [
-    "COMPREHENSIONS", "FUNCTIONS", "GUARDS", "JUMPS", "LOOPS", "at", "binds_name", "blocks_of", "body_of",
+    "COMPREHENSIONS", "FUNCTIONS", "GUARDS", "JUMPS", "LOOPS", "SUSPENDING", "at", "binds_name", "blocks_of", "body_of",
     "bound_to_frame", "children", "escapes", "first_of", "functions_in", "has_blocks", "is_docstring", "outside",
     "own_nodes", "own_of", "parameters_of", "placed", "suspends", "walk",
 ]

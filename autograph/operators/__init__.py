@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins as _builtins
 import operator as _operator
-import sys as _sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from types import FunctionType, GeneratorType
@@ -41,6 +40,9 @@ from autograph.operators.containers import (
     iadd,
     ibitor,
     imul,
+    is_bool,
+    is_none,
+    is_same,
     item,
     le,
     lt,
@@ -48,22 +50,33 @@ from autograph.operators.containers import (
     ne,
     spread,
 )
-from autograph.operators.exceptions import Except, classes_of, run_try, run_with, trace_try, trace_with
-from autograph.operators.generators import Clause, Exhausted, clause_of, items_of, tracing, unpack
+from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, run_with, trace_try, trace_with
+from autograph.operators.generators import (
+    Clause,
+    Exhausted,
+    around_yield,
+    clause_of,
+    items_of,
+    itself,
+    nested,
+    tracing,
+    unpack,
+    yielded,
+)
 from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_while, watched
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
-from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "and_", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem", "dict_comp",
-    "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor", "if_exp",
-    "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_try", "le", "list_comp", "lt", "matched",
-    "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_", "place", "read", "reduce", "set_comp",
-    "setitem", "shown", "slice", "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_",
+    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem",
+    "dict_comp", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor",
+    "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try", "le",
+    "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_", "place",
+    "read", "reduce", "set_comp", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_", "unpack",
+    "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice
@@ -141,9 +154,11 @@ def reduce(
             part(test)
         check_items(iterable)
         if (backend := deciding(iterable)) is not None:
-            use = getattr(type(iterable), "__clause__", None)
+            use, run = (getattr(type(iterable), name, None) for name in ("__clause__", "__pass_items__"))
             if use is not None:  # a generator expression: the body goes into its loops
-                _reduce_clause(use(iterable), body, test, state, options)
+                _reduce_clause(use(iterable, test is None), body, test, state, options)
+            elif run is not None:
+                run(iterable, body, test)
             else:
                 _stage_reduce(backend, iterable, body, test, state, options)
             return
@@ -160,7 +175,11 @@ def reduce(
         if rolling is not None:
             rolling()
             return
-        items = watched(iter(iterable), body, tracer)
+        items = iter(iterable)
+        if tracer is not None and deciding(items) is not None:  # what a user's __iter__ returns
+            reduce(items, body, *state, test=test, **options)
+            return
+        items = watched(items, body, tracer)
         del iterable  # only the loop refers to it now, so that it can be freed
         if test is None:
             for item in items:
@@ -199,18 +218,6 @@ def try_(
             except UnboundLocalError:
                 stand_in(local, error)
                 raise
-        raise
-
-
-def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
-    """At the end of the body of a `try` that stays Python, at these lines, while a backend traces: raise an error if
-    the graph may raise there what its handlers, for these classes, would miss. Without handlers it has a `finally`."""
-    try:
-        if ambient.backend is not None:
-            classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
-            ambient.backend.refuse_errors(_sys._getframe(1).f_code.co_filename, first, last, tuple(classes))
-    except BaseException as error:
-        prune(error)
         raise
 
 
@@ -392,11 +399,6 @@ def _is_sequence(value: Any, length: int) -> _builtins.bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 
 
-def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Clause:
-    """A further `for` clause of a comprehension."""
-    return Clause(iterable, element, test)
-
-
 @own_errors
 def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:
     """`[element(*item) for item in iterable if test(*item)]`; `element` takes an item, or its parts."""
@@ -459,6 +461,9 @@ def _reduce_clause(
 ) -> None:
     """`reduce` over the items of a generator expression."""
     ag__element, ag__test, iterable = clause.element, clause.test, clause.iterable
+    if ag__element is itself and ag__test is None:
+        reduce(iterable, ag__body, *state, test=test, **options)
+        return
     clause = clause._replace(iterable=())  # the body is not to reach an iterator
 
     def for_body(item: Any) -> None:
@@ -523,26 +528,6 @@ def gen_exp(
         return items_of(clause, "a generator", "")
     backend = tracing(clause)
     return items_of(clause, "a generator", "") if backend is None else backend.generator(clause)
-
-
-def is_bool(value: Any, wanted: _builtins.bool, /) -> Any:
-    """`value is wanted`, which is also true of a bool tensor with that value."""
-    backend = backend_of(value)
-    return value is wanted if backend is None else backend.operation("is_", value, wanted)
-
-
-def is_none(value: Any, /) -> Any:
-    """`value is None`, for a variable that a staged branch may have set to None."""
-    backend = staging_backend(value)
-    return value is None if backend is None else backend.operation("is_", value, None)
-
-
-def is_same(value: Any, other: Any, /) -> Any:
-    """`value is other`, where a staged branch may have set one to None, or one may be, or stand for, another list."""
-    backend = staging_backend(value) or staging_backend(other)
-    if any(_builtins.hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
-        backend = backend or ambient.backend
-    return value is other if backend is None else backend.operation("is_", value, other)
 
 
 def read(value: Any, /) -> Any:

@@ -1,4 +1,5 @@
-"""Operators for items, displays and comparisons of lists, tuples and dicts, in code that a backend traces."""
+"""Operators for items, displays and comparisons of lists, tuples and dicts, and for `is`, in code that a backend
+traces."""
 from __future__ import annotations
 
 import operator
@@ -9,10 +10,11 @@ from autograph.core.backend import ambient, backend_of, deciding, has_staged_ite
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors
+from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "bitor", "delitem", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "item", "le", "lt", "mul", "ne",
-    "spread",
+    "add", "bitor", "delitem", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "is_bool", "is_none", "is_same",
+    "item", "le", "lt", "mul", "ne", "spread",
 ]
 
 
@@ -109,3 +111,23 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 _NUMBERS = frozenset({bool, int, float, complex})
 lt, le, gt, ge, eq, ne = map(_comparison, ("lt", "le", "gt", "ge", "eq", "ne"))
+
+
+def is_bool(value: Any, wanted: bool, /) -> Any:
+    """`value is wanted`, which is also true of a bool tensor with that value."""
+    backend = backend_of(value)
+    return value is wanted if backend is None else backend.operation("is_", value, wanted)
+
+
+def is_none(value: Any, /) -> Any:
+    """`value is None`, for a variable that a staged branch may have set to None."""
+    backend = staging_backend(value)
+    return value is None if backend is None else backend.operation("is_", value, None)
+
+
+def is_same(value: Any, other: Any, /) -> Any:
+    """`value is other`, where a staged branch may have set one to None, or one may be, or stand for, another list."""
+    backend = staging_backend(value) or staging_backend(other)
+    if any(hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
+        backend = backend or ambient.backend
+    return value is other if backend is None else backend.operation("is_", value, other)

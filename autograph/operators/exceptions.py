@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, GeneratorType
 from typing import Any, cast
 
 from autograph.core.allowlist import left_alone
-from autograph.core.backend import Backend, Handler, staging_backend
+from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.tracebacks import is_internal, own_errors, prune, settle, stand_in
 from autograph.core.versions import TRIES_ARE_TABLES
@@ -21,7 +22,10 @@ from autograph.dispatch.converted_call import call
 from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, Remake, Restage, State, snapshot_of, staged
 
-__all__ = ["Except", "classes_of", "guards_yield", "run_try", "run_with", "trace_try", "trace_with"]
+__all__ = [
+    "Except", "classes_of", "guards_yield", "kept_handler", "kept_try", "run_try", "run_with", "trace_try",
+    "trace_with",
+]
 
 Thunk = Callable[[], Any]
 Kinds = tuple[type[BaseException], ...]
@@ -99,6 +103,30 @@ def classes_of(kinds: Thunk | None) -> Kinds:
     if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in classes):
         raise TypeError("catching classes that do not inherit from BaseException is not allowed")
     return classes
+
+
+def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
+    """At the end of the body of a `try` that stays Python, at these lines, while a backend traces: raise an error if
+    the graph may raise there what its handlers, for these classes, would miss. Without handlers it has a `finally`."""
+    try:
+        if ambient.backend is not None:
+            classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
+            ambient.backend.refuse_errors(sys._getframe(1).f_code.co_filename, first, last, tuple(classes))
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def kept_handler() -> None:
+    """At the beginning of a handler of a `try` that stays Python: raise errors about staging again, which no handler of
+    the user's is to see."""
+    error = sys.exc_info()[1]
+    if ambient.backend is not None and error is not None and ambient.backend.raised_by(error) == "staging":
+        try:
+            raise error
+        except BaseException:
+            prune(error)
+            raise
 
 
 # While a backend traces.

@@ -1,14 +1,21 @@
-"""The `for` clauses of comprehensions and generator expressions at run time."""
+"""The `for` clauses of comprehensions and generator expressions at run time, and the `yield` of generator functions
+that pass their items to the loop over them."""
 from __future__ import annotations
 
+import dis
 import itertools
 from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
+from autograph.core.code_cache import per_code
 from autograph.core.lost_iterators import check_items
+from autograph.core.tracebacks import prune
+from autograph.operators.exceptions import classes_of
 
-__all__ = ["Clause", "Exhausted", "clause_of", "items_of", "unpack"]
+__all__ = ["Clause", "Exhausted", "around_yield", "clause_of", "items_of", "itself", "nested", "unpack",
+           "yielded"]
 
 
 class Clause(NamedTuple):
@@ -31,7 +38,22 @@ class Clause(NamedTuple):
     @property
     def is_map(self) -> bool:
         """Whether it returns one value for each item."""
-        return self.test is None and not self.is_nested
+        return self.test is None and not self.is_nested and not self.passes_items
+
+    @property
+    def passes_items(self) -> bool:
+        """Whether its items come from a generator function that passes them to the loop over it."""
+        return hasattr(type(self.iterable), "passes_items") and bool(self.iterable.passes_items)
+
+
+def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Clause:
+    """A further `for` clause of a comprehension."""
+    return Clause(iterable, element, test)
+
+
+def itself(item: Any) -> Any:
+    """The element of a clause that gives the items of its iterable."""
+    return item
 
 
 class Exhausted(Exception):
@@ -93,3 +115,61 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
 def tracing(clause: Clause) -> Backend | None:
     """The backend that stages a clause: that of its iterable, or the one that is tracing."""
     return staging_backend(clause.iterable) or ambient.backend
+
+
+# Generator functions that pass their items to a loop (`passes/internal_iteration.py`).
+
+def yielded(
+    item: Any, body: Callable[[Any], Any], test: Callable[[], Any] | None, /, *caught: Callable[[], Any]
+) -> Any:
+    """Run an iteration of the loop over a generator for what that yields; returns whether the loop is left. `caught`:
+    the classes that handlers around the `yield` catch, which must not see the errors of the loop's body."""
+    try:
+        if caught:
+            _run_unseen(body, item, tuple(kind for kinds in caught for kind in classes_of(kinds)))
+        else:
+            body(item)
+        if test is None:
+            return False
+        going = test()
+        backend = deciding(going)
+        return not going if backend is None else backend.operation("not_", going)
+    except BaseException as error:
+        prune(error)
+        raise
+
+
+def _run_unseen(body: Callable[[Any], Any], item: Any, kinds: tuple[type[BaseException], ...]) -> None:
+    backend = ambient.backend
+    assert backend is not None
+    mark = backend.checkpoint()
+    refusal = ("the loop over this generator may raise what an `except` around the `yield` catches, which must not"
+               " see it", "Move the `yield` out of the `try`: `try: x = ...`, then `yield x` in `else`.")
+    try:
+        body(item)
+    except kinds as error:
+        if backend.raised_by(error) == "staging":
+            raise
+        raise backend.error(*refusal) from None
+    if backend.may_raise(mark, kinds):
+        raise backend.error(*refusal)
+
+
+def around_yield(manager: Any, /) -> Any:
+    """The manager of a `with` around a `yield`. The loop may be left there by an error or by `break`: an error unless
+    its `__exit__` does the same for each way."""
+    leave = getattr(type(manager), "__exit__", None)
+    if type(leave) is FunctionType and _reads_error(leave.__code__) and ambient.backend is not None:
+        raise ambient.backend.error(
+            f"the `__exit__` of {type(manager).__name__!r} looks at the error that leaves a `with` around a `yield`,"
+            " and a generator that a tensor decides has no GeneratorExit", "Put the `with` around the loop.")
+    return manager
+
+
+@per_code
+def _reads_error(code: CodeType) -> bool:
+    """Whether an `__exit__` reads its parameters besides `self`."""
+    names = {*code.co_varnames[1:code.co_argcount + bool(code.co_flags & 0x04)]}
+    loads = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_"))
+    return any(not names.isdisjoint(name if isinstance(name, tuple) else (name,)) for name in loads
+               if isinstance(name, (str, tuple)))

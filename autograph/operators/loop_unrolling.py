@@ -13,6 +13,8 @@ from autograph.state.statement_state import Body, State, staged
 __all__ = ["code_of", "lose_left", "unroll"]
 
 Test = Callable[[], Any]
+_FEW = 16
+"""After so many iterations the backend is asked for the first time whether there may be more."""
 
 
 def unroll(
@@ -24,8 +26,10 @@ def unroll(
     taken = taken_by(iterator)
     budget = backend.unrolling(code).budget
     for count, item in enumerate(iterator):
-        if count >= budget:
-            raise backend.refusal("unrolled", iterator, "", code.co_filename, code.co_firstlineno)
+        if count >= budget or count == _FEW:
+            refusal = backend.refusal("unrolled", taken, "", code.co_filename, code.co_firstlineno)
+            if count >= budget:
+                raise refusal
         going = test()
         if staging_backend(going) is None:
             if not going:

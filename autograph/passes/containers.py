@@ -8,7 +8,7 @@
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
 
 Afterwards: the tree is what is compiled. A `super()` in the method's own frame has no arguments again, and a `try` that
-stays Python ends its body with `ag__.kept_try`.
+stays Python ends its body with `ag__.kept_try`, and its handlers begin with `ag__.kept_handler`.
 """
 from __future__ import annotations
 
@@ -239,6 +239,8 @@ class _Containers:
             return node
         kinds = [at(gast.Constant(None, None), node) if h.type is None else _thunk(h.type) for h in node.handlers]
         check = at(gast.Expr(operator_call("kept_try", [*lines, *kinds], node)), node)
+        for handler in node.handlers if isinstance(node, gast.Try) else ():
+            handler.body = [at(gast.Expr(operator_call("kept_handler", [], handler)), handler), *handler.body]
         if node.handlers:
             node.orelse = [check, *node.orelse]
         else:

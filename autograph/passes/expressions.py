@@ -329,7 +329,8 @@ class _Expressions:
                 self.name_super(node)
         else:
             bare = not self.recursive or (
-                isinstance(function, gast.Attribute) and function.attr == "set_loop_options"
+                isinstance(function, gast.Attribute) and (
+                    function.attr == "set_loop_options" or getattr(function.value, "is_operators", False))
             )
             if isinstance(function, gast.Attribute) and function.end_lineno != node.lineno:
                 # The same for a user's call of an attribute over several lines: the call has the line of the attribute.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
 
-from autograph.core.access_paths import ITEMS, Path, name_of, path_of
+from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import is_list
@@ -105,10 +105,11 @@ class State:
         for name, cell in self.roots.items():
             if cell is target or (cell_is_filled(cell) and cell.cell_contents is target):
                 return name
-        number, name = 0, hint if hint.isidentifier() and not keyword.iskeyword(hint) else "value"
+        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "value"
+        number, name = 0, hint
         while name in self.cells or name in self.globals or name in self.roots:
             number += 1
-            name = f"{hint}_{number}"
+            name = numbered(hint, number)
         self.roots[name] = target if isinstance(target, CellType) else CellType(target)
         return name
 

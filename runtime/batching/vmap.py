@@ -28,6 +28,7 @@ from runtime.batching.transform import Batch, Lane
 from runtime.core import pytree
 from runtime.core.config import settings
 from runtime.core.errors import ShapeError
+from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.positions import staging_error
@@ -177,18 +178,17 @@ def _run(map_: _Map, executor: str | None = None) -> Any:
     if settings.run_eagerly and type(map_.size) is int and map_.size:
         return _eagerly(map_, map_.size)
     xs = map_.mapped
-    graph = Graph(map_.name)
-    returned: Any = None
 
-    def trace() -> None:
-        nonlocal returned
+    def trace() -> tuple[Graph, Any]:
+        graph = Graph(map_.name)
         with tracing(graph, BACKEND):
             inputs = [add_input(graph, x.type) for x in xs]
             returned = trace_function(lambda: _staged(map_, inputs))
             flat = [] if returned is NEVER else pytree.flatten(returned)
             set_outputs(graph, [x for x in flat if x is not None])
+        return graph, returned
 
-    restored(trace)
+    graph, returned = with_generators(lambda: restored(trace))
     prune(graph)
     results = iter(program_of(graph, executor)(xs))
     return pytree.map_structure(lambda x: None if x is None else next(results), returned)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from autograph.backend import format_error
+from autograph.backend import format_error, unnumbered
 
 __all__ = [
     "AbortedError",
@@ -200,6 +200,7 @@ def subject(name: str) -> str:
     """How messages refer to the state variable `name`."""
     if name.startswith("ag__held"):
         return "a list or object that has several names"
+    name = unnumbered(name)
     return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)
 
 

@@ -18,6 +18,7 @@ from runtime.core.array_mode import may_be_array, writes_tensor
 from runtime.core.array_table import array_table
 from runtime.core.config import settings
 from runtime.core.errors import NotIterableError, OperatorNotAllowedInGraphError, ShapeError, UnimplementedError
+from runtime.core.generator_frames import decided_in_python
 from runtime.core.graph import Graph, Value
 from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operands import other_operand
@@ -466,8 +467,8 @@ class GraphTensor(Tensor):
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         OPERATIONS.check_reach(self)
-        raise located(OperatorNotAllowedInGraphError(
-            f"{what}: {self!r} has no value while its function is traced", remedy=remedy))
+        raise decided_in_python(located(OperatorNotAllowedInGraphError(
+            f"{what}: {self!r} has no value while its function is traced", remedy=remedy)))
 
     def _refuse_format(self) -> NoReturn:
         OPERATIONS.check_reach(self)

@@ -11,6 +11,7 @@ import numpy as np
 import autograph as ag
 from autograph.backend import restored
 from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST
 from runtime.core.positions import located
@@ -44,17 +45,18 @@ class ElementFunction:
 
     def __init__(self, fn: Callable[..., Any], spec: Any) -> None:
         self.name = getattr(fn, "__name__", "step")
-        self.graph = graph = Graph(self.name, current_graph())
-        element = packed(spec, [add_input(graph, type) for type in types_of(spec)])
 
-        def result() -> Any:
+        def trace() -> tuple[Graph, Any]:
+            graph = Graph(self.name, current_graph())
+            element = packed(spec, [add_input(graph, type) for type in types_of(spec)])
             with tracing(graph, BACKEND), watching(None), Creation(False, {}):
                 converted = ag.convert_traced(fn)
                 found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
                 set_outputs(graph, flat(found))
-                return found
+                return graph, found
 
-        self.result = restored(result)
+        self.graph, self.result = with_generators(lambda: restored(trace))
+        graph = self.graph
         prune(graph)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
         graph.inputs[:0] = [inner for _, inner in graph.captures]  # they are passed: a dataset's source is known late

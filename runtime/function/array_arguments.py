@@ -13,6 +13,7 @@ from autograph.backend import Handler, Heap, as_records, put, scopes, variables
 from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, TraceAgain, want_objects
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
+from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -46,6 +47,9 @@ class ArrayUse:
 
     def traced(self, once: Callable[[], T]) -> T:
         """The trace that `once` makes: with arrays as tensors, or as objects if the function turns out to need that."""
+        return with_generators(lambda: self._traced(once))
+
+    def _traced(self, once: Callable[[], T]) -> T:
         while True:
             try:
                 with as_records(self.classes):

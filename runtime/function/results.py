@@ -62,6 +62,7 @@ from runtime.function.signature import Call, children, keys_in_order, rebuild
 from runtime.function.unstacked import tensors_of_list, tensors_of_rows
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
+from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
@@ -309,8 +310,9 @@ class _Planner:
 
     def _refuse(self, value: Any, path: str, remedy: str = "") -> NoReturn:
         name = getattr(self.fn, "__name__", "the function")
+        kind = "generator" if isinstance(value, StagedGenerator) else type(value).__name__
         error = StagingError(
-            f"what {name!r} returns{f', at {path},' if path else ''} is or has a {type(value).__name__} that the call"
+            f"what {name!r} returns{f', at {path},' if path else ''} is or has a {kind} that the call"
             " makes, of which no other call can make one like it: the function is traced once, and its graph runs at"
             " each call",
             remedy=remedy or "Return its values, and make it of these after the call; or make it before.")

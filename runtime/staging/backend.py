@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import CO_GENERATOR
 from types import CodeType
 from typing import Any, Final
 
@@ -26,10 +27,11 @@ from autograph.backend import (
     is_list,
     keyed,
 )
-from runtime.core.array_mode import existed_before, live_objects, want_objects, writes_tensor
+from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
+from runtime.core.generator_frames import left_by_tensor
 from runtime.core.graph import why_unrolled
 from runtime.core.positions import Position, staging_error
 from runtime.core.pytree import flatten
@@ -60,7 +62,7 @@ from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict_presence import check_keys, delete, union
-from runtime.staging.values.generators import StagedGenerator, known_items
+from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.list_elements import element_of, put_back
@@ -200,6 +202,7 @@ class Staging:
         if event == "outside":
             return outside_iterator(subject, name)
         if event == "unrolled":
+            left_by_tensor(subject)
             why, remedy = why_unrolled(filename, lineno)
             return staging_error(
                 f"this loop over Python values has run {settings.unroll_budget} iterations, each of which is traced"
@@ -218,7 +221,7 @@ class Staging:
         return staging_error(what, remedy)
 
     def raised_by(self, error: BaseException) -> RaisedBy:
-        if isinstance(error, (StagingError, InaccessibleTensorError)) or is_accident(error):
+        if isinstance(error, (StagingError, InaccessibleTensorError, TraceAgain)) or is_accident(error):
             return "staging"
         return "graph" if is_caught(error) else "python"
 
@@ -315,7 +318,8 @@ class Staging:
         return _OPERATIONS[name](*operands)
 
     def converted(self, fn: Any, form: Any) -> Any:
-        return recursive(fn, form)
+        code = getattr(form, "__code__", None)
+        return call_of_generator(fn, form) if code and code.co_flags & CO_GENERATOR else recursive(fn, form)
 
     def callee(self, fn: Any) -> Any:
         return callee(fn)

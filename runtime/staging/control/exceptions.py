@@ -10,6 +10,7 @@ from typing import Any, Final, NoReturn
 
 from autograph.backend import Handler, Values
 from runtime.core.errors import StagingError, locate, subject
+from runtime.core.generator_frames import asked_in_python
 from runtime.core.graph import Graph
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error
@@ -70,6 +71,7 @@ def refuse_errors(filename: str, first: int, last: int, kinds: Errors) -> None:
                 remedy="Move what may raise into a function with a `try` of its own, or put the `try` around the call "
                 "of the traced function.")
             locate(error, place)
+            asked_in_python()
             raise error
 
 

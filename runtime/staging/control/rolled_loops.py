@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import LISTS, Source, inside
+from runtime.core.generator_frames import pulled
 from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
@@ -102,7 +103,8 @@ class RolledLoop:
         outer = trials.outside
         trials.outside = outer or current_graph()
         try:
-            stage()
+            with pulled():
+                stage()
         except Exception as error:
             loops.unrolled.append(Unrolled(code.co_filename, *lines_of(code), _reason(error)))
             return error

@@ -247,6 +247,8 @@ def _filter(function: Any, iterable: Any) -> Any:
     keep = _bool if function is None else operators.call(function)
     if current_graph() is None:
         return builtins.filter(keep, iterable)
+    if isinstance(iterable, StagedGenerator) and iterable.passes_items:
+        return filtered(keep, iterable)
     iterable = materialized(iterable)
     return once(collect(iterable, keep)) if stages(iterable) else filtered(keep, iterable)
 

@@ -22,6 +22,7 @@ from autograph.backend import (
     path_of,
     put,
     refill,
+    unnumbered,
     with_parts,
 )
 from runtime.core.array_promotion import mark_as_array
@@ -191,6 +192,7 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
 
 def _own_name(name: str) -> Any:
     """The path `a.x` or `a['k']` without the variable, where the object has several names, as in a callee."""
+    name = unnumbered(name)
     return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 

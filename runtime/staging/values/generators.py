@@ -6,9 +6,20 @@ come in Python's order, and what its parts change is state. As in Python it can 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import CellType, GeneratorType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Clause, items_of, operators
+from autograph.backend import (
+    Clause,
+    ConversionError,
+    guards_yield,
+    internal_iteration,
+    items_of,
+    itself,
+    operators,
+    references,
+)
+from runtime.core.generator_frames import refuse, stages_calls
 from runtime.core.graph import Graph
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error
@@ -32,6 +43,7 @@ __all__ = [
     "StagedGenerator",
     "all_at_once",
     "any_of",
+    "call_of_generator",
     "can_be_enumerated",
     "collected",
     "enumerated",
@@ -51,6 +63,9 @@ __all__ = [
 
 _FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
 _REMEDY: Final = "Make it a list, which can be run over again: [... for ... in ...]."
+_ONE_BY_ONE: Final = (
+    "Python takes the items of this generator one by one here, and a tensor decides what it yields",
+    "Loop over it with `for`, once, or make a list of its items: list(...).")
 
 
 class StagedGenerator(Staged):
@@ -79,6 +94,10 @@ class StagedGenerator(Staged):
         return self._clause.iterable if self._items is None else self._items
 
     @property
+    def passes_items(self) -> bool:
+        return self._clause.passes_items
+
+    @property
     def began(self) -> bool:
         """Whether Python code has taken items of it."""
         return self._items is not None
@@ -91,16 +110,19 @@ class StagedGenerator(Staged):
     def clause(self) -> Clause:
         return self._clause
 
-    def __clause__(self) -> Clause:
+    def __clause__(self, whole: bool) -> Clause:
         """For the operators: the clause, which a loop now consumes."""
-        return self.use()
+        return self.use(whole or self.over_python or self.began)
 
     def use(self, whole: bool = True) -> Clause:
         """The clause, to be consumed in the current graph, to its end if `whole`. StagingError if it is unknown whether
         it was consumed before."""
-        graph = current_graph()
+        graph, source = current_graph(), self._clause.iterable
         unknown = "it is known only when the graph runs how far this generator was run over before"
-        if self._used is _LEFT:
+        if not whole and isinstance(source, PassedItems) and source.has_cleanup() and references([self]):
+            _fail("this loop may leave a generator that has a `try` or `with` around its `yield`, the end of which"
+                  " Python runs later, since a variable has the generator", "Write its call in the `for` itself.")
+        if self._used is _LEFT or (isinstance(source, PassedItems) and source.is_running):
             _fail(unknown)
         if self.over_python or self._items is not None:
             self._used = _FRESH if whole else _LEFT
@@ -128,6 +150,8 @@ class StagedGenerator(Staged):
 
     def __iterable__(self) -> Counted:
         clause = self.use()
+        if clause.passes_items:
+            _fail(*_ONE_BY_ONE)
         if clause.is_map:
             found = as_iterable(clause.iterable)
             if isinstance(found, Counted):
@@ -145,11 +169,62 @@ class StagedGenerator(Staged):
             self._items = items_of(self.use(), "this generator", "Collect its items in a list: [... for ... in ...].")
         return next(self._items)
 
+    def send(self, value: Any) -> Any:
+        _fail("a value is sent to a generator here, and a tensor decides what that yields", "Write a loop.")
+
+    throw = send
+
     def close(self) -> None:
         self._items = iter(())
 
     def __repr__(self) -> str:
         return "<staged generator>"
+
+
+class PassedItems(Staged):
+    """The items of a generator function that passes them to the loop over it. `suspended`: its generator, not yet
+    begun, for code of Python's that takes them one by one."""
+
+    __slots__ = ("_run", "is_running", "suspended")
+    passes_items = True
+
+    def __init__(self, run: Callable[..., Any], suspended: GeneratorType[Any, Any, Any]) -> None:
+        self._run, self.suspended = run, suspended
+        self.is_running = False
+
+    def has_cleanup(self) -> bool:
+        """Whether code of the generator runs when that is closed."""
+        return guards_yield(self.suspended.gi_code)
+
+    def __pass_items__(self, body: Callable[[Any], object], test: Callable[[], Any] | None) -> None:
+        self.is_running = True
+        try:
+            self._run(body, test)
+        finally:
+            self.is_running = False
+
+    def __iterable__(self) -> Counted:
+        _fail(*_ONE_BY_ONE)
+
+
+def call_of_generator(fn: Any, form: Any) -> Any:
+    """What to call in place of the generator function `fn`, whose converted form is `form`."""
+    code = form.__code__
+    if not stages_calls(code):
+        return form
+    try:
+        template = internal_iteration(fn)
+    except ConversionError as error:
+        refuse(code, f"{error.what} (line {error.lineno})")
+        return form
+
+    def called(*args: Any, **kwargs: Any) -> StagedGenerator:
+        def run(body: Any, test: Any) -> None:
+            template(fn, ag__body=CellType(body), ag__test=CellType(test))(*args, **kwargs)
+
+        return StagedGenerator(Clause(PassedItems(run, form(*args, **kwargs)), itself, None))
+
+    return called
 
 
 def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
@@ -207,6 +282,10 @@ def listed(iterable: Any) -> Any:
 
 def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
     """The items of a staged iterable of known length, for Python. StagingError if it is unknown."""
+    if isinstance(iterable, PassedItems):
+        return iterable.suspended
+    if isinstance(iterable, StagedGenerator) and iterable.passes_items:
+        return iter(iterable)
     found = as_iterable(iterable)
     if not isinstance(found, Counted) or not isinstance(found.length, int):
         _fail(f"the number of items of {what} is known only when the graph runs", remedy)
@@ -215,7 +294,7 @@ def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
 
 def once(iterable: Any) -> StagedGenerator:
     """A generator of the items of `iterable`, which can be consumed once."""
-    return StagedGenerator(Clause(iterable, lambda item: item, None))
+    return StagedGenerator(Clause(iterable, itself, None))
 
 
 def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
@@ -274,7 +353,7 @@ def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
         function.place = clause.element  # type: ignore[attr-defined]
     if clause.is_map:
         return StagedGenerator(Clause(StagedEnumerate(clause.iterable), paired, None))
-    return StagedGenerator(Clause(clause.iterable, numbered, test), counts=True)
+    return StagedGenerator(Clause(clause.iterable, numbered, None if ag__test is None else test), counts=True)
 
 
 def can_be_enumerated(generator: StagedGenerator) -> bool:
@@ -290,8 +369,15 @@ def can_be_enumerated(generator: StagedGenerator) -> bool:
 
 def zip_operands(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a `zip`: generators with one item for each item of their iterable, and lists of the others."""
-    return tuple([x if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began)
-                  else all_at_once(x.use(whole=False)) for x in iterables])
+    return tuple(map(_zip_operand, iterables))
+
+
+def _zip_operand(x: Any) -> Any:
+    if not isinstance(x, StagedGenerator) or (x.clause.is_map and not x.began):
+        return x
+    if x.passes_items:
+        return items_of(x.use(whole=False), *_ONE_BY_ONE)
+    return all_at_once(x.use(whole=False))
 
 
 def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:

@@ -21,6 +21,7 @@ from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
 from runtime.core.errors import IndexOutOfRangeError, OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.formatting import formatted
+from runtime.core.generator_frames import decided_in_python
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor, not_iterable
@@ -211,7 +212,7 @@ def _refuse(what: str) -> NoReturn:
         f"{what}, while its function is traced",
         remedy="Decorate the function with @rt.function or convert it with autograph.convert, so that it stages.")
     locate(error, user_position())
-    raise error
+    raise decided_in_python(error)
 
 
 def weak_int(x: Any) -> Any:

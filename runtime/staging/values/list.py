@@ -8,6 +8,7 @@ from autograph.backend import LISTS, Late, ListItems, ambient, duplicate, has_st
 from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.generator_frames import decided_in_python
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -426,7 +427,7 @@ def _is_in_list() -> StagingError:
 def _refuse(what: str, remedy: str) -> NoReturn:
     error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
     locate(error, user_position())
-    raise error
+    raise decided_in_python(error)
 
 
 def _element(x: Any) -> Any:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
-from autograph.backend import is_internal, of_trace
+from autograph.backend import is_internal, of_trace, unnumbered
 from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node
@@ -48,7 +48,7 @@ class Presence:
     __slots__ = ("_checked", "bound", "name", "present")
 
     def __init__(self, name: str, bound: GraphTensor | None, present: GraphTensor | None) -> None:
-        self.name = name
+        self.name = unnumbered(name)
         self.bound = bound
         self.present = present
         self._checked: dict[tuple[int, str], tuple[Graph, int, Node]] = {}

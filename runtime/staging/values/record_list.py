@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from autograph.backend import refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.generator_frames import decided_in_python
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphList, Tensor
@@ -185,7 +186,7 @@ class StagedRecords(StagedSequence):
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
         locate(error, user_position())
-        raise error
+        raise decided_in_python(error)
 
     def __text__(self, spec: str) -> Any:
         leaves = self.__leaves__()
