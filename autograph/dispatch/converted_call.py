@@ -255,7 +255,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
                 return backend.builtins[original]
         if ambient.backend is None:
             return original
-        if takes_items and any(map(_makes_iterator, args)):
+        if (takes_items or (is_one and original in (min, max))) and any(map(_makes_iterator, args)):
             return lambda *args, **options: _overrides[original](
                 *[iter(value) if _makes_iterator(value) else value for value in args], **options)
         if is_len and is_one:

@@ -36,7 +36,7 @@ from runtime.staging.values.alias_tracking import is_carried
 from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.flatten import staged_list
-from runtime.staging.values.generators import listed
+from runtime.staging.values.generators import StagedGenerator, listed
 from runtime.staging.values.iterables import (
     StagedRange,
     first_true,
@@ -134,6 +134,8 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
     Python list, whose items may be staged."""
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
+    if name == "iadd" and isinstance(right, StagedGenerator):
+        right = unview(listed(right))
     one, other = view_of(left), view_of(right)
     if name in ("iadd", "imul") and is_list(left):
         if name == "imul" and isinstance(other, Tensor):

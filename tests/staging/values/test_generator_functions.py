@@ -252,7 +252,7 @@ def recursion_that_python_decides(x: Any) -> Any:
         s = 3 * s + value
     for i, value in enumerate(tree):
         s += i * value
-    return s, max(tree.walk(x), default=0), tree.seen
+    return s, max(tree.walk(x), default=0), tree.seen, sum(tree), max(tree), list(tree)
 
 
 # State.
@@ -472,8 +472,10 @@ def comprehended(xs: Any) -> Any:
 @program(XS)
 def consumed_twice(xs: Any) -> Any:
     g = evens(xs)
-    first = sum(g)
-    return first, sum(g), list(g)
+    first, out = sum(g), [0]
+    out.extend(evens(xs))
+    out += evens(xs)
+    return first, sum(g), list(g), out, [*evens(xs), 5]
 
 
 @program(3)
