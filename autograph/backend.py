@@ -36,7 +36,7 @@ from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
-from autograph.core.lists import LISTS, is_list, refill
+from autograph.core.lists import DICTS, LISTS, is_list, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import fields_in, is_users_class, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
@@ -69,6 +69,7 @@ from autograph.state.structure import (
 __all__ = [
     "ATOMS",
     "COMPARISONS_TEST",
+    "DICTS",
     "HEAP_TYPE",
     "LISTS",
     "LOGGING_SKIPS_ITSELF",

@@ -21,6 +21,7 @@ from types import BuiltinFunctionType, CodeType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
+from autograph.core.lists import DICTS
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
@@ -449,7 +450,7 @@ def register(cls: type, backend: Backend) -> None:
 
 
 plain: Final[set[type]] = {
-    bool, int, float, complex, str, bytes, bytearray, list, deque, tuple, dict, set, frozenset, range, enumerate, zip,
+    bool, int, float, complex, str, bytes, bytearray, list, deque, tuple, *DICTS, set, frozenset, range, enumerate, zip,
     map, filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
     type({}.items()),
 }
@@ -461,8 +462,9 @@ answered: Final[set[BuiltinFunctionType]] = set()
 
 
 class ListItems:
-    """Base class of the one item that a backend puts into a list or deque whose items, or whose length, only the graph
-    knows. The list keeps its identity for everything that refers to it. Instances are immutable."""
+    """Base class of the one item that a backend puts into a list or deque, or into a dict under the key 0, whose items,
+    keys or length only the graph knows. It keeps its identity for everything that refers to it. Instances are
+    immutable."""
 
     __slots__ = ()
 
@@ -472,9 +474,11 @@ class ListItems:
 
 
 def has_staged_items(value: Any) -> bool:
-    """Whether the items of a list or deque are a backend's. (Without `len` and `isinstance`: users may replace the
-    former, and the latter asks objects for their class.)"""
+    """Whether the items of a list, deque or dict are a backend's. (Without `len` and `isinstance`: users may replace
+    the former, and the latter asks objects for their class.)"""
     kind = type(value)
+    if kind in DICTS:
+        return dict.__len__(value) == 1 and ListItems in type(dict.get(value, 0)).__mro__
     return (kind is list or kind is deque) and value.__len__() == 1 and ListItems in type(value[0]).__mro__
 
 

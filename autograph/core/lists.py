@@ -1,13 +1,15 @@
-"""Python's mutable sequences that are state: the list and the deque, by their items."""
+"""Python's mutable sequences and mappings that are state, by their items: lists, deques and dicts."""
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["LISTS", "is_list", "refill"]
+__all__ = ["DICTS", "LISTS", "is_list", "refill"]
 
 LISTS: Final[tuple[type[list[Any]], type[deque[Any]]]] = (list, deque)
+
+DICTS: Final[frozenset[type[dict[Any, Any]]]] = frozenset({dict, OrderedDict, defaultdict, Counter})
 
 
 def is_list(value: Any) -> bool:
@@ -16,9 +18,15 @@ def is_list(value: Any) -> bool:
 
 
 def refill(value: Any, items: Iterable[Any]) -> None:
-    """Replace the items of a list or deque."""
+    """Replace the items of a list or deque; of a dict, by those with the keys 0, 1, ..."""
     if isinstance(value, list):
         value[:] = items
+        return
+    if isinstance(value, dict):
+        items = list(items)
+        value.clear()
+        for key, item in enumerate(items):
+            value[key] = item
         return
     items = list(items)
     value.clear()

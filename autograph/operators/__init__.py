@@ -33,6 +33,7 @@ from autograph.operators.containers import (
     add,
     bitor,
     delitem,
+    dict_of,
     eq,
     extended,
     ge,
@@ -72,11 +73,11 @@ from autograph.state.statement_state import Body, State, bind, checkpoint, note,
 
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem",
-    "dict_comp", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd", "ibitor",
-    "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try", "le",
-    "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_", "place",
-    "read", "reduce", "set_comp", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_", "unpack",
-    "while_loop", "with_", "yielded",
+    "dict_comp", "dict_of", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd",
+    "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try",
+    "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_",
+    "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_",
+    "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice
@@ -490,30 +491,26 @@ def _reduce_clause(
 def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> set[Any]:
     """`{element(*item) for item in iterable if test(*item)}`; the items have to be Python values."""
     items = items_of(_inlined(Clause(iterable, element, test)), "a set", _NO_SET)
-    return {_hashable(item, "a set", "items") for item in items}
+    return {_hashable(item) for item in items}
 
 
 @own_errors
-def dict_comp(
-    iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /
-) -> dict[Any, Any]:
-    """`{key: value for item in iterable if test(*item)}`, from the pairs that `element` returns; the keys are Python
-    values."""
-    pairs = items_of(_inlined(Clause(iterable, element, test)), "a dict", _NO_DICT)
-    return {_hashable(key, "a dict", "keys"): value for key, value in pairs}
+def dict_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Any:
+    """`{key: value for item in iterable if test(*item)}`, from the pairs that `element` returns."""
+    clause = _inlined(Clause(iterable, element, test))
+    backend = tracing(clause)
+    return dict(items_of(clause, "a dict", "")) if backend is None else backend.operation("dict_comp", clause)
 
 
 _NO_SET = "Make it a list: [... for ... in ...]."
-_NO_DICT = "Keep the values in a list, or loop over a known number of Python keys."
 
 
-def _hashable(key: Any, kind: str, what: str) -> Any:
-    backend = staging_backend(key)
+def _hashable(item: Any) -> Any:
+    backend = staging_backend(item)
     if backend is not None:
         raise backend.error(
-            f"{kind} tells its {what} apart in Python, and a tensor has its value only when the graph runs",
-            _NO_SET if kind == "a set" else _NO_DICT)
-    return key
+            "a set tells its items apart in Python, and a tensor has its value only when the graph runs", _NO_SET)
+    return item
 
 
 @own_errors

@@ -13,8 +13,8 @@ from autograph.core.tracebacks import own_errors
 from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "bitor", "delitem", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "is_bool", "is_none", "is_same",
-    "item", "le", "lt", "mul", "ne", "spread",
+    "add", "bitor", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "is_bool", "is_none",
+    "is_same", "item", "le", "lt", "mul", "ne", "spread",
 ]
 
 
@@ -47,6 +47,12 @@ def delitem(container: Any, index: Any, /) -> None:
         ambient.backend.operation("delitem", container, index)
     else:
         del container[index]
+
+
+@own_errors
+def dict_of(*pairs: tuple[Any, Any]) -> Any:
+    """`{key: value, ...}`, in code that a backend traces."""
+    return dict(pairs) if ambient.backend is None else ambient.backend.operation("dict_of", pairs)
 
 
 def spread(items: Any, /) -> Any:

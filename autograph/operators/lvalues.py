@@ -44,11 +44,13 @@ class _Container:
 
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
-        asks = backend_of if type(self.container) is dict else staging_backend
+        is_dict = isinstance(self.container, dict)
+        asks = backend_of if is_dict else staging_backend
         backend = ambient.backend
         after = None if backend is None else backend.changing(self.container)
         if backend is not None and (
-                asks(index) is not None or has_staged_items(self.container) or is_array(self.container)):
+                asks(index) is not None or has_staged_items(self.container) or is_array(self.container)
+                or (is_dict and type(index) is tuple)):
             backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value

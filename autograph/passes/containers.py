@@ -180,6 +180,14 @@ class _Containers:
                 parts.append(self.visit(element))
         return made
 
+    def dict_(self, node: Any) -> Any:
+        """`{k: v}`, where a key may be known only when the graph runs."""
+        if all(key is None or isinstance(key, gast.Constant) for key in node.keys) or None in node.keys:
+            return self.below(node)
+        pairs = [at(gast.Tuple([self.visit(key), self.visit(value)], gast.Load()), key)
+                 for key, value in zip(node.keys, node.values, strict=True)]
+        return operator_call("dict_of", pairs, node)
+
     def operation(self, node: Any) -> Any:
         name = _name_of(node.op, node.left, node.right) if isinstance(node.op, gast.Mod) else None
         self.below(node)
@@ -266,7 +274,7 @@ _METHODS: dict[type, Any] = {
     gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated,
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
-    gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented,
+    gast.Dict: _Containers.dict_, gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented,
     gast.Starred: _Containers.starred, gast.YieldFrom: _Containers.starred, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }

@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND
+from autograph.core.backend import UNBOUND, has_staged_items
 from autograph.core.lists import is_list, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
-from autograph.state.structure import is_record, parts_in
+from autograph.state.structure import fill, is_record, parts_in
 
 __all__ = ["Heap", "accept", "becomes_state"]
 
@@ -119,19 +119,33 @@ class Heap:
                 found.add(path or root(value, hint))
                 _restore(value, before)
                 continue
-            now = self._parts(value)
-            for key in {**before, **now}:
-                old, new = before.get(key, _MISSING), now.get(key, _MISSING)
-                if old is new or not (new is _MISSING or becomes_state(old, new, stages, sets_up)):
-                    continue
-                inner = self._name(reached, key, root)
-                if inner in known:
-                    continue
-                if inner is None:
-                    self.unnamed = reached
-                else:
-                    found.add(inner)
-                _put(value, key, old)
+            if has_staged_items(value) or has_staged_items(before):  # no key is state by itself
+                if not _same(self._parts(value), before):
+                    found.add(path or root(value, hint))
+                    fill(value, [*before.items()])
+                continue
+            found |= self._parts_taken_back(reached, before, known, stages, root, sets_up)
+        return found
+
+    def _parts_taken_back(
+        self, reached: Reached, before: dict[Any, Any], known: frozenset[str], stages: Callable[[Any], bool],
+        root: Callable[[Any, str], str], sets_up: bool,
+    ) -> set[str]:
+        """As `take_back`, for the parts of an object that are state each by itself."""
+        value, found = reached.value, set[str]()
+        now = self._parts(value)
+        for key in {**before, **now}:
+            old, new = before.get(key, _MISSING), now.get(key, _MISSING)
+            if old is new or not (new is _MISSING or becomes_state(old, new, stages, sets_up)):
+                continue
+            inner = self._name(reached, key, root)
+            if inner in known:
+                continue
+            if inner is None:
+                self.unnamed = reached
+            else:
+                found.add(inner)
+            _put(value, key, old)
         return found
 
     def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
@@ -174,6 +188,10 @@ class Heap:
                     yield reached, None, new
                 continue
             parts = self._parts(value)
+            if has_staged_items(value):
+                if not _same(parts, before):
+                    yield reached, None, [*parts.values()]
+                continue
             for key in {**before, **parts}:
                 old, part = before.get(key, _MISSING), parts.get(key, _MISSING)
                 if old is not part:

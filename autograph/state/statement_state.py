@@ -14,7 +14,7 @@ from typing import Any, cast
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
-from autograph.core.lists import is_list
+from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
@@ -169,22 +169,25 @@ class State:
         as a name.
 
         A list or dict is state as a whole if another name refers to it, since both have to lead to the body's copy; or
-        if it is a list and the index is known only in the body, or is staged.
+        if an index or key is known only in the body, or is staged.
         """
-        values = [self.get(path_of(name)) for name in names]
-        wholes = {id(value) for value in values if is_list(value) or type(value) is dict}
+        paths = {name: path_of(name) for name in names}
+        wholes = {id(value) for value in map(self.get, paths.values()) if is_list(value) or type(value) in DICTS}
+        steps = [(self.get(path[:end]), *path[end]) for path in paths.values() for end in range(1, len(path))]
+        wholes.update([id(holder) for holder, kind, key in steps if self._takes_unknown(holder, kind, key)])
         found: dict[str, str] = {}
-        for name in names:
-            path = path_of(name)
-            for length, (kind, key) in enumerate(path[1:], 1):
-                holder = self.get(path[:length])
-                index = self.key(kind, key) if kind == "[name]" and is_list(holder) else None
-                if id(holder) in wholes or index is UNBOUND or is_array(holder) or (
-                        index is not None and self.stages(index)):
-                    if length == 1 or _takes_any(self.get(path[:length - 1]), path[length - 1][0]):
-                        found[name] = name_of(path[:length])
-                    break
+        for name, path in paths.items():
+            end = next((end for end in range(1, len(path)) if id(self.get(path[:end])) in wholes), 0)
+            if end == 1 or (end and _takes_any(self.get(path[:end - 1]), path[end - 1][0])):
+                found[name] = name_of(path[:end])
         return found
+
+    def _takes_unknown(self, holder: Any, kind: str, key: Any) -> bool:
+        """Whether an item is one of an array, or one of a list or dict whose index or key is known only in the body."""
+        if kind != "[name]" or not (is_list(holder) or type(holder) in DICTS):
+            return is_array(holder)
+        index = self.key(kind, key)
+        return index is UNBOUND or self.stages(index)
 
     def aliased_values(self) -> list[Any]:
         """The lists, dicts and objects in the state that other code refers to as well: they remain state even where a
@@ -264,7 +267,7 @@ class State:
 def _takes_any(holder: Any, kind: str) -> bool:
     """Whether an item, or attribute, of this object can be set directly."""
     setter: Any = type(holder).__setattr__
-    return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) is dict
+    return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) in DICTS
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:

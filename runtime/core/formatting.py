@@ -15,7 +15,7 @@ from itertools import count, islice
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from autograph.backend import of_trace, operators
+from autograph.backend import has_staged_items, of_trace, operators
 from runtime.core.text import REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
@@ -170,7 +170,8 @@ def _tuple(x: Any) -> Any:
 
 
 def _dict(x: Any) -> Any:
-    pairs = [concat_text((repr_of(key), ": ", repr_of(value))) for key, value in dict.items(x)]
+    pairs = [concat_text((repr_of(key), ": ", repr_of(value))) for key, value in dict.items(x)
+             ] if not has_staged_items(x) else [repr_of(dict.get(x, 0))]
     return concat_text(("{", join(", ", pairs), "}"))
 
 
@@ -197,6 +198,8 @@ _SHOWS_DICT: Final = repr(OrderedDict(a=1)).endswith("})")
 
 
 def _ordered(x: Any) -> Any:
+    if has_staged_items(x) and not _SHOWS_DICT:
+        dict.__getitem__(x, 0).refuse()
     items = _dict(x) if _SHOWS_DICT else _list([*x.items()])
     return concat_text((type(x).__name__, "(", items if x else "", ")"))
 

@@ -544,9 +544,9 @@ class GraphTensor(Tensor):
     def __hash__(self) -> int:
         self._refuse(
             "a tensor cannot be a key of a dict or an item of a set here",
-            "In a traced function d[x], d[x] = v, d.get(x) and x in d take a scalar x where d is a dict, of no other"
-            " class, that has all its keys before, such as dict.fromkeys(keys, 0). Or make it a tensor, rt.zeros([n])."
-            " If the tensor itself is the key, not its value, use x.ref().")
+            "In a traced function d[x], d[x] = v, del d[x] and the methods of d take a scalar x, or a tuple of scalars,"
+            " where d is a dict and converted code does it. If the tensor itself is the key, not its value, use"
+            " x.ref().")
 
     def __len__(self) -> int:
         shape = self.type.shape

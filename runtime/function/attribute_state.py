@@ -5,13 +5,26 @@ call changes as any other: so they are what Python leaves in them, at each call.
 """
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType
 from typing import Any, Final
 
-from autograph.backend import UNBOUND, cell_is_filled, fields_in, is_users_class, put, take_out
+from autograph.backend import (
+    DICTS,
+    LISTS,
+    UNBOUND,
+    cell_is_filled,
+    fields_in,
+    fill,
+    has_staged_items,
+    is_users_class,
+    parts_in,
+    put,
+    take_out,
+)
 from runtime.core.tensor import GraphTensor
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.signature import ATTRIBUTES, Call
@@ -33,8 +46,11 @@ class NeedsAttributes(BaseException):
 
 
 def can_be_state(holder: Any, key: Any) -> bool:
-    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists and dicts. Not
-    items of a list, of which each call may make more."""
+    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists and dicts; and all
+    items of a list or dict (key None) that only the graph knows. Not other items of a list, of which each call may make
+    more."""
+    if key is None and type(holder) in (*LISTS, *DICTS):
+        return has_staged_items(holder)
     is_variable = type(holder) is CellType or type(holder).__name__ == "Globals"
     if not (is_variable or (key is not None and (
             type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
@@ -81,6 +97,8 @@ class AttributeState:
             old = _content(holder, key)
             if new is UNBOUND and old is not UNBOUND:
                 take_out(holder, key)
+            elif key is None and type(holder) in (*LISTS, *DICTS):
+                fill(holder, parts_in(new))
             elif new is not old:
                 put(holder, key, new)
 
@@ -152,7 +170,9 @@ def _extended(call: Call, state: AttributeState) -> Call:
 
 
 def _content(holder: Any, key: Any) -> Any:
-    """What a place holds; UNBOUND if nothing."""
+    """What a place holds; UNBOUND if nothing. Of the items of a list or dict a copy."""
+    if key is None and type(holder) in (*LISTS, *DICTS):
+        return copy.copy(holder)
     if type(holder) is CellType:
         return holder.cell_contents if cell_is_filled(holder) else UNBOUND
     if type(holder).__name__ == "Globals":

@@ -430,6 +430,7 @@ class Function(Called):
                             returned = trace_function(given.until_error(run) if until_error else run)
                         if not until_error:
                             self._attributes.found(call, outside.state, outside.heap.restore)
+                            outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     finally:

@@ -149,6 +149,21 @@ class PriorState:
         if self.leaks and graph_value_in(value) is not None:
             raise self._refuse(*self.leaks[0])
 
+    def refuse_lost(self) -> None:
+        """StagingError if a list or dict from before, which is no argument, has items that only the graph knows: the
+        call could not leave them there."""
+        for root, _, new in self.heap.changes():
+            if id(root.value) in self.numbers or not has_staged_items(root.value):
+                continue
+            error = StagingError(
+                f"{_place(root, None)}, which was there before the call, is changed here as only the graph knows, and"
+                " is no argument of the function: the call cannot leave in it what the graph computes",
+                remedy="Pass it as an argument, or make another one in the function and return it.")
+            found = graph_value_in(new)
+            made = None if found is None or found.value.node is None else found.value.node.position
+            locate(error, made or _line_of(self.code))
+            raise error
+
     def leave(self, variables: Sequence[VariableArgument]) -> None:
         """Replace each value of the graph in objects from before by one that raises an error when it is used.
 
@@ -255,6 +270,8 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
 
 def _path(root: Reached, key: Any) -> str:
     name = root.path or root.hint or type(root.value).__name__
+    if key is None and type(root.value) is not CellType:
+        return name
     if isinstance(root.value, dict):
         return f"{name}[{key!r}]"
     return key or name if type(root.value).__name__ in ("cell", "Globals") else f"{name}.{key}"
@@ -262,9 +279,9 @@ def _path(root: Reached, key: Any) -> str:
 
 def _place(root: Reached, key: Any) -> str:
     name = root.path or root.hint
-    if isinstance(root.value, dict):
+    if isinstance(root.value, dict) and key is not None:
         return f"'{name}[{key!r}]'"
-    if isinstance(root.value, LISTS):
+    if isinstance(root.value, (*LISTS, dict)):
         return f"the {type(root.value).__name__} {name!r}"
     if type(root.value).__name__ in ("cell", "Globals"):
         return f"the variable '{key or name}'"

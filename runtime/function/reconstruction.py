@@ -6,6 +6,7 @@ reference cycle, is made once in each call.
 """
 from __future__ import annotations
 
+import copy
 import copyreg
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,8 @@ import numpy as np
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
 __all__ = ["NUMBERS", "Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part",
-           "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread"]
+           "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread",
+           "spread_items"]
 
 NUMBERS: Final = frozenset({bool, int, float, complex})
 
@@ -119,6 +121,14 @@ def spread(items: Iterable[Any]) -> list[Any]:
     return found
 
 
+def spread_items(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """The items of a dict, with a placeholder replaced by the items that it stood for."""
+    found: list[tuple[Any, Any]] = []
+    for key, value in items:
+        found += value.items if type(value) is Run else [(key, value)]
+    return found
+
+
 class List(Recipe):
     """A list."""
 
@@ -153,15 +163,15 @@ class List(Recipe):
 
 
 class Dict(Recipe):
-    """A dict."""
+    """A dict like an empty one."""
 
+    empty: dict[Any, Any] = {}
     parts: Sequence[tuple[Part, Part]] = ()
 
     def make(self, values: Values) -> Any:
-        new: dict[Any, Any] = {}
+        new: dict[Any, Any] = copy.copy(self.empty)
         values.made[id(self)] = new
-        for key, part in self.parts:
-            new[key(values)] = part(values)
+        new.update(spread_items((key(values), part(values)) for key, part in self.parts))
         return new
 
 

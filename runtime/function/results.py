@@ -6,17 +6,20 @@ import dis
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
+from itertools import compress
 from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 
 from autograph.backend import (
+    DICTS,
     LISTS,
     UNBOUND,
     cell_is_filled,
     fields_in,
     fill,
+    has_staged_items,
     is_internal,
     is_iterator,
     put,
@@ -57,11 +60,13 @@ from runtime.function.reconstruction import (
     number,
     reduced,
     spread,
+    spread_items,
 )
 from runtime.function.signature import Call, children, keys_in_order, rebuild
 from runtime.function.unstacked import tensors_of_list, tensors_of_rows
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
+from runtime.staging.values.dict import StagedEntries, empty_dict_like
 from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
@@ -124,7 +129,7 @@ def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
         refill(container, spread(part for _, part in parts))
         return
     if isinstance(container, dict):
-        fill(container, parts)
+        fill(container, spread_items(parts))
         return
     for key in fields_in(container) or {}:
         if all(key != name for name, _ in parts):
@@ -233,12 +238,8 @@ class _Planner:
             recipe = List(value)
             self._noted(value, recipe)
             recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
-        elif cls is dict:
-            recipe = Dict(value)
-            self._noted(value, recipe)
-            parts = {key: self.part(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
-            recipe.parts = [(constant(key) if type(key) in ATOMS else self.part(key, f"{path}[...]"), parts[key])
-                            for key in value]
+        elif cls is dict or (cls in DICTS and has_staged_items(value)):
+            recipe = self._dict(value, path)
         elif isinstance(value, tuple) and (cls is tuple or hasattr(cls, "_fields")):
             recipe = Tuple(value)
             self._noted(value, recipe)
@@ -269,6 +270,22 @@ class _Planner:
         else:
             recipe = self._object(value, path)
         return cast(Part, recipe)
+
+    def _dict(self, value: Any, path: str) -> Recipe:
+        recipe = Dict(value)
+        recipe.empty = empty_dict_like(value)
+        self._noted(value, recipe)
+        parts = {key: self.part(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
+        recipe.parts = [(self._key(key, path), parts[key]) for key in value]
+        return recipe
+
+    def _key(self, key: Any, path: str) -> Part:
+        """The recipe of a key of a dict, whose numbers stay Python's."""
+        are_tensors, self.are_tensors = self.are_tensors, False
+        try:
+            return self.part(key, f"{path}[...]")
+        finally:
+            self.are_tensors = are_tensors
 
     def _array(self, value: Any, path: str) -> Recipe:
         recipe = Arrays(value)
@@ -338,6 +355,8 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
         return _take(outputs, returned)
     if isinstance(returned, Text):
         return _plan_text(returned, outputs)
+    if isinstance(returned, StagedEntries):
+        return _plan_entries(returned, outputs)
     if isinstance(returned, StagedItems):
         return _plan_items(returned, outputs)
     if isinstance(returned, RowItems):
@@ -400,6 +419,23 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
         return Text(template, [capture(cast(Graph, current_graph()), part) for part in parts])
 
     return pack
+
+
+def _plan_entries(returned: StagedEntries, outputs: list[Any]) -> Spread:
+    """The recipe of the items of a dict: the keys as Python's numbers."""
+    takes = [_take(outputs, leaf) for leaf in returned.leaves]
+
+    def pack(values: Values) -> Any:
+        leaves = [take(values) for take in takes]
+        if not all(isinstance(leaf, EagerList) for leaf in leaves):
+            return returned.holding(leaves)
+        _, marks, *columns = [EagerList(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
+        there, keys = [*map(bool, marks.whole)], len(returned.table.keys)
+        held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
+        held += [[*compress(tensors_of_list(column), there)] for column in columns[keys:]]
+        return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*held, strict=True)])
+
+    return Spread(pack)
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any]) -> Spread:

@@ -21,7 +21,6 @@ from autograph.backend import (
     Refused,
     UnrolledLoop,
     Values,
-    backend_of,
     draws_random_numbers,
     has_staged_items,
     is_list,
@@ -43,7 +42,7 @@ from runtime.numpy.array_indexing import numbers_in
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
-from runtime.staging.containers.dict_lookup import item_of, put_item_of
+from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
 from runtime.staging.containers.sequence_methods import item_at, list_operation, put_item_at
@@ -61,7 +60,7 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
-from runtime.staging.values.dict_presence import check_keys, delete, union
+from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
@@ -373,7 +372,7 @@ class Staging:
             writes_tensor()
         if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
-        if type(target) is dict:
+        if isinstance(target, dict):
             put_item_of(target, index, value)
         elif is_list(target) and not (isinstance(index, (str, Text)) or has_staged_items(target)):
             put_item_at(target, index, value, around)
@@ -440,10 +439,10 @@ def _is_that_bool(value: Any, wanted: bool) -> Any:
 
 
 def _getitem(container: Any, index: Any) -> Any:
-    if type(container) in keyed and (type(container) is dict or backend_of(index) is None):
-        return item_of(container, index)
     if has_staged_items(container):
         return unview(view_of(container)[index])
+    if type(container) in keyed and isinstance(container, dict):
+        return item_of(container, index)
     if isinstance(container, np.ndarray):
         return convert_to_tensor(container)[index]
     kinds = (*LISTS, tuple, range, str, bytes)
@@ -454,7 +453,7 @@ def _getitem(container: Any, index: Any) -> Any:
 
 def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
-        delete(container, index)
+        delete_item_of(container, index)
     else:
         del _written(container)[index]
 
@@ -462,6 +461,7 @@ def _delitem(container: Any, index: Any) -> None:
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
     "or_": partial(union, in_place=False), "ior": partial(union, in_place=True),
+    "dict_comp": dict_comp, "dict_of": dict_of,
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: partial(list_operation, name) for name in ("add", "mul", "iadd", "imul")},
 }

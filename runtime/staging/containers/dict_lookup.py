@@ -7,31 +7,49 @@ cannot be added, since the keys have to be known at trace time.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
+import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from autograph.backend import backend_of, operators
+from autograph.backend import (
+    DICTS,
+    Clause,
+    containers_in,
+    duplicate,
+    has_staged_items,
+    items_of,
+    of_trace,
+    operators,
+    refill,
+)
+from runtime.core import pytree
 from runtime.core.errors import UnimplementedError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, wrap
-from runtime.core.types import TensorType, int64
+from runtime.core.types import TensorType, int64, join_types
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
-from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_or, where
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
+from runtime.ops.shape import stack
+from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.values import dict_presence
-from runtime.staging.values.iterables import first_true, stacked, weak_int
-from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
+from runtime.staging.values.dict import StagedDict, certain, empty_dict_like, is_numeric, is_staged_key
+from runtime.staging.values.generators import StagedGenerator, use_up
+from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
+from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text, type_of
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key
 
-__all__ = ["has_key", "item_of", "method_of_dict", "put_item_of"]
+__all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,8 +60,7 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
-            is_value = isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
-            return (staged if is_value else python)(mapping, key, *rest)
+            return (staged if is_staged_key(key) or has_staged_items(mapping) else python)(mapping, key, *rest)
 
         return cast(F, called)
 
@@ -53,25 +70,122 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
 @_else(dict_presence.item)
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
-    dict_presence.check_keys(mapping)
+    if _settle_keys(mapping):
+        return operators.item(mapping, key)
+    if isinstance(mapping, (Counter, defaultdict)):
+        return _item_or_default(mapping, key)
     place = _position(list(mapping), key)
     _check(place, len(mapping), key)
+    _has.last = mapping, [*mapping], key, current_graph()
     return _at([*mapping.values()], place)
+
+
+def _item_or_default(mapping: dict[Any, Any], key: Any) -> Any:
+    """`mapping[key]` of a dict that has a default."""
+    factory = getattr(mapping, "default_factory", None)
+    if isinstance(mapping, Counter):
+        return _get(mapping, key, 0)
+    if factory is None:
+        return item_of(dict(mapping), key)
+    return _setdefault(mapping, key, operators.call(factory)())
+
+
+class _Has(threading.local):
+    """The dict, its keys, the key and the graph of the last look-up that raises if there is no such key."""
+
+    last: tuple[Any, list[Any], Any, Any] = None, [], None, None
+
+
+_has: Final = of_trace(_Has())
+
+
+def _settle_keys(mapping: Any) -> bool:
+    """Make a dict a hash table of the graph if only the graph knows whether it has some of its keys. Whether it is one
+    now; StagingError if it cannot be one."""
+    if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
+        dict_presence.check_keys(mapping)
+        return False
+    items = [(key, certain(value)) for key, value in dict.items(mapping)]
+    if not _can_be_table(empty_dict_like(mapping), *items[0], items[1:]):
+        dict_presence.check_keys(mapping)
+    refill(mapping, [*StagedDict.from_items(mapping).owner.values()])
+    return True
+
+
+def _is_known(mapping: dict[Any, Any], key: Any) -> bool:
+    """Whether a look-up before, in the graph that is traced, would have raised if the dict did not have the key."""
+    last, keys, known, graph = _has.last
+    return last is mapping and graph is current_graph() and _is_same(known, key) and keys == [*mapping]
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, GraphTensor) and isinstance(b, GraphTensor):
+        return a.value is b.value
+    return a is b or (type(a) is type(b) is tuple and len(a) == len(b) and all(map(_is_same, a, b)))
+
+
+def _can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence[tuple[Any, Any]] = ()) -> bool:
+    """Whether the dict with other items can be a hash table of the graph: keys are numbers, or tuples of numbers, and
+    all keys and all values have one structure, and types with a join."""
+    items = [(key, value), *others, *mapping.items()]
+    if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
+        return False
+    if containers_in([held for _, held in items]):
+        return False
+    try:
+        for item in items:
+            pytree.assert_same_structure(items[0], item)
+    except (TypeError, ValueError):
+        return False
+    return all(map(_have_join, zip(*map(pytree.flatten, items), strict=True)))
+
+
+def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
+    """Make the dict a hash table of the graph where a key is set at a position, if it can be one and may not have the
+    key. Whether that was done."""
+    if isinstance(place, GraphTensor):
+        is_there = refuse_new_key([place.value], lambda each: each < len(mapping)) or _is_known(mapping, key)
+    else:
+        is_there = refuse_new_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)],
+                                  lambda _: False)
+    if is_there or not _can_be_table(mapping, key, value):
+        return False
+    view = StagedDict.from_items(mapping) if mapping else StagedDict.for_item(mapping, key, value)
+    refill(mapping, [*view.owner.values()])
+    return True
+
+
+def _have_join(leaves: Sequence[Any]) -> bool:
+    found: Any = type_of(leaves[0])
+    for leaf in leaves:
+        other = type_of(leaf)
+        found = None if found is None or other is None else join_types(found, other, adapts=True)
+    return isinstance(found, TensorType)
 
 
 @_else(operator.setitem)
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """`mapping[key] = value`. UnimplementedError, when the graph runs, if the key is not there."""
-    dict_presence.check_keys(mapping)
+    """`mapping[key] = value`. The dict becomes a hash table of the graph, unless it surely has the key. If it cannot,
+    UnimplementedError, when the graph runs, if the key is not there."""
+    if has_staged_items(mapping):
+        StagedDict.of(mapping)[key] = value
+        return
+    if _settle_keys(mapping):
+        StagedDict.of(mapping)[key] = value
+        return
     place = _position(list(mapping), key)
+    if _becomes_table(mapping, place, key, value):
+        StagedDict.of(mapping)[key] = value
+        return
     _check_set(mapping, place, key)
     mapping.update([(each, _chosen(equal(place, i), value, old, each))
                     for i, (each, old) in enumerate(mapping.items())])
 
 
-@_else(operator.contains)
+@_else(dict_presence.has_key)
 def has_key(mapping: Any, key: Any) -> Any:
     """`key in mapping`, of a dict or a view of its keys: a bool, or a bool scalar tensor."""
+    dict_presence.check_keys(mapping)
     place = _position(list(mapping), key)
     return place < len(mapping)
 
@@ -79,11 +193,15 @@ def has_key(mapping: Any, key: Any) -> Any:
 def method_of_dict(fn: Any) -> Any:
     """The replacement of the bound method `fn` of a dict."""
     staged, found = _METHODS.get(fn.__name__), dict_presence.method_of(fn)
-    if staged is None or type(fn.__self__) is not dict:
+    if fn.__name__ == "update":
+        return functools.partial(_update, fn.__self__, found)
+    if has_staged_items(fn.__self__):
+        return method_of_sequence(fn)
+    if staged is None or type(fn.__self__) not in DICTS:
         return found
 
     def called(*args: Any, **keywords: Any) -> Any:
-        asks = args and not keywords and backend_of(args[0]) is not None
+        asks = args and not keywords and is_staged_key(args[0])
         if asks:
             dict_presence.check_keys(fn.__self__)
         return (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
@@ -105,18 +223,127 @@ def _get(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
 @_else(dict.setdefault)
 def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> Any:
     place = _position(list(mapping), key)
+    if _becomes_table(mapping, place, key, default):
+        return StagedDict.of(mapping).setdefault(key, default)
     _check_set(mapping, place, key)
     return _at([*mapping.values()], place)
 
 
+@_else(dict_presence.delete)
+def delete_item_of(mapping: dict[Any, Any], key: Any) -> None:
+    """`del mapping[key]`. KeyError, when the graph runs, if the key is not there."""
+    _pop(mapping, key)
+
+
+@_else(dict_presence.pop)
+def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
+    if not has_staged_items(mapping):
+        dict_presence.check_keys(mapping)
+        place = _position(list(mapping), key)
+        if not isinstance(place, Tensor):  # it is not there
+            _check(place, len(mapping) + len(default), key)
+            return default[0]
+        if not _can_be_table(mapping, key, next(iter(mapping.values()))):
+            raise staging_error(
+                "a key is taken out of a dict here, and only the graph knows which one: its keys are no numbers, or its"
+                " values have several types", "Keep the numbers of its items in another dict.")
+        assert isinstance(place, GraphTensor)
+        refuse_new_key([place.value], lambda _: False)
+        refill(mapping, [*StagedDict.from_items(mapping).owner.values()])
+    return StagedDict.of(mapping).pop(key, *default)
+
+
+def _update(mapping: dict[Any, Any], python: Callable[..., Any], /, *others: Any, **keywords: Any) -> None:
+    """`mapping.update(...)`, of what may have keys that only the graph knows."""
+    is_staged = has_staged_items(mapping)
+    for other in others:
+        if is_staged or stages(other) or isinstance(other, (list, tuple)):
+            _put_all(mapping, other)
+        else:
+            python(other)
+    if keywords:
+        (functools.partial(_put_all, mapping) if is_staged else python)(keywords)
+
+
+def _put_all(mapping: dict[Any, Any], other: Any) -> None:
+    """Set the items of a dict to those of another, or of an iterable of pairs."""
+    other = view_of(other)
+    if isinstance(other, dict):
+        dict_presence.check_keys(other)
+    clause = Clause(other.items() if isinstance(other, (dict, StagedDict)) else other, lambda pair: pair, None)
+    _fill(mapping, clause)
+
+
+def union(left: Any, right: Any, in_place: bool) -> Any:
+    """`left | right`, or `left |= right`, for dicts."""
+    if not (has_staged_items(left) or has_staged_items(right)):
+        return dict_presence.union(left, right, in_place)
+    made = left if in_place else duplicate(left)
+    _put_all(made, right)
+    return made
+
+
+def dict_comp(clause: Clause) -> dict[Any, Any]:
+    """The dict of the pairs of a comprehension."""
+    made: dict[Any, Any] = {}
+    _fill(made, clause)
+    return made
+
+
+def _fill(mapping: dict[Any, Any], clause: Clause) -> None:
+    """Set the items of a dict to the pairs of a clause."""
+    ag__mapping = mapping
+
+    def for_body(pair: Any) -> None:
+        key, value = pair
+        put_item_of(ag__mapping, key, value)
+
+    pairs = _known_pairs(clause)
+    if pairs is None:
+        generator = StagedGenerator(clause)
+        use_up(generator, generator.use(), for_body, None, "ag__mapping")
+    else:
+        for pair in pairs:
+            for_body(pair)
+
+
+def _known_pairs(clause: Clause) -> Iterator[Any] | None:
+    """The pairs of a clause one by one, if Python knows how many there are, and the keys; else None."""
+    source = clause.iterable
+    if isinstance(source, StagedGenerator) and clause.is_map and source.is_known():
+        return map(lambda item: clause.element(*clause.arguments(item)), source)
+    if not clause.is_map or isinstance(source, StagedGenerator):
+        return None
+    pairs = items_of(clause, "a dict", "")
+    if not stages(source):
+        return pairs
+    found, graph = as_iterable(source), current_graph()
+    if graph is None or not isinstance(found, Counted) or not isinstance(found.length, int):
+        return None
+    before = len(graph.nodes)
+    some = [*itertools.islice(pairs, 1)]
+    if some and is_staged_key(some[0][0]) and not any([node.effect for node in graph.nodes[before:]]):
+        return None
+    return itertools.chain(some, pairs)
+
+
+def dict_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The dict of the pairs of a display."""
+    made: dict[Any, Any] = {}
+    for key, value in pairs:
+        if isinstance(key, Text):
+            hash(key)  # raises the error that it is not known
+        put_item_of(made, key, value)
+    return made
+
+
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
-    "__contains__": has_key, "__getitem__": item_of, "get": _get, "setdefault": _setdefault}
+    "__contains__": has_key, "__getitem__": item_of, "__setitem__": put_item_of, "__delitem__": delete_item_of,
+    "get": _get, "pop": _pop, "setdefault": _setdefault}
 
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
     """UnimplementedError where the graph would add a key."""
-    if isinstance(place, GraphTensor):
-        refuse_new_key(place.value, len(mapping))
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 
@@ -124,7 +351,8 @@ def _added(mapping: dict[Any, Any]) -> str:
     keys = repr([*mapping])
     keys = keys if len(keys) <= 60 else keys[:57] + "..."
     return (f"a key is added to a dict with the keys {keys}, and only the graph knows which one: give the dict all its"
-            " keys before, such as dict.fromkeys(keys, 0)")
+            " keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values that"
+            " are tensors, or tuples of them, of one type")
 
 
 def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:
@@ -174,6 +402,8 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         key.presence.check_bound()
         present, place = key.presence.present, _position(keys, key.content)
         return place if present is None else where(present, place, _position(keys, None))
+    if type(key) is tuple and is_staged_key(key):
+        return _position_of_tuple(keys, key)
     if isinstance(key, Text):
         return _position_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
                             lambda texts: place_of_text(texts, key))
@@ -188,6 +418,16 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         key = weak_int(key)
     numbers = [(i, number) for i, each in _comparable(keys, key) if (number := _as_equal(each, key)) is not None]
     return _position_among(numbers, len(keys), lambda numbers: _place_of_number(numbers, key))
+
+
+def _position_of_tuple(keys: Sequence[Any], key: tuple[Any, ...]) -> Any:
+    """The position of the first key that equals a tuple with values of the graph."""
+    same = [(i, each) for i, each in enumerate(keys) if type(each) is tuple and len(each) == len(key)]
+    if not same:
+        return len(keys)
+    equals = [functools.reduce(logical_and, [equal(_position([part], asked), 0)
+                                             for part, asked in zip(each, key, strict=True)]) for _, each in same]
+    return gather([*[i for i, _ in same], len(keys)], first_true(stack(equals)))
 
 
 def _position_among(candidates: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:

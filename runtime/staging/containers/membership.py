@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import ItemsView, KeysView, ValuesView
 from typing import Any
 
-from autograph.backend import backend_of, operators
+from autograph.backend import operators
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
@@ -15,6 +15,7 @@ from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
+from runtime.staging.values.dict import StagedDict, View
 from runtime.staging.values.generators import StagedGenerator, any_of
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
@@ -31,10 +32,9 @@ def contains(container: Any, value: Any) -> Any:
     if isinstance(container, MaybeObject):
         container = container.checked()
     container = view_of(container)
+    if isinstance(container, (StagedDict, View)):
+        return container.contains(value)
     if isinstance(container, (dict, KeysView)):
-        if backend_of(value) is None:
-            return dict_presence.has_key(container, value)
-        dict_presence.check_keys(container)
         return dict_lookup.has_key(container, value)
     if isinstance(container, (ItemsView, ValuesView)):
         dict_presence.check_keys(container)

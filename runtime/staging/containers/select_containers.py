@@ -17,6 +17,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
+from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.select import (
@@ -314,18 +315,20 @@ class _Dict(Select):
     __stands_for__ = dict
 
     def __getattribute__(self, name: str) -> Any:
+        if name == "length":
+            return object.__getattribute__(self, name)
         made = _OF_DICTS.get(name)
         return super().__getattribute__(name) if made is None else functools.partial(made, self)
 
     def __getitem__(self, key: Any) -> Any:
         one_of, at = alternatives_of(self)
-        if not isinstance(key, (Tensor, Select)) and all(key in one for one in one_of):
+        if _all_have(one_of, key):
             return choose([one[key] for one in one_of], at)
         return use(self, operators.item, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         one_of, at = alternatives_of(self)
-        if not isinstance(key, (Tensor, Select)) and all(key in one for one in one_of):
+        if _all_have(one_of, key):
             values = replaced([one[key] for one in one_of], at, value)
             if values is not None:
                 for one, new in zip(one_of, values, strict=True):
@@ -334,10 +337,10 @@ class _Dict(Select):
         use(self, _put_item, key, value)
 
     def __delitem__(self, key: Any) -> None:
-        use(self, operator.delitem, key)
+        use(self, operators.delitem, key)
 
     def __eq__(self, other: object) -> Any:
-        return is_one(self, other) is True or use(self, operator.eq, other)
+        return is_one(self, other) is True or use(self, operators.eq, other)
 
     __hash__ = Select.__hash__
 
@@ -346,6 +349,10 @@ class _Dict(Select):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(_keys(self))
+
+    @property
+    def length(self) -> Any:
+        return use(self, operators.call(len)) if _is_staged(self) else len(_keys(self))
 
     def __len__(self) -> int:
         return len(_keys(self))
@@ -365,12 +372,29 @@ class _Dict(Select):
         return formatted(contents, spec) if spec not in (STR, REPR, ITEM) else repr_of(contents)
 
 
+def _all_have(one_of: Sequence[Any], key: Any) -> bool:
+    """Whether it is known at trace time that all dicts have a key."""
+    return not (isinstance(key, Select) or is_staged_key(key) or any(map(has_staged_items, one_of))) and all(
+        [key in one for one in one_of])
+
+
+def _is_staged(x: Select) -> bool:
+    """Whether only the graph knows the keys of one of the dicts."""
+    return any(map(has_staged_items, alternatives_of(x)[0]))
+
+
 def _contents(x: Any) -> dict[Any, Any]:
+    """A copy of the dict that it is."""
+    if _is_staged(x):
+        found: dict[Any, Any] = use(x, call_method, "copy", (), {})
+        return found
     return {key: x[key] for key in _keys(x)}
 
 
 def _keys(x: Select) -> list[Any]:
     one_of, _ = alternatives_of(x)
+    if _is_staged(x):
+        raise unknown(x, "only the graph knows the keys of one of them: loop over x.keys(), or a copy")
     keys = [list(one) for one in one_of]
     if any(other != keys[0] for other in keys):
         raise unknown(x, "they have not the same keys")
@@ -379,16 +403,21 @@ def _keys(x: Select) -> list[Any]:
 
 def _get(x: Select, key: Any, default: Any = None, /) -> Any:
     one_of, at = alternatives_of(x)
-    if isinstance(key, (Tensor, Select)):
+    if isinstance(key, Select) or is_staged_key(key) or _is_staged(x):
         return use(x, call_method, "get", (key, default), {})
     return choose([one.get(key, default) for one in one_of], at)
 
 
+def _view(name: str, python: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The method that gives the keys, values or items."""
+    return lambda x: getattr(view_of(_contents(x)), name)() if _is_staged(x) else python(x)
+
+
 _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
     "get": _get,
-    "items": lambda x: [(key, x[key]) for key in _keys(x)],
-    "keys": _keys,
-    "values": lambda x: [x[key] for key in _keys(x)],
+    "items": _view("items", lambda x: [(key, x[key]) for key in _keys(x)]),
+    "keys": _view("keys", _keys),
+    "values": _view("values", lambda x: [x[key] for key in _keys(x)]),
 }
 
 

@@ -15,9 +15,10 @@ from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
 from runtime.ops.logic import bitwise_and
+from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import note_compared
-from runtime.staging.values.dict_presence import method_of
+from runtime.staging.values.iterables import stages
 from runtime.staging.values.optional import Maybe, known
 from runtime.staging.values.select import Select, alternatives_of, has_attribute, is_one, tested, unknown
 
@@ -192,10 +193,10 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 
 
 def _dict(*values: Any, **keywords: Any) -> Any:
-    if len(values) != 1 or type(values[0]) not in keyed:
+    if len(values) != 1 or not (type(values[0]) in keyed or stages(values[0])):
         return builtins.dict(*values, **keywords)
     made: dict[Any, Any] = {}
-    method_of(made.update)(*values, **keywords)
+    method_of_dict(made.update)(*values, **keywords)
     return made
 
 

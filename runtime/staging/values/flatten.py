@@ -40,6 +40,7 @@ from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
+from runtime.staging.values.dict import StagedDict
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Custom,
@@ -54,7 +55,7 @@ from runtime.staging.values.lattice import (
     leaf_types,
     parts_of,
 )
-from runtime.staging.values.list import StagedItems, StagedList, is_staged_list
+from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
@@ -86,10 +87,18 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
-            staged = is_staged_list(value) or not isinstance(value, LISTS)
-            leaves = (view_of(value) if staged else staged_list(spec, value)).__leaves__()
+            staged = is_staged_list(value) or not isinstance(value, (*LISTS, dict))
+            leaves = (view_of(value) if staged else _staged(spec, value)).__leaves__()
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf, origins)
+
+
+def _staged(spec: Custom, items: Any) -> StagedView:
+    """The items of a Python list or dict as the staged one that `spec` describes."""
+    if not isinstance(items, dict):
+        return staged_list(spec, items)
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    return StagedDict.from_items(items, spec.like.structure, types[2:])
 
 
 def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:

@@ -24,7 +24,6 @@ from autograph.backend import (
     ATOMS,
     LISTS,
     UNBOUND,
-    ListItems,
     fields_of,
     is_container,
     is_list,
@@ -33,17 +32,17 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.array_promotion import join_arrays
-from runtime.core.constant_arrays import constant_array, is_numpy_number
 from runtime.core.graph import Graph
-from runtime.core.tensor import EagerList, GraphList, GraphTensor, Tensor
+from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
-from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types, type_of_array
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
+from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_lists, empty_like, is_list_spec, text_of_kind
+from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, is_list_spec, text_of_kind
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
@@ -60,6 +59,7 @@ from runtime.staging.values.specs import (
     Shared,
     Spec,
     Static,
+    type_of,
 )
 
 __all__ = [
@@ -88,20 +88,6 @@ def shared(values: Sequence[Any], i: int) -> int | None:
 
 def absent(value: Any) -> bool:
     return value is None or value is UNBOUND
-
-
-def type_of(value: Any) -> Type | None:
-    """The type of `value` as a leaf; None if it is not a tensor, number or array."""
-    if isinstance(value, (Tensor, EagerList, GraphList)):
-        return value.type
-    if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
-        try:
-            return dataclasses.replace(type_of_array(*constant_array(value)), of_arrays=is_numpy_number(value))
-        except (TypeError, ValueError):
-            return None
-    if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
-        return TensorType(as_dtype(value.dtype), tuple(value.shape))
-    return None
 
 
 # Specs of values.
@@ -265,6 +251,8 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return _join_nested(a, b, cells)
     if (lists := both_lists(a, b)) is not None:
         return _join_growing(*lists)
+    if (dicts := both_dicts(a, b)) is not None:
+        return _join_tables(*dicts)
     if (joined := _join_arrays(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
@@ -418,6 +406,55 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), target)
+
+
+def _join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
+    """Dicts with different keys as one whose keys the graph has. Conflict if it cannot have them."""
+    like = next((spec.like for spec in (a, b) if isinstance(spec, Custom)), None)
+    if like is None:
+        like = _like_items_of(next(spec for spec in (a, b) if isinstance(spec, Nested) and spec.keys))
+    columns = zip(*[_leaves_of_items(spec, like.structure, a, b) for spec in (a, b)], strict=True)
+    elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    slots = Leaf(ListType(TensorType(as_dtype("int32"))))
+    return Custom(like.holding(()), (slots, slots, *elements), _target(a, b))
+
+
+def _like_items_of(spec: Nested) -> StagedEntries:
+    value = _item(spec.children[0])
+    structure = pytree.map_structure(lambda leaf: None, (spec.keys[0], value))
+    return StagedEntries((), structure, empty_dict_like(spec.like))
+
+
+def _leaves_of_items(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
+    """For each leaf of `structure`, that of the items of a dict, the specs of the items' leaves there. Conflict with
+    `a` and `b` otherwise."""
+    if isinstance(spec, Custom):
+        try:
+            pytree.assert_same_structure(structure, spec.like.structure)
+        except (TypeError, ValueError):
+            raise Conflict(a, b) from None
+        return [(child,) for child in spec.children[2:]]
+    if not all(map(is_numeric, spec.keys)):
+        raise Conflict(a, b)
+    items = [Nested((key, child), (0, 1), (describe(key), child))
+             for key, child in zip(spec.keys, spec.children, strict=True)]
+    rows = [_leaf_specs(item, structure, a, b) for item in items]
+    return list(zip(*rows, strict=True)) or [()] * len(pytree.flatten(structure))
+
+
+def _leaf_specs(spec: Spec, structure: Any, a: Spec, b: Spec) -> list[Spec]:
+    """The specs of the leaves of a value that has a structure, or may be missing."""
+    if isinstance(spec, Optional) and not spec.none:
+        spec = spec.child
+    if not pytree.is_nested(structure):
+        if isinstance(spec, Nested):
+            raise Conflict(a, b)
+        return [spec]
+    spec = _in_parts(spec)
+    if not isinstance(spec, Nested) or type(spec.like) is not type(structure) or len(spec.children) != len(structure):
+        raise Conflict(a, b)
+    return [leaf for child, part in zip(spec.children, structure, strict=True)
+            for leaf in _leaf_specs(child, part, a, b)]
 
 
 def with_staged_lists(spec: Spec) -> Spec:

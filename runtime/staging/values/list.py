@@ -44,8 +44,10 @@ __all__ = [
     "StagedItems",
     "StagedList",
     "StagedSequence",
+    "StagedView",
     "branch",
     "collect",
+    "element_as_tensor",
     "fold",
     "fold_while",
     "is_staged_list",
@@ -107,8 +109,8 @@ class StagedItems(ListItems, Unusable):
 
 
 def unview(x: Any) -> Any:
-    """The list of which `x` is the view; any other value unchanged."""
-    return x.owner if isinstance(x, StagedSequence) else x
+    """The list or dict of which `x` is the view; any other value unchanged."""
+    return x.owner if isinstance(x, StagedView) else x
 
 
 def is_staged_list(x: Any) -> bool:
@@ -116,13 +118,34 @@ def is_staged_list(x: Any) -> bool:
     return has_staged_items(x) and isinstance(x[0], StagedItems)
 
 
-class StagedSequence(Staged):
-    """The operations of a list with staged items, the `owner`, as a whole, like those of `list`. (Traced code has the
-    list itself.)"""
+class StagedView(Staged):
+    """The operations of a list, deque or dict with staged items, the `owner`, as a whole, like those of its class.
+    (Traced code has the owner itself.)"""
 
     __slots__ = ("owner",)
 
     owner: Any
+
+    def __leaves__(self) -> list[Any]:
+        return [*self.owner[0].leaves]
+
+    def copy(self) -> Self:
+        """The view of another with the same items."""
+        note_copy()
+        return self.of(duplicate(self.owner))
+
+    @classmethod
+    def of(cls, owner: Any) -> Self:
+        """The view of a list, deque or dict."""
+        made = cls.__new__(cls)
+        made.owner = owner
+        return made
+
+
+class StagedSequence(StagedView):
+    """The operations of a list or deque with staged items."""
+
+    __slots__ = ()
 
     if TYPE_CHECKING:
         @property
@@ -135,24 +158,9 @@ class StagedSequence(Staged):
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, x: Any) -> None: ...
 
-    def __leaves__(self) -> list[Any]:
-        return [*self.owner[0].leaves]
-
-    def copy(self) -> Self:
-        """A list with the same items."""
-        note_copy()
-        return self.of(duplicate(self.owner))
-
     def as_list(self) -> StagedSequence:
         """A list with the same items."""
         return self.copy()
-
-    @classmethod
-    def of(cls, owner: Any) -> Self:
-        """The view of a list or deque."""
-        made = cls.__new__(cls)
-        made.owner = owner
-        return made
 
     def index(self, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
         return OPERATIONS.index(self, value, start, stop)
@@ -213,7 +221,7 @@ class StagedList(StagedSequence):
         mixed = _numbers_with_tensors(items, element)
         if mixed is not None:
             return cls(mixed)
-        tensors = [_element(item) for item in items]
+        tensors = [element_as_tensor(item) for item in items]
         for x in tensors:
             element = x.type if element is None else join_elements(element, x.type)
         if element is None:
@@ -253,7 +261,7 @@ class StagedList(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
-        self._list = list_append(self._list, _element(x))
+        self._list = list_append(self._list, element_as_tensor(x))
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
@@ -270,7 +278,7 @@ class StagedList(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        self._list = list_insert(self._list, index, _element(x))
+        self._list = list_insert(self._list, index, element_as_tensor(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if there is none."""
@@ -298,7 +306,7 @@ class StagedList(StagedSequence):
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
-        self._list = list_set(self._list, index, _element(x))
+        self._list = list_set(self._list, index, element_as_tensor(x))
 
     def __add__(self, other: Any) -> StagedList:
         if not isinstance(other, (list, StagedList)):
@@ -430,7 +438,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
     raise decided_in_python(error)
 
 
-def _element(x: Any) -> Any:
+def element_as_tensor(x: Any) -> Any:
     """`x` as a tensor of the current graph; a Python number is weak."""
     x = view_of(x)
     if isinstance(x, StagedArray):
@@ -476,7 +484,7 @@ def _numbers_with_tensors(items: Sequence[Any], element: TensorType | None) -> A
         return None
     made = list_from_tensor(numbers)
     for i, x in others.items():
-        made = list_set(made, i, _element(x))
+        made = list_set(made, i, element_as_tensor(x))
     return made
 
 

@@ -1,25 +1,40 @@
-"""The specs of lists and deques: which are of one kind."""
+"""The specs of lists, deques and dicts: which are of one kind."""
 from __future__ import annotations
 
 from collections import deque
 from typing import Any, TypeGuard
 
-from autograph.backend import is_list
+from autograph.backend import DICTS, is_list
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.specs import Custom, Nested, Spec, kind_of_list
 
-__all__ = ["both_lists", "empty_like", "is_list_spec", "text_of_kind"]
+__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
     """Whether the value is a list or deque, whose items Python or the graph has."""
     return (isinstance(spec, Nested) and is_list(spec.like)) or (
-        isinstance(spec, Custom) and isinstance(spec.like, StagedItems))
+        isinstance(spec, Custom) and isinstance(spec.like, StagedItems) and is_list(spec.like.empty))
 
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
     """Two lists, or two deques with one maximal length; None for others."""
     return (a, b) if is_list_spec(a) and is_list_spec(b) and kind_of_list(a.like) == kind_of_list(b.like) else None
+
+
+def both_dicts(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
+    """Two dicts of one class with different keys; None for others."""
+    kinds = [_kind_of_dict(spec) for spec in (a, b)]
+    if kinds[0] not in DICTS or kinds[0] is not kinds[1]:
+        return None
+    assert isinstance(a, (Nested, Custom)) and isinstance(b, (Nested, Custom))
+    return a, b
+
+
+def _kind_of_dict(spec: Spec) -> type | None:
+    like = spec.like if isinstance(spec, Nested) else spec.like.empty if isinstance(spec, Custom) and isinstance(
+        spec.like, StagedItems) else None
+    return type(like) if isinstance(like, dict) else None
 
 
 def empty_like(spec: Nested | Custom) -> Any:
@@ -30,5 +45,6 @@ def empty_like(spec: Nested | Custom) -> Any:
 
 
 def text_of_kind(x: Any) -> str:
-    """What a list or deque is called in messages."""
-    return "list" if isinstance(x, list) else "deque" if x.maxlen is None else f"deque with maxlen={x.maxlen}"
+    """What a list, deque or dict is called in messages."""
+    most = getattr(x, "maxlen", None)
+    return type(x).__name__ if most is None else f"deque with maxlen={most}"

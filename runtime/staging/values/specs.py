@@ -8,17 +8,19 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from autograph.backend import is_list
+from autograph.backend import ListItems, is_list
+from runtime.core.constant_arrays import constant_array, is_numpy_number
+from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.tensor_writes import Memory
 from runtime.core.text import Text
-from runtime.core.types import TensorType, Type, as_dtype
+from runtime.core.types import TensorType, Type, as_dtype, type_of_array
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.select import same_objects
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
-    "Static", "kind_of_list",
+    "Static", "kind_of_list", "type_of",
 ]
 
 
@@ -134,6 +136,20 @@ def _same(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or not isinstance(a, BY_VALUE):
         return False
     return repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)
+
+
+def type_of(value: Any) -> Type | None:
+    """The type of `value` as a leaf; None if it is not a tensor, number or array."""
+    if isinstance(value, (Tensor, EagerList, GraphList)):
+        return value.type
+    if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
+        try:
+            return dataclasses.replace(type_of_array(*constant_array(value)), of_arrays=is_numpy_number(value))
+        except (TypeError, ValueError):
+            return None
+    if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
+        return TensorType(as_dtype(value.dtype), tuple(value.shape))
+    return None
 
 
 class Cells(Protocol):

@@ -111,17 +111,24 @@ def refuse_choice(count: int) -> None:
         raise TrialFailed(f"an index chooses one of {count} values that are no numbers")
 
 
-def refuse_new_key(place: Value, keys: int) -> None:
-    """Raise TrialFailed where a trial would set an item of a dict, the one at `place` among so many, unless the key is
-    there in all iterations, or is one that Python does not know either."""
+def refuse_new_key(parts: Sequence[Value], is_there: Callable[[Any], bool]) -> bool:
+    """Raise TrialFailed where a trial would set an item of a dict, at a key or place that has these parts, unless it is
+    there in all iterations, or a part is one that Python does not know either. Whether it surely is there."""
     if trials.outside is None:
-        return
-    try:
-        adds = any(each >= keys for each in all_values(place, trials.outside))
-    except Undecided:
-        adds = True
-    if adds:
+        return False
+    found: list[Any] = []
+    for part in parts:
+        try:
+            values = [*all_values(part, trials.outside)]
+        except Undecided:
+            found.append(None)
+            continue
+        if not values:
+            return False
+        found += values
+    if not all([each is not None and is_there(each) for each in found]):
         raise TrialFailed("it adds keys to a dict")
+    return bool(found)
 
 
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]

@@ -244,6 +244,11 @@ class Leaf(Tree):
             yield value if value < 5 else -value
 
 
+@program(XS)
+def items_of_a_dict(xs: Any) -> Any:
+    return {i: x for i, x in enumerate(evens(xs))}
+
+
 @program(3)
 def recursion_that_python_decides(x: Any) -> Any:
     tree = Tree(x, Tree(x - 1, Leaf(2 * x), Leaf(x)), Tree(-x, Tree(x + 5)))

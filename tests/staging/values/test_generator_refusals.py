@@ -111,11 +111,6 @@ def as_arguments(xs: Any) -> Any:
     return max(*evens(xs))
 
 
-@refused(ONE_BY_ONE, LOOP)
-def items_of_a_dict(xs: Any) -> Any:
-    return {i: x for i, x in enumerate(evens(xs))}
-
-
 @refused("what 'returned' returns is or has a generator", "Return a list of its items")
 def returned(xs: Any) -> Any:
     for x in evens(xs):

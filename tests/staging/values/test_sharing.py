@@ -629,7 +629,7 @@ def test_who_had_a_list_before_it_grew() -> None:
     assert rt.function(f)(rt.constant(1.0)) == f(1.0) == 5
 
 
-def test_a_list_from_outside_is_as_it_was_after_the_trace() -> None:
+def test_a_list_from_outside_has_what_calls_append() -> None:
     outside = kept = [1.0, 2.0]
 
     @rt.function
@@ -640,7 +640,8 @@ def test_a_list_from_outside_is_as_it_was_after_the_trace() -> None:
         return len(held)
 
     assert f(rt.constant(1.0)) == 4
-    assert kept == [1.0, 2.0]
+    assert f(rt.constant(3.0)) == 6
+    assert kept == [1.0, 2.0, 1.0, 1.0, 3.0, 3.0]
 
 
 @pytest.mark.parametrize(("make", "part"), [

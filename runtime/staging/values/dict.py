@@ -1,0 +1,417 @@
+"""Python's dict in staged code whose keys only the graph knows: a hash table of the graph.
+
+The dict keeps its identity, as a list with staged items does. Keys are numbers, or tuples of numbers; values are
+tensors, or tuples of tensors.
+"""
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import starmap
+from typing import Any, NoReturn
+
+from autograph.backend import operators, refill
+from runtime.core import pytree
+from runtime.core.errors import OperatorNotAllowedInGraphError, locate
+from runtime.core.formatting import repr_of
+from runtime.core.positions import staging_error, user_position
+from runtime.core.tensor import Tensor
+from runtime.core.text import ITEM, REPR, STR, Text, concat_text
+from runtime.core.types import TensorType
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import ListValue, list_get
+from runtime.ops.logic import greater, logical_and, not_equal, where
+from runtime.ops.strings import text_of_records
+from runtime.staging.values import dict_presence
+from runtime.staging.values.hash_table import Table
+from runtime.staging.values.iterables import Counted, Staged
+from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor
+from runtime.staging.values.optional import Maybe
+from runtime.staging.values.record_list import StagedRecords
+
+__all__ = [
+    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_number", "is_numeric", "is_staged_key"]
+
+
+
+class StagedEntries(StagedItems):
+    """The one item of a dict whose keys only the graph knows: the hash table. `structure` is that of an item, a pair of
+    the key and the value."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, leaves: Sequence[ListValue], structure: tuple[Any, Any], empty: dict[Any, Any]) -> None:
+        super().__init__(leaves, empty)
+        self.structure = structure
+
+    @property
+    def table(self) -> Table:
+        return Table.of_leaves(self.leaves, len(pytree.flatten(self.structure[0])))
+
+    def holding(self, leaves: Sequence[ListValue]) -> StagedEntries:
+        return StagedEntries(leaves, self.structure, self.empty)
+
+    def view(self, owner: Any) -> Any:
+        return StagedDict.of(owner)
+
+    def __text__(self, spec: str) -> Any:
+        """The text of the items, without the brackets around them."""
+        table = self.table
+        leaves = table.items([*table.keys, *table.values])
+        return text_of_records(leaves, lambda parts: _Item(pytree.pack_sequence_as(self.structure, [*parts])))
+
+    def refuse(self) -> NoReturn:
+        _refuse("the keys of this dict are not known here", "Use the dict in converted code.")
+
+
+def empty_dict_like(x: Any) -> Any:
+    """An empty dict of the class of `x`, with the same default."""
+    return type(x)(x.default_factory) if type(x) is defaultdict else type(x)()
+
+
+class StagedDict(StagedView):
+    """The operations of a dict whose keys only the graph knows, as a whole, like those of its class."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_items(cls, mapping: dict[Any, Any], structure: Any = None, types: Sequence[TensorType] = ()) -> StagedDict:
+        """The staged form of a dict of Python's, which has items or a `structure`, and is not changed. `types`: what
+        includes the leaves of its items; without them, the join of their types."""
+        items = [(key, certain(value)) for key, value in dict.items(mapping)]
+        structure = items[0] if structure is None else structure
+        keys = len(pytree.flatten(structure[0]))
+        if not items:
+            return cls.of({0: StagedEntries(Table.empty(types[:keys], types[keys:]).leaves, structure,
+                                            empty_dict_like(mapping))})
+        if dict_presence.is_uncertain(mapping):
+            made = cls.from_items(empty_dict_like(mapping), structure, types or [
+                leaf.type for part in (0, 1) for leaf in _leaves(structure[part], items[0][part])])
+            for key, value in items:
+                made._put_if(dict_presence.bound_of(mapping, key), key, value)
+            return made
+        rows = [[*_leaves(structure[0], key), *_leaves(structure[1], value)] for key, value in items]
+        columns = [StagedList.from_items([row[k] for row in rows], types[k] if types else None).__leaves__()[0]
+                   for k in range(len(rows[0]))]
+        table = Table.of_entries(columns[:keys], columns[keys:])
+        return cls.of({0: StagedEntries(table.leaves, structure, empty_dict_like(mapping))})
+
+    @classmethod
+    def for_item(cls, empty: dict[Any, Any], key: Any, value: Any) -> StagedDict:
+        """The staged form of an empty dict that can have such an item."""
+        structure = pytree.map_structure(lambda leaf: None, (key, value))
+        types = [leaf.type for part in (0, 1) for leaf in _leaves(structure[part], (key, value)[part])]
+        return cls.from_items(empty, structure, types)
+
+    @property
+    def structure(self) -> tuple[Any, Any]:
+        """The structure of an item: that of the key, and that of the value."""
+        structure: tuple[Any, Any] = self.owner[0].structure
+        return structure
+
+    @property
+    def table(self) -> Table:
+        table: Table = self.owner[0].table
+        return table
+
+    def _take(self, table: Table) -> None:
+        refill(self.owner, [self.owner[0].holding(table.leaves)])
+
+    # Keys.
+
+    def _key(self, key: Any) -> list[Any] | None:
+        """The leaves of a key; None for one that no key of this dict can equal."""
+        structure = self.structure[0]
+        if not _is_alike(structure, key):
+            hash(_without_tensors(key))  # raises if it cannot be a key
+            return None
+        leaves = []
+        for column, leaf in zip(self.table.keys, pytree.flatten(key), strict=True):
+            found = _as_kind(leaf, column.type.element)
+            if found is None:
+                return None
+            leaves.append(element_as_tensor(found))
+        return leaves
+
+    def _entry(self, key: Any) -> Any:
+        """The number of the entry of a key; 0, of Python or the graph, if there is none."""
+        leaves = self._key(key)
+        return 0 if leaves is None else self.table.find(leaves)[0]
+
+    def _value(self, entry: Any) -> Any:
+        return self._packed(self.structure[1], [list_get(column, entry) for column in self.table.values])
+
+    def _packed(self, structure: Any, leaves: Sequence[Any]) -> Any:
+        return pytree.pack_sequence_as(structure, leaves)
+
+    def contains(self, key: Any) -> Any:
+        """Whether there is a key: False, or a bool scalar."""
+        entry = self._entry(key)
+        return not_equal(entry, 0) if isinstance(entry, Tensor) else False
+
+    # Python's operators and methods.
+
+    @property
+    def length(self) -> Any:
+        """The number of keys: a weak int32 scalar."""
+        return self.table.count
+
+    def __truth__(self) -> Any:
+        return greater(self.table.count, 0)
+
+    def __iterable__(self) -> Counted:
+        return self.keys().__iterable__()
+
+    def as_list(self) -> Any:
+        return self.keys().as_list()
+
+    def __getitem__(self, key: Any) -> Any:
+        factory = Counter if isinstance(self.owner, Counter) else getattr(self.owner, "default_factory", None)
+        if factory is Counter:
+            return self.get(key, 0)
+        if factory is not None:
+            return self.setdefault(key, factory())
+        return self._value(self._checked(key))
+
+    def _checked(self, key: Any) -> Any:
+        """The entry of a key. KeyError, when the graph runs, if there is none."""
+        entry = self._entry(key)
+        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, KeyError(key))
+        return entry
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        leaves = self._key(key)
+        if leaves is None:
+            raise staging_error(
+                "a key is set here that is no number, or tuple of numbers, like the other keys of a dict that changes"
+                " in staged code", "Give all keys one type.")
+        self._take(self.table.put(leaves, _leaves(self.structure[1], value)))
+
+    def _put_if(self, bit: Any, key: Any, value: Any) -> None:
+        """Set an item if the bit says so; None: surely."""
+        def put(view: Any) -> tuple[Any]:
+            view[key] = value
+            return (view,)
+
+        (made,) = put(self) if bit is None else branch(bit, put, (self,), ("dict",))
+        refill(self.owner, [made.owner[0]])
+
+    def __delitem__(self, key: Any) -> None:
+        self._delete(self._checked(key), True)
+
+    def _delete(self, entry: Any, when: Any) -> None:
+        self._take(self.table.without(entry, when))
+
+    def get(self, key: Any, default: Any = None, /) -> Any:
+        entry = self._entry(key)
+        if not isinstance(entry, Tensor):
+            return default
+        if default is None or not _is_alike(self.structure[1], default):
+            return operators.if_exp(not_equal(entry, 0), lambda: self._value(entry), lambda: default)
+        there, found = not_equal(entry, 0), self._value(entry)  # that of entry 0 is zeros
+        return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
+
+    def setdefault(self, key: Any, default: Any = None, /) -> Any:
+        self[key] = self.get(key, default)
+        return self._value(self._entry(key))
+
+    def pop(self, key: Any, /, *default: Any) -> Any:
+        entry = self._entry(key) if default else self._checked(key)
+        found = self.get(key, *default) if default else self._value(entry)
+        if isinstance(entry, Tensor):
+            self._delete(entry, not_equal(entry, 0))
+        return found
+
+    def popitem(self) -> Any:
+        raise_unless(self.__truth__(), KeyError("popitem(): dictionary is empty"))
+        items = self.items().as_list()
+        key, value = items[-1]
+        del self[key]
+        return key, value
+
+    def clear(self) -> None:
+        table = self.table
+        self._take(Table.empty([x.type.element for x in table.keys], [x.type.element for x in table.values]))
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, (dict, StagedDict)):
+            return NotImplemented
+        if isinstance(other, dict):
+            return self._equals_known(other)
+        if self.owner is other.owner:
+            return True
+        return logical_and(self.length == other.length, operators.call(all)(operators.gen_exp(
+            self.items(), lambda item: operators.and_(other.contains(item[0]), lambda: operators.eq(
+                other.get(item[0], item[1]), item[1])))))
+
+    def _equals_known(self, other: dict[Any, Any]) -> Any:
+        def has(key: Any, value: Any) -> Any:
+            return operators.and_(self.contains(key), lambda: operators.eq(self[key], value))
+
+        return reduce(logical_and, starmap(has, other.items()), self.length == len(other))
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else operators.not_(same)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: '{type(self.owner).__name__}'")
+
+    def keys(self) -> View:
+        return View(self, "keys")
+
+    def values(self) -> View:
+        return View(self, "values")
+
+    def items(self) -> View:
+        return View(self, "items")
+
+    def __len__(self) -> int:
+        _refuse("the number of keys of a staged dict is not known here", "Use len() in converted code.")
+
+    def __bool__(self) -> bool:
+        _refuse("whether a staged dict is empty is not known here", "Test len(d) > 0 in converted code.")
+
+    def __iter__(self) -> Iterator[Any]:
+        _refuse("a staged dict cannot be iterated over here", "Loop over it in converted code.")
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self.owner)
+        if hasattr(kind, name):
+            _refuse(f"a staged {kind.__name__} has no {name}()", "Write it as a loop over the items.")
+        raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
+
+    def __text__(self, spec: str) -> Any:
+        made = repr_of(self.owner)
+        return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
+
+    def __repr__(self) -> str:
+        return "<staged dict>"
+
+
+class _Item:
+    """An item in the text of a dict."""
+
+    def __init__(self, item: tuple[Any, Any]) -> None:
+        self.item = item
+
+    def __text__(self, _: str) -> Any:
+        return concat_text((repr_of(self.item[0]), ": ", repr_of(self.item[1])))
+
+
+class View(Staged):
+    """The keys, values or items of a dict whose keys only the graph knows."""
+
+    __slots__ = ("mapping", "part")
+
+    def __init__(self, mapping: StagedDict, part: str) -> None:
+        self.mapping, self.part = mapping, part
+
+    @property
+    def length(self) -> Any:
+        return self.mapping.length
+
+    def __truth__(self) -> Any:
+        return self.mapping.__truth__()
+
+    def as_list(self) -> Any:
+        """The list of the items as they are now."""
+        table, structure = self.mapping.table, self.mapping.structure
+        columns: Sequence[Any] = table.keys if self.part == "keys" else table.values if self.part == "values" else (
+            *table.keys, *table.values)
+        shape = structure if self.part == "items" else structure[self.part == "values"]
+        lists = [StagedList(leaf) for leaf in table.items(columns)]
+        return StagedRecords(lists, shape) if pytree.is_nested(shape) else lists[0]
+
+    def __iterable__(self) -> Counted:
+        """The items. RuntimeError, when the graph runs, if their number changes meanwhile."""
+        found: Counted = self.as_list().__iterable__()
+        before = self.length
+
+        def item(index: Any) -> Any:
+            raise_unless(self.mapping.length == before, RuntimeError("dictionary changed size during iteration"))
+            return found.item(index)
+
+        return Counted(found.length, item)
+
+    def contains(self, value: Any) -> Any:
+        if self.part == "keys":
+            return self.mapping.contains(value)
+        return operators.in_(value, self.as_list().owner)
+
+    def __text__(self, spec: str) -> Any:
+        made = concat_text((f"dict_{self.part}(", self.as_list().__text__(REPR), ")"))
+        return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
+
+    def __repr__(self) -> str:
+        return f"<staged {self.part} of a dict>"
+
+
+# Keys and values.
+
+def is_number(x: Any) -> bool:
+    """Whether a value can be a leaf of a key: a number of Python's, or a scalar that is one."""
+    return isinstance(x, (bool, int, float)) or (
+        isinstance(x, Tensor) and not x.ndim and not x.dtype.is_complex and not x.dtype.is_string)
+
+
+def is_numeric(key: Any) -> bool:
+    """Whether a value can be a key of a staged dict: a number, or a tuple of keys."""
+    return (all(map(is_numeric, key)) and bool(key)) if type(key) is tuple else is_number(key)
+
+
+def certain(value: Any) -> Any:
+    """The value of an item that a dict may not have, if it cannot be None as well; any other value unchanged."""
+    is_certain = not isinstance(value, Maybe) or value.presence.present is not None
+    return value if is_certain else value.content
+
+
+def is_staged_key(key: Any) -> bool:
+    """Whether a key is a value of the graph, or a tuple with one."""
+    if type(key) is tuple:
+        return any(map(is_staged_key, key))
+    return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
+
+
+def _is_alike(structure: Any, value: Any) -> bool:
+    """Whether a key or value has this structure."""
+    try:
+        pytree.assert_same_structure(structure, value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _as_kind(leaf: Any, type: TensorType) -> Any:
+    """A leaf of a key as a number of the type's kind that equals it; None if there is none."""
+    if not is_number(leaf):
+        return None
+    if isinstance(leaf, Tensor):
+        if leaf.dtype.is_floating != type.dtype.is_floating:
+            raise staging_error(
+                f"a key of the type {leaf.type} is used here in a dict with keys of the type {type}",
+                "Cast it: the keys of a dict that changes in staged code are of one type.")
+        return leaf
+    if type.dtype.is_floating:
+        return float(leaf) if float(leaf) == leaf else None
+    return int(leaf) if leaf == leaf and abs(leaf) != float("inf") and leaf == int(leaf) else None
+
+
+def _without_tensors(key: Any) -> Any:
+    return tuple(map(_without_tensors, key)) if isinstance(key, tuple) else None if isinstance(key, Tensor) else key
+
+
+def _leaves(structure: Any, x: Any) -> list[Any]:
+    """The leaves of a key or value, as tensors. StagingError for another structure."""
+    if not _is_alike(structure, x) or isinstance(x, (list, dict)):
+        raise staging_error(
+            "a dict whose keys only the graph knows holds tensors of one type, or tuples of them, all of one structure",
+            "Give its values one structure; or keep lists in a list, and their numbers in the dict.")
+    return [element_as_tensor(leaf) for leaf in pytree.flatten(x)]
+
+
+def _refuse(what: str, remedy: str) -> NoReturn:
+    error = OperatorNotAllowedInGraphError(f"{what}: the dict is made while the graph runs", remedy=remedy)
+    locate(error, user_position())
+    raise error

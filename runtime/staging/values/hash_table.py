@@ -1,0 +1,222 @@
+"""Hash tables as lists of the graph, for dicts and sets whose keys only the graph knows.
+
+As in CPython, the entries are in the order in which they were added, and slots tell the entry of a key:
+
+    slots    a power of two of numbers of entries; 0 is an empty slot. The entry of a key is in one of the slots from
+             that which its hash says on, before the next empty one.
+    marks    for each entry 1, or 0 once it was deleted. Entry 0, which no key has, always exists: its mark is the
+             number of entries that are not deleted.
+    keys     for each leaf of the keys, the list of those of all entries
+    values   likewise for the values
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any, Final, NamedTuple
+
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorType, float64, int32, int64
+from runtime.ops.bitcast import bitcast
+from runtime.ops.concat_split import concat
+from runtime.ops.creation import ones, zeros
+from runtime.ops.gather import boolean_mask
+from runtime.ops.lists import (
+    ListValue,
+    join_elements,
+    list_append,
+    list_cast,
+    list_extend,
+    list_from_tensor,
+    list_get,
+    list_length,
+    list_pop,
+    list_reserve,
+    list_set,
+    list_stack,
+)
+from runtime.ops.logic import equal, greater, logical_and, not_equal, where
+from runtime.ops.math import cast
+from runtime.staging.values.iterables import StagedRange, weak_int
+from runtime.staging.values.list import branch, fold, fold_while
+
+__all__ = ["Table"]
+
+_FEWEST: Final = 8
+"""Slots of a table with few entries."""
+_ROOM: Final = 4
+"""Slots for each entry, at least, when there are new ones: they are when half of them are full."""
+_MULTIPLIER: Final = 0x9E3779B97F4A7C15 - (1 << 64)
+"""Of hashes: 2**64 divided by the golden ratio, as an int64."""
+_SHIFT: Final = 32
+"""Bits by which the upper half of a product, which depends on all bits of the key, becomes the lower one."""
+
+
+class Table(NamedTuple):
+    """A hash table; see above. It is a value: changes make others."""
+
+    slots: ListValue
+    marks: ListValue
+    keys: tuple[ListValue, ...]
+    values: tuple[ListValue, ...]
+
+    @classmethod
+    def empty(cls, keys: Iterable[TensorType], values: Iterable[TensorType]) -> Table:
+        """The table without entries, for keys and values with leaves of these types."""
+        return cls(_zeros(_FEWEST), _zeros(1), tuple(map(_column, keys)), tuple(map(_column, values)))
+
+    @classmethod
+    def of_entries(cls, keys: Sequence[ListValue], values: Sequence[ListValue]) -> Table:
+        """The table of keys that differ, and their values."""
+        columns = [list_extend(_column(items.type.element), items) for items in (*keys, *values)]
+        marks = _all_marked(list_length(keys[0]))
+        return cls.of_leaves(_rebuilt(len(keys), _zeros(_FEWEST), marks, *columns), len(keys))
+
+    @classmethod
+    def of_leaves(cls, leaves: Sequence[ListValue], keys: int) -> Table:
+        """The table with these leaves; `keys`: the number of leaves of a key."""
+        slots, marks, *columns = leaves
+        return cls(slots, marks, tuple(columns[:keys]), tuple(columns[keys:]))
+
+    @property
+    def leaves(self) -> list[ListValue]:
+        return [self.slots, self.marks, *self.keys, *self.values]
+
+    @property
+    def count(self) -> Any:
+        """The number of entries: a weak int32 scalar."""
+        return weak_int(list_get(self.marks, 0))
+
+    def find(self, key: Sequence[Any]) -> tuple[Any, Any]:
+        """The entry of a key, or 0, and the slot that tells it, or would. `key`: the leaves."""
+        return _found(self.slots, self.marks, self.keys, key)
+
+    def put(self, key: Sequence[Any], value: Sequence[Any]) -> Table:
+        """The table in which the key has the value."""
+        keys, values = _holding(self.keys, key), _holding(self.values, value)
+        entry, slot = _found(self.slots, self.marks, keys, key)
+        last = list_length(self.marks)
+
+        def added(slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
+            marks = list_append(list_set(marks, 0, list_get(marks, 0) + 1), convert_to_tensor(1, int32))
+            columns = tuple(map(list_append, columns, (*key, *value)))
+            leaves: tuple[ListValue, ...] = branch(
+                last * 2 > list_length(slots), lambda *leaves: _rebuilt(len(keys), *leaves),
+                (list_set(slots, slot, cast(last, int32)), marks, *columns), _names(columns))
+            return leaves
+
+        leaves = branch(equal(entry, 0), added, (self.slots, self.marks, *keys, *values), _names((*keys, *values)))
+        made = Table.of_leaves(leaves, len(keys))
+        at = where(equal(entry, 0), list_length(made.marks) - 1, weak_int(entry))
+        return made._replace(values=tuple([list_set(column, at, x)
+                                           for column, x in zip(made.values, value, strict=True)]))
+
+    def without(self, entry: Any, when: Any) -> Table:
+        """The table in which an entry is deleted, if `when`, a bool scalar, says so."""
+        marks = list_set(self.marks, where(when, entry, 0), where(when, 0, list_get(self.marks, 0)))
+        return self._replace(marks=list_set(marks, 0, list_get(self.marks, 0) - cast(when, int32)))
+
+    def items(self, columns: Sequence[ListValue]) -> list[ListValue]:
+        """Of some of the keys or values, those of the entries that are not deleted, in order."""
+        marked = concat([[False], not_equal(list_stack(self.marks)[1:], 0)], 0)
+        return [list_from_tensor(boolean_mask(list_stack(column), marked)) for column in columns]
+
+
+def _names(columns: Sequence[Any]) -> tuple[str, ...]:
+    return ("slots", "marks", *["column"] * len(columns))
+
+
+def _zeros(size: Any) -> Any:
+    return list_from_tensor(zeros([size], int32))
+
+
+def _column(element: TensorType) -> Any:
+    """The list that has that of entry 0 only, which is not read."""
+    return list_reserve(1, element)
+
+
+def _all_marked(count: Any) -> Any:
+    """The marks of so many entries."""
+    return list_from_tensor(concat([[cast(count, int32)], ones([count], int32)], 0))
+
+
+def _holding(columns: Sequence[ListValue], leaves: Sequence[Any]) -> tuple[ListValue, ...]:
+    """The columns with a type that includes those of the leaves. DTypeError or ShapeError if there is none."""
+    types = [join_elements(column.type.element, x.type) for column, x in zip(columns, leaves, strict=True)]
+    return tuple([column if column.type.element.dtype is type.dtype else list_cast(column, type)
+                  for column, type in zip(columns, types, strict=True)])
+
+
+# Hashes, and slots.
+
+def _found(slots: Any, marks: Any, keys: Sequence[ListValue], key: Sequence[Any]) -> tuple[Any, Any]:
+    """The entry of a key, or 0, and its slot."""
+    parts, last = [*map(_comparable, key)], list_length(slots) - 1
+
+    def is_other(slot: Any) -> Any:
+        entry = list_get(slots, slot)
+        same = [equal(_comparable(list_get(column, entry)), part) for column, part in zip(keys, parts, strict=True)]
+        is_same = reduce(logical_and, same, not_equal(list_get(marks, entry), 0))
+        return logical_and(not_equal(entry, 0), ~is_same)
+
+    (slot,) = fold_while(is_other, lambda slot: ((slot + 1) & last,), (_first_slot(parts, last),), ("slot",))
+    return list_get(slots, slot), slot
+
+
+def _first_slot(parts: Sequence[Any], last: Any) -> Any:
+    """The slot that the hash of a key says; `parts`: its leaves, comparable."""
+    hashed = reduce(lambda found, part: _mixed(found ^ _bits(part)), parts[1:], _mixed(_bits(parts[0])))
+    return weak_int(cast(hashed & cast(last, int64), int32))
+
+
+def _mixed(bits: Any) -> Any:
+    product = bits * convert_to_tensor(_MULTIPLIER, int64)
+    return product ^ (product >> _SHIFT)
+
+
+def _bits(x: Any) -> Any:
+    """Bits of a comparable scalar, the same for numbers that are equal."""
+    return bitcast(x + 0.0, int64) if x.dtype.is_floating else x
+
+
+def _comparable(x: Any) -> Any:
+    """A leaf of a key as an int64, or a float64 of a fraction."""
+    return cast(x, float64 if x.dtype.is_floating else int64)
+
+
+def _rebuilt(keys: int, slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
+    """The leaves of a table without its deleted entries, and with at least four slots for each of the others; `keys`:
+    the number of leaves of a key. All lists are updated in place."""
+    count = weak_int(list_get(marks, 0))
+    marks, *rest = branch(greater(list_length(marks), count + 1), _compacted, (marks, *columns),
+                          ("marks", *["column"] * len(columns)))
+    before = list_length(slots)
+    (size,) = fold_while(lambda size: greater(count * _ROOM, size), lambda size: (size * 2,), (before,), ("size",))
+    none, last = convert_to_tensor(0, int32), size - 1
+    (slots,) = fold(StagedRange(before), lambda slot, slots: (list_set(slots, slot, none),), (slots,), ("slots",))
+    slots = list_extend(slots, _zeros(size - before))
+
+    def hashed(entry: Any, slots: Any) -> tuple[Any]:
+        parts = [_comparable(list_get(column, entry)) for column in rest[:keys]]
+        (slot,) = fold_while(lambda slot: not_equal(list_get(slots, slot), 0), lambda slot: ((slot + 1) & last,),
+                             (_first_slot(parts, last),), ("slot",))
+        return (list_set(slots, slot, cast(entry, int32)),)
+
+    (slots,) = fold(StagedRange(1, count + 1), hashed, (slots,), ("slots",))
+    return slots, marks, *rest
+
+
+def _compacted(marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
+    """The marks, and the columns, without the deleted entries."""
+    names = ("marks", *["column"] * len(columns))
+
+    def moved(entry: Any, end: Any, marks: Any, *columns: Any) -> tuple[Any, ...]:
+        mark = list_get(marks, entry)
+        return (end + weak_int(mark), list_set(marks, end, mark),
+                *[list_set(column, end, list_get(column, entry)) for column in columns])
+
+    length = list_length(marks)
+    end, *leaves = fold(StagedRange(1, length), moved, (1, marks, *columns), ("end", *names))
+    shortened: tuple[ListValue, ...] = fold(StagedRange(length - end), lambda _, *leaves: tuple(
+        [list_pop(leaf)[0] for leaf in leaves]), tuple(leaves), names)
+    return shortened
