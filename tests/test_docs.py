@@ -220,7 +220,7 @@ def test_the_limits_are_what_readme_says():
 
     @rt.function
     def listed(n):
-        return {n}
+        return [*{n}]
 
-    with pytest.raises(TypeError, match="a tensor cannot be a key of a dict or an item of a set"):
+    with pytest.raises(rt.errors.StagingError, match="the order of a set"):
         listed(rt.constant(1))

@@ -337,10 +337,14 @@ class Backend(Protocol):
     def operation(self, name: str, *operands: Any) -> Any:
         """A Python operator by its name in the module `operator`: `not_`, and `is_`, which may compare with None, True
         or False, of a value of the backend's; `contains`, `getitem`, `delitem`, arithmetic and comparisons of
-        containers, whose items, keys or indices may be the backend's; `mod` of text."""
+        containers, whose items, keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs.
+        And `set_comp` and `dict_comp` of a comprehension's clause; NotImplemented if Python may make these."""
         if name == "not_":
             return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
-        return getattr(operator, name)(*operands)
+        if name in ("set_comp", "dict_comp"):
+            return NotImplemented
+        made = {"set_of": set, "dict_of": dict}.get(name)
+        return getattr(operator, name)(*operands) if made is None else made(operands[0])
 
     def is_immutable(self, target: Any) -> bool:
         """Whether a value is immutable: `setitem` gives another one."""

@@ -361,13 +361,13 @@ def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
 
 _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
-    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict, deque)
+    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict, set, deque)
 }
 """Replacements while a backend traces."""
 
 
 def _builtin_while_tracing(backend: Backend, fn: Any) -> Any:
-    if isinstance(fn.__self__, (dict, *LISTS, tuple)):
+    if isinstance(fn.__self__, (dict, *LISTS, tuple, set)):
         return backend.callee(fn)
     found = _asked.get(fn) or (_ask(fn) if fn in answered else _overrides.get(fn))
     return backend.callee(fn) if found is None else found

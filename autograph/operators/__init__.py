@@ -49,6 +49,7 @@ from autograph.operators.containers import (
     lt,
     mul,
     ne,
+    set_of,
     spread,
 )
 from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, run_with, trace_try, trace_with
@@ -76,7 +77,7 @@ __all__ = [
     "dict_comp", "dict_of", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd",
     "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try",
     "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_",
-    "place", "read", "reduce", "set_comp", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_",
+    "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_",
     "unpack", "while_loop", "with_", "yielded",
 ]
 
@@ -372,7 +373,7 @@ def in_(value: Any, container: Any, /) -> Any:
     return value in container if backend is None else backend.operation("contains", container, value)
 
 
-_ASKED = frozenset({GeneratorType, map, filter, zip, str})
+_ASKED = frozenset({GeneratorType, map, filter, zip, str, set, frozenset})
 """Iterables whose items are known only when they are taken, and text, which may contain values of the graph or be
 compared with them."""
 
@@ -488,29 +489,22 @@ def _reduce_clause(
 
 
 @own_errors
-def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> set[Any]:
-    """`{element(*item) for item in iterable if test(*item)}`; the items have to be Python values."""
-    items = items_of(_inlined(Clause(iterable, element, test)), "a set", _NO_SET)
-    return {_hashable(item) for item in items}
+def set_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Any:
+    """`{element(*item) for item in iterable if test(*item)}`."""
+    return _made_of(set, _inlined(Clause(iterable, element, test)))
 
 
 @own_errors
 def dict_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> Any:
     """`{key: value for item in iterable if test(*item)}`, from the pairs that `element` returns."""
-    clause = _inlined(Clause(iterable, element, test))
+    return _made_of(dict, _inlined(Clause(iterable, element, test)))
+
+
+def _made_of(kind: Any, clause: Clause) -> Any:
     backend = tracing(clause)
-    return dict(items_of(clause, "a dict", "")) if backend is None else backend.operation("dict_comp", clause)
-
-
-_NO_SET = "Make it a list: [... for ... in ...]."
-
-
-def _hashable(item: Any) -> Any:
-    backend = staging_backend(item)
-    if backend is not None:
-        raise backend.error(
-            "a set tells its items apart in Python, and a tensor has its value only when the graph runs", _NO_SET)
-    return item
+    found = NotImplemented if backend is None else backend.operation(f"{kind.__name__}_comp", clause)
+    remedy = "Make it a list: [... for ... in ...]."
+    return kind(items_of(clause, f"a {kind.__name__}", remedy)) if found is NotImplemented else found
 
 
 @own_errors

@@ -14,7 +14,7 @@ from autograph.state.structure import is_container
 
 __all__ = [
     "add", "bitor", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "is_bool", "is_none",
-    "is_same", "item", "le", "lt", "mul", "ne", "spread",
+    "is_same", "item", "le", "lt", "mul", "ne", "set_of", "spread",
 ]
 
 
@@ -53,6 +53,12 @@ def delitem(container: Any, index: Any, /) -> None:
 def dict_of(*pairs: tuple[Any, Any]) -> Any:
     """`{key: value, ...}`, in code that a backend traces."""
     return dict(pairs) if ambient.backend is None else ambient.backend.operation("dict_of", pairs)
+
+
+@own_errors
+def set_of(*items: Any) -> Any:
+    """`{item, ...}`, in code that a backend traces."""
+    return set(items) if ambient.backend is None else ambient.backend.operation("set_of", items)
 
 
 def spread(items: Any, /) -> Any:

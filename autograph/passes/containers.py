@@ -188,6 +188,12 @@ class _Containers:
                  for key, value in zip(node.keys, node.values, strict=True)]
         return operator_call("dict_of", pairs, node)
 
+    def set_(self, node: Any) -> Any:
+        """`{a, b}`, where an item may be known only when the graph runs."""
+        self.below(node)
+        return node if any(isinstance(item, gast.Starred) for item in node.elts) else operator_call(
+            "set_of", node.elts, node)
+
     def operation(self, node: Any) -> Any:
         name = _name_of(node.op, node.left, node.right) if isinstance(node.op, gast.Mod) else None
         self.below(node)
@@ -274,7 +280,8 @@ _METHODS: dict[type, Any] = {
     gast.ClassDef: _Containers.class_, gast.Assign: _Containers.assigned, gast.AnnAssign: _Containers.annotated,
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
-    gast.Dict: _Containers.dict_, gast.BinOp: _Containers.operation, gast.AugAssign: _Containers.augmented,
+    gast.Dict: _Containers.dict_, gast.Set: _Containers.set_, gast.BinOp: _Containers.operation,
+    gast.AugAssign: _Containers.augmented,
     gast.Starred: _Containers.starred, gast.YieldFrom: _Containers.starred, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from autograph.backend import can_be_record, of_trace
@@ -16,10 +16,11 @@ from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
 __all__ = [
-    "NeedsArrayObjects", "NeedsRecords", "TraceAgain", "are_objects", "existed_before", "lists_hold_arrays",
+    "NeedsArrayObjects", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
+    "lists_hold_arrays",
     "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array", "note_copy", "note_object",
-    "note_put", "note_undone", "object_for", "return_place", "times_undone", "tracing_objects", "want_objects",
-    "want_record", "writes_tensor",
+    "note_put", "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects",
+    "want_objects", "want_record", "want_sets", "with_sets", "writes_tensor",
 ]
 
 
@@ -45,8 +46,18 @@ class NeedsRecords(TraceAgain):
         self.error, self.cls = error, cls
 
 
+class NeedsSets(TraceAgain):
+    """The function that is traced needs the sets that it makes as sets of the graph. `error` says so for those who
+    cannot have that."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 class _Trace(threading.local):
     mode: tracing_objects | None = None
+    has_sets = False
 
 
 _trace: Final = of_trace(_Trace())
@@ -189,6 +200,27 @@ def want_record(error: Exception, cls: type) -> None:
     can be taken for a dataclass."""
     if _trace.mode is not None and can_be_record(cls):
         raise NeedsRecords(error, cls)
+
+
+@contextmanager
+def with_sets(are_staged: bool) -> Iterator[None]:
+    """While a function is traced: whether the sets that it makes are sets of the graph."""
+    before, _trace.has_sets = _trace.has_sets, are_staged
+    try:
+        yield
+    finally:
+        _trace.has_sets = before
+
+
+def sets_are_staged() -> bool:
+    return _trace.has_sets
+
+
+def want_sets(error: Exception) -> Exception:
+    """The error for a tensor that becomes an item of a set. NeedsSets is raised instead if tracing again may help."""
+    if _trace.mode is not None and not _trace.has_sets:
+        raise NeedsSets(error)
+    return error
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from autograph.backend import Handler, Heap, as_records, put, scopes, variables
-from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, TraceAgain, want_objects
+from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, NeedsSets, TraceAgain, want_objects, with_sets
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
 from runtime.core.generator_frames import with_generators
@@ -35,6 +35,7 @@ class ArrayUse:
     """How a traced function uses arrays and objects.
 
     objects    whether arrays are objects in its traces, since it changes some
+    sets       whether the sets that it makes are sets of the graph, since tensors become items of them
     captured   the NumPy arrays that it changes and that are no arguments
     classes    the plain classes of which it makes objects in loops or branches, so that they are state
     """
@@ -42,6 +43,7 @@ class ArrayUse:
     def __init__(self) -> None:
         self.objects = False
         self.classes: frozenset[type] = frozenset()
+        self.sets = False
         self.captured: list[Any] = []
         self._until_error: dict[Any, Any] = {}
 
@@ -52,8 +54,10 @@ class ArrayUse:
     def _traced(self, once: Callable[[], T]) -> T:
         while True:
             try:
-                with as_records(self.classes):
+                with as_records(self.classes), with_sets(self.sets):
                     return once()
+            except NeedsSets:
+                self.sets = True
             except NeedsRecords as needed:
                 if needed.cls in self.classes:
                     raise needed.error from None

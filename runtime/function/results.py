@@ -72,6 +72,7 @@ from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.select import Select, alternatives_of, choose
+from runtime.staging.values.set import StagedSet
 
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
 
@@ -357,6 +358,8 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
         return _plan_text(returned, outputs)
     if isinstance(returned, StagedEntries):
         return _plan_entries(returned, outputs)
+    if isinstance(returned, StagedSet):
+        return _plan_set(returned, outputs)
     if isinstance(returned, StagedItems):
         return _plan_items(returned, outputs)
     if isinstance(returned, RowItems):
@@ -429,13 +432,32 @@ def _plan_entries(returned: StagedEntries, outputs: list[Any]) -> Spread:
         leaves = [take(values) for take in takes]
         if not all(isinstance(leaf, EagerList) for leaf in leaves):
             return returned.holding(leaves)
-        _, marks, *columns = [EagerList(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
-        there, keys = [*map(bool, marks.whole)], len(returned.table.keys)
-        held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
-        held += [[*compress(tensors_of_list(column), there)] for column in columns[keys:]]
-        return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*held, strict=True)])
+        keys = len(returned.table.keys)
+        return Run(_entries(leaves, keys, returned.structure))
 
     return Spread(pack)
+
+
+def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
+    """The recipe of a set of Python's numbers."""
+    takes = [_take(outputs, leaf) for leaf in returned.leaves]
+
+    def pack(values: Values) -> Any:
+        leaves = [take(values) for take in takes]
+        if not all(isinstance(leaf, EagerList) for leaf in leaves):
+            return StagedSet(leaves, returned.structure)
+        return set(_entries(leaves, len(leaves) - 2, returned.structure)) if leaves else set()
+
+    return pack
+
+
+def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
+    """What a hash table has, from its leaves, of which so many are those of the keys: Python's numbers as keys."""
+    _, marks, *columns = [EagerList(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
+    there = [*map(bool, marks.whole)]
+    held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
+    held += [[*compress(tensors_of_list(column), there)] for column in columns[keys:]]
+    return [pytree.pack_sequence_as(structure, row) for row in zip(*held, strict=True)]
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any]) -> Spread:

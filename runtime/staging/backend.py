@@ -26,7 +26,7 @@ from autograph.backend import (
     is_list,
     keyed,
 )
-from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, writes_tensor
+from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, want_sets, writes_tensor
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
@@ -68,6 +68,7 @@ from runtime.staging.values.list_elements import element_of, put_back
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
+from runtime.staging.values.set import set_comp, set_of
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
@@ -212,6 +213,8 @@ class Staging:
                         else taken_outside(type(subject).__name__, name))
         error = StagingError(what, remedy=remedy)
         locate(error, Position(filename, lineno))
+        if event == "changed" and type(subject) is set:
+            return want_sets(error)
         if event == "changed" and isinstance(subject, np.ndarray) and subject.dtype.kind in "biufc":
             return want_objects(error, [subject] if existed_before(subject) else ())
         return error
@@ -461,7 +464,7 @@ def _delitem(container: Any, index: Any) -> None:
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
     "or_": partial(union, in_place=False), "ior": partial(union, in_place=True),
-    "dict_comp": dict_comp, "dict_of": dict_of,
+    "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: partial(list_operation, name) for name in ("add", "mul", "iadd", "imul")},
 }

@@ -21,6 +21,7 @@ from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.set import StagedSet
 from runtime.staging.values.strings import is_part_of_text
 
 __all__ = ["contains"]
@@ -32,7 +33,7 @@ def contains(container: Any, value: Any) -> Any:
     if isinstance(container, MaybeObject):
         container = container.checked()
     container = view_of(container)
-    if isinstance(container, (StagedDict, View)):
+    if isinstance(container, (StagedDict, StagedSet, View)):
         return container.contains(value)
     if isinstance(container, (dict, KeysView)):
         return dict_lookup.has_key(container, value)

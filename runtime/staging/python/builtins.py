@@ -61,6 +61,7 @@ from runtime.staging.values.list import StagedList, collect, fold, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import Select
+from runtime.staging.values.set import StagedSet, set_of
 from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
 
@@ -376,12 +377,17 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(type(arg) is MaybeObject for arg in args):
+            if fn in _OF_ANY_ORDER:
+                args = tuple([arg.as_list() if isinstance(arg, StagedSet) else arg for arg in args])
             return unview(replacement(*(args if fn is builtins.len else map(view_of, args)), **kwargs))
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 
     return called
 
 
+_OF_ANY_ORDER: Final = frozenset({
+    builtins.sorted, builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all})
+"""Functions that take the items of a set in any order."""
 _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.len: _len,
     builtins.range: _range,
@@ -412,6 +418,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.pow: _pow,
     builtins.divmod: _divmod,
     functools.reduce: _reduce,
+    builtins.set: set_of,
     collections.deque: deque_of,
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {

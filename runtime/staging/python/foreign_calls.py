@@ -71,6 +71,7 @@ from runtime.staging.values.iterables import Poison, flags, stages, view_of
 from runtime.staging.values.list import unview
 from runtime.staging.values.optional import keys
 from runtime.staging.values.select import Select
+from runtime.staging.values.set import method_of_set
 from runtime.staging.values.trials import trials, watch_call
 
 __all__ = ["callee"]
@@ -142,7 +143,8 @@ def callee(fn: Any) -> Any:
         return _OPERATORS[fn]
     if (kind is FunctionType or kind is BuiltinFunctionType) and gives_anew(fn):
         return functools.partial(_call_anew, fn)
-    return functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
+    guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
+    return method_of_set(fn, guarded) if kind in _BOUND and type(fn.__self__) is set else guarded
 
 
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {

@@ -31,7 +31,8 @@ from runtime.staging.values.optional import Maybe
 from runtime.staging.values.record_list import StagedRecords
 
 __all__ = [
-    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_number", "is_numeric", "is_staged_key"]
+    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_alike", "is_numeric",
+    "is_staged_key", "key_leaves"]
 
 
 
@@ -122,17 +123,7 @@ class StagedDict(StagedView):
 
     def _key(self, key: Any) -> list[Any] | None:
         """The leaves of a key; None for one that no key of this dict can equal."""
-        structure = self.structure[0]
-        if not _is_alike(structure, key):
-            hash(_without_tensors(key))  # raises if it cannot be a key
-            return None
-        leaves = []
-        for column, leaf in zip(self.table.keys, pytree.flatten(key), strict=True):
-            found = _as_kind(leaf, column.type.element)
-            if found is None:
-                return None
-            leaves.append(element_as_tensor(found))
-        return leaves
+        return key_leaves(self.structure[0], self.table.keys, key)
 
     def _entry(self, key: Any) -> Any:
         """The number of the entry of a key; 0, of Python or the graph, if there is none."""
@@ -207,7 +198,7 @@ class StagedDict(StagedView):
         entry = self._entry(key)
         if not isinstance(entry, Tensor):
             return default
-        if default is None or not _is_alike(self.structure[1], default):
+        if default is None or not is_alike(self.structure[1], default):
             return operators.if_exp(not_equal(entry, 0), lambda: self._value(entry), lambda: default)
         there, found = not_equal(entry, 0), self._value(entry)  # that of entry 0 is zeros
         return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
@@ -374,13 +365,25 @@ def is_staged_key(key: Any) -> bool:
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
 
 
-def _is_alike(structure: Any, value: Any) -> bool:
+def is_alike(structure: Any, value: Any) -> bool:
     """Whether a key or value has this structure."""
     try:
         pytree.assert_same_structure(structure, value)
     except (TypeError, ValueError):
         return False
     return True
+
+
+def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
+    """The leaves of a key of that structure as tensors, of the kinds of the columns if there are some; None for one
+    that no other key can equal. TypeError for what cannot be a key."""
+    if not is_alike(structure, key):
+        hash(_without_tensors(key))
+        return None
+    leaves = pytree.flatten(key)
+    if columns is not None:
+        leaves = [_as_kind(leaf, column.type.element) for column, leaf in zip(columns, leaves, strict=True)]
+    return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
 
 
 def _as_kind(leaf: Any, type: TensorType) -> Any:
@@ -404,7 +407,7 @@ def _without_tensors(key: Any) -> Any:
 
 def _leaves(structure: Any, x: Any) -> list[Any]:
     """The leaves of a key or value, as tensors. StagingError for another structure."""
-    if not _is_alike(structure, x) or isinstance(x, (list, dict)):
+    if not is_alike(structure, x) or isinstance(x, (list, dict)):
         raise staging_error(
             "a dict whose keys only the graph knows holds tensors of one type, or tuples of them, all of one structure",
             "Give its values one structure; or keep lists in a list, and their numbers in the dict.")

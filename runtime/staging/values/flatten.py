@@ -59,6 +59,7 @@ from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
+from runtime.staging.values.set import StagedSet
 
 __all__ = [
     "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
@@ -84,6 +85,9 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Select):
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
+        elif isinstance(value, StagedSet):
+            types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+            leaves = [*value.with_types(types[2:])] if types else []
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
@@ -284,6 +288,8 @@ def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:
     elif spec.target is not None:
         new = spec.target
         new.__become__(leaves)
+        if isinstance(new, StagedSet):
+            new.structure = spec.like.structure
     else:
         new = spec.like.__rebuild__(leaves)
     return _noted(new, spec.target, copies) if is_container(new) else new

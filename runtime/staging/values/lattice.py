@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
 from typing import Any, Final
@@ -42,10 +41,12 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, is_list_spec, text_of_kind
+from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
+from runtime.staging.values.set import StagedSet
+from runtime.staging.values.spec_text import contents_of_array, kind_text, remedy_for_lists, text
 from runtime.staging.values.specs import (
     BY_VALUE,
     TEXT,
@@ -253,7 +254,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return _join_growing(*lists)
     if (dicts := both_dicts(a, b)) is not None:
         return _join_tables(*dicts)
-    if (joined := _join_arrays(a, b)) is not None:
+    if (joined := _join_arrays_or_sets(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
@@ -293,15 +294,16 @@ def _is_array(spec: Spec) -> bool:
     return isinstance(spec, Custom) and isinstance(spec.like, StagedArray)
 
 
-def _join_arrays(a: Spec, b: Spec) -> Spec | None:
-    """The join of different views, of a view and an array, or of an array and a tensor; None for others."""
+def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
+    """The join of different views, of a view and an array, of an array and a tensor, or of sets of which one never had
+    an item; None for others."""
     if not (_is_array(a) or _is_array(b)):
-        return None
+        return _join_sets(a, b)
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
         if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
             return join(b, a)
         return None
-    contents = [_contents_of_array(spec) for spec in (a, b)]
+    contents = [contents_of_array(spec) for spec in (a, b)]
     if None in map(_leaf_type, contents):
         return None
     arrays = [spec.like for spec in (a, b) if _is_array(spec) and isinstance(spec, Custom)]
@@ -309,11 +311,17 @@ def _join_arrays(a: Spec, b: Spec) -> Spec | None:
     return Custom(JoinedArray(arrays[0].some_elements(), owners), (_join_leaves(*contents),))
 
 
-def _contents_of_array(spec: Spec) -> Spec:
-    """The tensor that an array contains."""
-    if not isinstance(spec, Custom) or not isinstance(spec.like, StagedArray):
-        return spec
-    return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray)) else Leaf(spec.like.type)
+def _join_sets(a: Spec, b: Spec) -> Spec | None:
+    """The join of a set that never had an item with another; None for others. Conflict for items of two kinds."""
+    if not (isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, StagedSet) and a.kind is b.kind):
+        return None
+    if a.children and b.children:
+        if a.like.structure != b.like.structure:
+            raise Conflict(a, b)
+        return None
+    full = a if a.children else b
+    types = [_leaf_type(child) for child in full.children]
+    return Custom(full.like, tuple([Leaf(type) for type in types if type is not None]), _target(a, b))
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:
@@ -511,7 +519,7 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
     for child in _representatives((*mine, *theirs)):
         if _is_array(child):
             note_put(False)
-        type = _leaf_type(_contents_of_array(child))
+        type = _leaf_type(contents_of_array(child))
         if isinstance(type, ListType):
             type = type.element
         found = type if found is None or type is None else join_types(found, type, adapts=True)
@@ -532,68 +540,3 @@ def _representatives(specs: Sequence[Spec]) -> list[Spec]:
             others.append(spec)
     some = [choose(found) for found in numbers.values() if found for choose in (min, max)]
     return [*others, *map(Static, some)]
-
-
-# In messages.
-
-def text(spec: Spec) -> str:
-    """A value in messages: types of tensors, Python values as they are."""
-    if isinstance(spec, Leaf):
-        return _type_text(spec.type)
-    if isinstance(spec, Shared):
-        return "the same object"
-    if isinstance(spec, Optional):
-        return text(spec.child)
-    if isinstance(spec, Custom):
-        if isinstance(spec.like, StagedArray):
-            return f"an array of {text(_contents_of_array(spec))}"
-        if not isinstance(spec.like, StagedItems):
-            return spec.kind.__name__
-        return f"a {text_of_kind(spec.like.empty)}"
-    if isinstance(spec, Nested):
-        return _nested_text(spec)
-    value = spec.value
-    type = type_of(value)
-    if type is not None and not isinstance(value, (int, float, complex)):
-        return _type_text(type)
-    if value is None:
-        return "None"
-    if isinstance(value, (int, float, complex, str, bytes)):
-        shown = repr(value)
-        if len(shown) <= 40:
-            return f"the {kind_text(value)} {shown}"
-    return f"a {kind_text(value)}"
-
-
-def remedy_for_lists(a: Spec, b: Spec) -> str:
-    """The remedy for lists that cannot become one staged list; empty if these are not such lists."""
-    if not (is_list_spec(a) and is_list_spec(b)):
-        return ""
-    if both_lists(a, b) is None:
-        return "Make it a list, or a deque with one maxlen, everywhere."
-    return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
-
-
-def kind_text(value: Any) -> str:
-    """The name of the class of a value, or of what it stands for."""
-    return "str" if isinstance(value, Text) else getattr(type(value), "__stands_for__", type(value)).__name__
-
-
-def _nested_text(spec: Nested) -> str:
-    children = [text(child) for child in spec.children]
-    if isinstance(spec.like, dict):
-        return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
-    if isinstance(spec.like, list):
-        return "[" + ", ".join(children) + "]"
-    if isinstance(spec.like, deque):
-        most = "" if spec.like.maxlen is None else f", maxlen={spec.like.maxlen}"
-        return f"{kind_text(spec.like)}([{', '.join(children)}]{most})"
-    if type(spec.like) is tuple:
-        return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
-    return f"{kind_text(spec.like)}({', '.join(children)})"
-
-
-def _type_text(type: Type) -> str:
-    if isinstance(type, TensorType) and type.weak:
-        return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.kind]}"
-    return str(type)

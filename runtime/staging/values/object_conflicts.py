@@ -7,6 +7,7 @@ from runtime.core.array_mode import want_record
 from runtime.core.errors import StagingError, subject
 from runtime.core.positions import staging_error
 from runtime.staging.values.lattice import Conflict, Static, kind_text, value_of
+from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
 __all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects"]
@@ -14,7 +15,9 @@ __all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects"]
 
 def refuse_object(conflict: Conflict, what: str) -> StagingError:
     """The error for two objects of one class, unless the function is traced again with such objects as state."""
-    error = staging_error(what, "Make its class a dataclass, or change the attributes of one object.")
+    error = staging_error(what, "Give each name a set of its own where the program allows it: s = set(s)."
+                          if isinstance(value_of(conflict.left), StagedSet) else
+                          "Make its class a dataclass, or change the attributes of one object.")
     retrace_if_objects(conflict, error)
     return error
 

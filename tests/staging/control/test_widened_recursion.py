@@ -748,17 +748,6 @@ def changes_a_list_that_the_first_call_has_twice(n):
     return go(n, 1, a, b)
 
 
-def changes_a_set(n):
-    def go(n, seen, depth):
-        if n > 0:
-            seen.add(depth)
-            go(n - 1, seen, depth + 1)
-
-    seen = set()
-    go(n, seen, 0)
-    return n
-
-
 @pytest.mark.parametrize(("function", "text"), [
     (returns_its_argument_or_a_new_list, "is the same list here as another name is known only when the graph runs"),
     (puts_a_list_that_others_have_into_a_list, "is changed after it was put into another list"),
@@ -766,7 +755,6 @@ def changes_a_set(n):
     (raises_what_it_catches, "may raise what a `try` around this call catches"),
     (changes_a_list_by_two_names, "is given a list or object that it changes by another name, too"),
     (changes_a_list_that_the_first_call_has_twice, "is given a list or object that it changes by another name, too"),
-    (changes_a_set, "set"),
 ])
 def test_what_is_refused(function, text):
     with pytest.raises((rt.errors.StagingError, rt.errors.OperatorNotAllowedInGraphError), match=text) as info:

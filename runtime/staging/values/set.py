@@ -1,0 +1,337 @@
+"""Python's set in staged code whose items only the graph knows: a hash table of the graph.
+
+Such sets take the place of those that a function makes once its trace has found that tensors become items of one, and
+the function is traced again (`NeedsSets`). Items are numbers, or tuples of numbers. Their order is not that of Python's
+set: what depends on it is an error.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NoReturn
+
+from autograph.backend import Clause, keyed, operators
+from runtime.core import pytree
+from runtime.core.array_mode import sets_are_staged, want_sets
+from runtime.core.positions import staging_error
+from runtime.core.tensor import Tensor
+from runtime.core.types import TensorType
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import ListValue
+from runtime.ops.logic import greater, logical_and, not_equal
+from runtime.staging.values.dict import is_numeric, is_staged_key, key_leaves
+from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.generators import StagedGenerator, use_up
+from runtime.staging.values.hash_table import Table
+from runtime.staging.values.iterables import Counted, Staged, stages
+from runtime.staging.values.list import StagedList, branch
+from runtime.staging.values.record_list import StagedRecords
+
+__all__ = ["StagedSet", "method_of_set", "refuse_set", "set_comp", "set_of"]
+
+
+class StagedSet(Staged):
+    """A set of numbers, or of tuples of numbers, in a function that is being traced. `structure`: that of an item."""
+
+    __slots__ = ("leaves", "structure")
+
+    __stands_for__ = set
+
+    def __init__(self, leaves: Sequence[ListValue] = (), structure: Any = None) -> None:
+        self.leaves, self.structure = tuple(leaves), structure
+
+    # For staging: it is state as a whole.
+
+    def __leaves__(self) -> list[ListValue]:
+        return [*self.leaves]
+
+    def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedSet:
+        return StagedSet(leaves, self.structure)
+
+    def __become__(self, leaves: Sequence[ListValue]) -> None:
+        self.leaves = tuple(leaves)
+
+    @property
+    def table(self) -> Table:
+        return Table.of_leaves(self.leaves, len(self.leaves) - 2)
+
+    def with_types(self, types: Sequence[TensorType]) -> Sequence[ListValue]:
+        """The leaves, for items whose leaves have these types: also of a set that never had an item."""
+        return self.leaves or Table.empty(types, ()).leaves
+
+    def as_list(self) -> Any:
+        """The list of the items, in the order in which they were added: for what does not depend on it."""
+        if not self.leaves:
+            return []
+        lists = [StagedList(leaf) for leaf in self.table.items(self.table.keys)]
+        return (StagedRecords(lists, self.structure) if pytree.is_nested(self.structure) else lists[0]).owner
+
+    def __iterable__(self) -> Counted:
+        refuse_order()
+
+    def __iter__(self) -> NoReturn:
+        refuse_order()
+
+    # Items.
+
+    def _entry(self, item: Any) -> Any:
+        """The number of the entry of an item; 0, of Python or the graph, if there is none."""
+        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves else None
+        return 0 if leaves is None else self.table.find(leaves)[0]
+
+    def contains(self, item: Any) -> Any:
+        """Whether there is an item: False, or a bool scalar."""
+        entry = self._entry(item)
+        return not_equal(entry, 0) if isinstance(entry, Tensor) else False
+
+    def __contains__(self, item: Any) -> Any:
+        return self.contains(item)
+
+    def add(self, item: Any, /) -> None:
+        if not self.leaves and is_numeric(item):
+            self.structure = pytree.map_structure(lambda leaf: None, item)
+            types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
+            self.leaves = tuple(Table.empty(types, ()).leaves)
+        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves and is_numeric(item) else None
+        if leaves is None:
+            raise staging_error(
+                "a set that changes in staged code has numbers of one type, or tuples of them, as items, and this one"
+                " gets another", "Use one set for each kind of items.")
+        self.leaves = tuple(self.table.put(leaves, ()).leaves)
+
+    def discard(self, item: Any, /) -> None:
+        entry = self._entry(item)
+        if isinstance(entry, Tensor):
+            self.leaves = tuple(self.table.without(entry, not_equal(entry, 0)).leaves)
+
+    def remove(self, item: Any, /) -> None:
+        entry = self._entry(item)
+        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, KeyError(item))
+        self.leaves = tuple(self.table.without(entry, True).leaves)
+
+    def clear(self) -> None:
+        if self.leaves:
+            self.leaves = tuple(Table.empty([column.type.element for column in self.table.keys], ()).leaves)
+
+    def pop(self) -> NoReturn:
+        refuse_order()
+
+    def copy(self) -> StagedSet:
+        return StagedSet(self.leaves, self.structure)
+
+    @property
+    def length(self) -> Any:
+        """The number of items: 0, or a weak int32 scalar."""
+        return self.table.count if self.leaves else 0
+
+    def __truth__(self) -> Any:
+        return greater(self.length, 0) if self.leaves else False
+
+    # Sets and iterables.
+
+    def update(self, *others: Any) -> None:
+        for other in others:
+            _each(self, other, StagedSet.add)
+
+    def difference_update(self, *others: Any) -> None:
+        for other in others:
+            _each(self, other, StagedSet.discard)
+
+    def intersection_update(self, *others: Any) -> None:
+        for other in others:
+            self.leaves = _common(self, _with_items(other)).leaves
+
+    def symmetric_difference_update(self, other: Any, /) -> None:
+        among = _with_items(other)
+        both = self.intersection(among)
+        self.update(among)
+        self.difference_update(both)
+
+    def union(self, *others: Any) -> StagedSet:
+        return self._changed(StagedSet.update, others)
+
+    def difference(self, *others: Any) -> StagedSet:
+        return self._changed(StagedSet.difference_update, others)
+
+    def intersection(self, *others: Any) -> StagedSet:
+        return self._changed(StagedSet.intersection_update, others)
+
+    def symmetric_difference(self, other: Any, /) -> StagedSet:
+        return self._changed(StagedSet.symmetric_difference_update, (other,))
+
+    def _changed(self, change: Callable[..., None], others: Sequence[Any]) -> StagedSet:
+        made = self.copy()
+        change(made, *others)
+        return made
+
+    def issubset(self, other: Any, /) -> Any:
+        return self.intersection(other).length == self.length
+
+    def issuperset(self, other: Any, /) -> Any:
+        among = set_of(other)
+        return self.intersection(among).length == _length(among)
+
+    def isdisjoint(self, other: Any, /) -> Any:
+        return self.intersection(other).length == 0
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, _SETS):
+            return NotImplemented
+        return logical_and(self.length == _length(other), self.issubset(other))
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        return same if same is NotImplemented else operators.not_(same)
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: 'set'")
+
+    def __lt__(self, other: Any) -> Any:
+        return logical_and(self.length < _length(other), self.issubset(other)) if isinstance(other, _SETS) else (
+            NotImplemented)
+
+    def __gt__(self, other: Any) -> Any:
+        return logical_and(self.length > _length(other), self.issuperset(other)) if isinstance(other, _SETS) else (
+            NotImplemented)
+
+    def __le__(self, other: Any) -> Any:
+        return self.issubset(other) if isinstance(other, _SETS) else NotImplemented
+
+    def __ge__(self, other: Any) -> Any:
+        return self.issuperset(other) if isinstance(other, _SETS) else NotImplemented
+
+    def __text__(self, spec: str) -> NoReturn:
+        refuse_order()
+
+    def __repr__(self) -> str:
+        return "<staged set>"
+
+
+StagedSet.__name__ = "set"  # the name in messages
+_SETS: Final = (set, frozenset, StagedSet)
+
+
+def _operator(change: Callable[..., None], in_place: bool = False, reflected: bool = False) -> Callable[..., Any]:
+    def method(self: StagedSet, other: Any) -> Any:
+        if not isinstance(other, _SETS):
+            return NotImplemented
+        left, right = (_with_items(other), self) if reflected else (self, other)
+        made = left if in_place else left.copy()
+        change(made, right)
+        return made
+
+    return method
+
+
+for _name, _change in (("or", StagedSet.update), ("sub", StagedSet.difference_update),
+                       ("and", StagedSet.intersection_update), ("xor", StagedSet.symmetric_difference_update)):
+    setattr(StagedSet, f"__{_name}__", _operator(_change))
+    setattr(StagedSet, f"__r{_name}__", _operator(_change, reflected=True))
+    setattr(StagedSet, f"__i{_name}__", _operator(_change, in_place=True))
+
+
+def refuse_order() -> NoReturn:
+    raise staging_error("the order of a set whose items only the graph knows is not that of Python's set",
+                        "Use sorted(s); or a dict with the items as keys, which are in the order of their addition.")
+
+
+def _length(x: Any) -> Any:
+    return x.length if isinstance(x, StagedSet) else len(x)
+
+
+def _with_items(x: Any) -> StagedSet:
+    """The items of an iterable as a staged set."""
+    if isinstance(x, StagedSet):
+        return x
+    made = StagedSet()
+    made.update(x)
+    return made
+
+
+def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
+    def add(made: StagedSet) -> tuple[StagedSet]:
+        made.add(item)
+        return (made,)
+
+    found = made
+    if not isinstance(bit, bool):
+        (found,) = branch(bit, add, (made,), ("set",))
+    elif bit:
+        add(made)
+    made.leaves, made.structure = found.leaves, found.structure
+
+
+def _common(items: StagedSet, among: StagedSet) -> StagedSet:
+    """The items that are among others."""
+    kept = StagedSet((), items.structure)
+    _each(kept, items, lambda made, item: _add_if(made, among.contains(item), item))
+    return kept
+
+
+def _each(made: StagedSet, items: Any, change: Callable[[StagedSet, Any], None]) -> None:
+    """Change a set for each item of an iterable."""
+    ag__made = made
+
+    def for_body(item: Any) -> None:
+        change(ag__made, item)
+
+    source = items.as_list() if isinstance(items, StagedSet) else items
+    if stages(source):
+        generator = StagedGenerator(Clause(source, lambda item: item, None))
+        use_up(generator, generator.use(), for_body, None, "ag__made")
+        return
+    for item in source:
+        for_body(item)
+
+
+# Where sets are made.
+
+def refuse_set() -> None:
+    """Called where a tensor becomes an item of a set of Python's: the function is traced again with its sets as those
+    of the graph, or StagingError."""
+    raise want_sets(staging_error(
+        "a set that was there before the call, or has other items than numbers, gets a tensor as an item here",
+        "Make the set in the traced function, of numbers or tuples of numbers."))
+
+
+def set_of(items: Iterable[Any] = (), /) -> Any:
+    """`set(items)`."""
+    if isinstance(items, StagedSet):
+        return items.copy()
+    if stages(items):
+        if not sets_are_staged():
+            refuse_set()
+        return _with_items(items)
+    if type(items) in keyed:
+        check_keys(items)
+    found = [*items]
+    if sets_are_staged() and all(map(is_numeric, found)):
+        return _with_items(found)
+    if any(map(_is_tensor, found)):
+        refuse_set()
+    return set(found)
+
+
+def _is_tensor(item: Any) -> bool:
+    """Whether an item can be one of a set of the graph, and not of a set of Python's."""
+    return is_staged_key(item) and is_numeric(item)
+
+
+def set_comp(clause: Clause) -> Any:
+    """The set of the items of a comprehension."""
+    return set_of(operators.list_comp(*clause))
+
+
+def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
+    """The replacement of a bound method of a set of Python's; `python` is called where all arguments are Python's."""
+    def called(*args: Any) -> Any:
+        if not any(_is_tensor(arg) or stages(arg) for arg in args):
+            return python(*args)
+        if fn.__name__ in _CHANGES:
+            refuse_set()
+        return getattr(_with_items(fn.__self__), fn.__name__)(*args)
+
+    return called
+
+
+_CHANGES: Final = frozenset({
+    "add", "remove", "discard", "update", "difference_update", "intersection_update", "symmetric_difference_update"})

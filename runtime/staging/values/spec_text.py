@@ -1,0 +1,85 @@
+"""Specs of values in messages."""
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from runtime.core.text import Text
+from runtime.core.types import TensorType, Type
+from runtime.numpy.array_choices import JoinedArray
+from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.staging.values.list import StagedItems
+from runtime.staging.values.list_specs import both_lists, is_list_spec, text_of_kind
+from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Shared, Spec, type_of
+
+__all__ = ["contents_of_array", "kind_text", "remedy_for_lists", "text"]
+
+
+def contents_of_array(spec: Spec) -> Spec:
+    """The tensor that an array contains."""
+    if not isinstance(spec, Custom) or not isinstance(spec.like, StagedArray):
+        return spec
+    return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray)) else Leaf(spec.like.type)
+
+
+def text(spec: Spec) -> str:
+    """A value in messages: types of tensors, Python values as they are."""
+    if isinstance(spec, Leaf):
+        return _type_text(spec.type)
+    if isinstance(spec, Shared):
+        return "the same object"
+    if isinstance(spec, Optional):
+        return text(spec.child)
+    if isinstance(spec, Custom):
+        if isinstance(spec.like, StagedArray):
+            return f"an array of {text(contents_of_array(spec))}"
+        if not isinstance(spec.like, StagedItems):
+            return spec.kind.__name__
+        return f"a {text_of_kind(spec.like.empty)}"
+    if isinstance(spec, Nested):
+        return _nested_text(spec)
+    value = spec.value
+    type = type_of(value)
+    if type is not None and not isinstance(value, (int, float, complex)):
+        return _type_text(type)
+    if value is None:
+        return "None"
+    if isinstance(value, (int, float, complex, str, bytes)):
+        shown = repr(value)
+        if len(shown) <= 40:
+            return f"the {kind_text(value)} {shown}"
+    return f"a {kind_text(value)}"
+
+
+def remedy_for_lists(a: Spec, b: Spec) -> str:
+    """The remedy for lists that cannot become one staged list; empty if these are not such lists."""
+    if not (is_list_spec(a) and is_list_spec(b)):
+        return ""
+    if both_lists(a, b) is None:
+        return "Make it a list, or a deque with one maxlen, everywhere."
+    return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
+
+
+def kind_text(value: Any) -> str:
+    """The name of the class of a value, or of what it stands for."""
+    return "str" if isinstance(value, Text) else getattr(type(value), "__stands_for__", type(value)).__name__
+
+
+def _nested_text(spec: Nested) -> str:
+    children = [text(child) for child in spec.children]
+    if isinstance(spec.like, dict):
+        return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
+    if isinstance(spec.like, list):
+        return "[" + ", ".join(children) + "]"
+    if isinstance(spec.like, deque):
+        most = "" if spec.like.maxlen is None else f", maxlen={spec.like.maxlen}"
+        return f"{kind_text(spec.like)}([{', '.join(children)}]{most})"
+    if type(spec.like) is tuple:
+        return "(" + ", ".join(children) + ("," if len(children) == 1 else "") + ")"
+    return f"{kind_text(spec.like)}({', '.join(children)})"
+
+
+def _type_text(type: Type) -> str:
+    if isinstance(type, TensorType) and type.weak:
+        return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.kind]}"
+    return str(type)

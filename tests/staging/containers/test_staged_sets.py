@@ -1,0 +1,372 @@
+"""Sets whose items only the graph knows: programs that must do what they do in Python."""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from runtime.core.errors import StagingError
+from tests.traced_once import on
+
+executors = pytest.mark.parametrize("executor", ["numpy", "native"])
+XS = [3, 1, 3, 7, 7, 3, 2, 8, 1]
+
+
+def plain(x: Any) -> Any:
+    """A value with Python's numbers in place of tensors."""
+    if isinstance(x, rt.Tensor):
+        return x.numpy().tolist()
+    return type(x)(map(plain, x)) if isinstance(x, (list, tuple)) else x
+
+
+def distinct(xs):
+    seen = set()
+    for x in xs:
+        seen.add(x)
+    return seen
+
+
+def count_distinct(xs):
+    return len(set(xs))
+
+
+def first_repeat(xs):
+    seen = set()
+    for x in xs:
+        if x in seen:
+            return x
+        seen.add(x)
+    return -1
+
+
+def visited(xs):
+    x, y = 0, 0
+    seen = {(0, 0)}
+    again = 0
+    for step in xs:
+        if step % 2 == 0:
+            x += 1
+        else:
+            y -= 1
+            x -= 1
+        if (x, y) in seen:
+            again += 1
+        seen.add((x, y))
+    return again, len(seen), seen
+
+
+def start(xs):
+    first = xs[0]
+    seen = {first}
+    for x in xs:
+        if x + 1 not in seen:
+            seen.add(x + 1)
+    return seen, first in seen, 100 in seen
+
+
+def comp(xs):
+    return {x % 4 for x in xs}, {x for x in xs if x > 2}
+
+
+def ops(xs):
+    a, b = set(), set()
+    for x in xs:
+        a.add(x)
+        b.add(x + 1)
+    compared = a <= b, (a & b) <= a, a == b, a >= {3}, a > {3}, a < a
+    return a | b, a & b, a - b, a ^ b, compared, a.isdisjoint(b), a.union([1, 2])
+
+
+def inplace(xs):
+    a, b = set(), set()
+    for x in xs:
+        a.add(x)
+        b.add(x + 1)
+    a |= b
+    b -= {3}
+    c = a.copy()
+    c &= {1, 2, 3, 4}
+    c ^= {1, 50}
+    return a, b, c
+
+
+def removed(xs):
+    s = set()
+    for x in xs:
+        if x in s:
+            s.remove(x)
+        else:
+            s.add(x)
+        s.discard(x - 1)
+    return s
+
+
+def reductions(xs):
+    s = set(xs)
+    return sorted(s), sum(s), max(s), min(s), any(s), all(s), len(s)
+
+
+def bfs(n, target):
+    seen = {n}
+    frontier = [n]
+    steps = 0
+    while frontier and target not in seen:
+        later = []
+        for k in frontier:
+            for m in (k + 1, k * 2):
+                if m not in seen and m < 200:
+                    seen.add(m)
+                    later.append(m)
+        frontier = later
+        steps += 1
+    return steps, len(seen)
+
+
+def sieve(n):
+    composite = set()
+    primes = []
+    for k in range(2, n):
+        if k not in composite:
+            primes.append(k)
+            for m in range(k * k, n, k):
+                composite.add(m)
+    return primes
+
+
+def clears(xs):
+    s = set()
+    n = 0
+    for x in xs:
+        if len(s) > 2:
+            n += 1
+            s.clear()
+        s.add(x)
+    return n, s
+
+
+def truth(xs):
+    s = set()
+    for x in xs:
+        if x > 5:
+            s.add(x)
+    if s:
+        return 1
+    return 0
+
+
+def text_too(xs):
+    words = {"a", "b"}
+    s = set()
+    for x in xs:
+        s.add(x)
+    return len(words), "a" in words, len(s)
+
+
+def branches(xs):
+    s = set()
+    if xs[0] > 2:
+        s.add(7)
+    else:
+        s.add(xs[1])
+    return s, isinstance(s, set)
+
+
+def update(xs):
+    s = set()
+    s.update(xs)
+    s.update([100, 200], (3,))
+    t = s.difference(xs)
+    return s, t, s.intersection([100, 3]), s.symmetric_difference({100, 5})
+
+
+def fresh_each_time(xs):
+    n = 0
+    for x in xs:
+        s = set()
+        for y in xs:
+            s.add((x * y) % 5)
+        n += len(s)
+    return n
+
+
+class G:
+    def __init__(self):
+        self.seen = set()
+
+    def visit(self, k):
+        if k in self.seen:
+            return 0
+        self.seen.add(k)
+        return 1
+
+
+def in_object(xs):
+    g = G()
+    n = 0
+    for x in xs:
+        n += g.visit(x)
+    return n, g.seen
+
+
+def happy(n):
+    found = 0
+    for k in range(1, n):
+        seen = set()
+        while k != 1 and k not in seen:
+            seen.add(k)
+            t = 0
+            while k > 0:
+                t += (k % 10) ** 2
+                k //= 10
+            k = t
+        if k == 1:
+            found += 1
+    return found
+
+
+def aliased(xs):
+    a = set()
+    b = a
+    for x in xs:
+        b.add(x)
+    return len(a), a is b
+
+
+def chosen(xs):
+    even, odd = set(), set()
+    for x in xs:
+        if x % 2 == 0:
+            even.add(x)
+        else:
+            odd.add(x)
+    s = even if xs[0] > 2 else odd
+    return len(s), 3 in s, even, odd
+
+
+def in_a_call(xs):
+    def note(s, x):
+        s.add(x % 4)
+        return len(s)
+
+    s = set()
+    sizes = [note(s, x) for x in xs]
+    return sizes, s
+
+
+def in_a_recursion(n):
+    def go(n, seen, depth):
+        if n > 0:
+            seen.add(depth)
+            go(n - 1, seen, depth + 1)
+
+    seen = set()
+    go(n, seen, 0)
+    return n, len(seen), 2 in seen, seen
+
+
+PROGRAMS = [
+    (program, (XS,)) for program in (
+        distinct, count_distinct, first_repeat, visited, start, comp, ops, inplace, removed, reductions, clears, truth,
+        text_too, branches, update, fresh_each_time, in_object, aliased, chosen, in_a_call)
+] + [(bfs, (3, 101)), (sieve, (50,)), (happy, (30,)), (in_a_recursion, (20,))]
+
+
+@pytest.mark.parametrize("program, args", PROGRAMS, ids=[fn.__name__ for fn, _ in PROGRAMS])
+@executors
+def test_as_in_python(executor: str, program: Any, args: tuple[Any, ...]) -> None:
+    want = program(*copy.deepcopy(args))
+    got = plain(on(executor, program)(*map(rt.constant, args)))
+    assert got == want
+    assert type(got) is type(want)
+
+
+def test_sets_of_python_values_stay_python() -> None:
+    """Also those of a function that is traced again, if their items are text."""
+    @rt.function
+    def spelled(xs):
+        words = {"one", "two"}
+        numbers = set()
+        for x in xs:
+            numbers.add(x)
+        return sorted(words), "two" in words, numbers
+
+    assert plain(spelled(rt.constant(XS))) == (["one", "two"], True, {*XS})
+
+
+def a_loop_over_it(xs):
+    s = set(xs)
+    total = 0
+    for x in s:
+        total += x
+    return total
+
+
+def a_list_of_it(xs):
+    s = set(xs)
+    return list(s)
+
+
+def its_text(xs):
+    s = set(xs)
+    return f"{s}"
+
+
+def some_item(xs):
+    s = set(xs)
+    return s.pop()
+
+
+@pytest.mark.parametrize("fn", [a_loop_over_it, a_list_of_it, its_text, some_item])
+def test_its_order_is_not_known(fn: Any) -> None:
+    with pytest.raises(StagingError, match="the order of a set whose items only the graph knows") as error:
+        rt.function(fn)(rt.constant(XS))
+    assert str(error.value).startswith(f"{__file__}:")
+
+
+BEFORE = {1, 2}
+
+
+def into_one_from_before(xs):
+    for x in xs:
+        BEFORE.add(x)
+    return len(BEFORE)
+
+
+def two_kinds(xs):
+    s = set()
+    for x in xs:
+        s.add(x)
+        s.add((x, x))
+    return len(s)
+
+
+def with_text(xs):
+    s = set()
+    for x in xs:
+        s.add(x)
+    s.add("last")
+    return len(s)
+
+
+@pytest.mark.parametrize("fn, message", [
+    (into_one_from_before, "a set that was there before the call, or has other items than numbers, gets a tensor"),
+    (two_kinds, "has numbers of one type, or tuples of them, as items, and this one gets another"),
+    (with_text, "has numbers of one type, or tuples of them, as items, and this one gets another")])
+def test_refusals(fn: Any, message: str) -> None:
+    with pytest.raises(StagingError, match=message):
+        rt.function(fn)(rt.constant(XS))
+    assert BEFORE == {1, 2}
+
+
+@executors
+def test_what_is_not_there(executor: str) -> None:
+    with pytest.raises(KeyError):
+        on(executor, takes_out)(rt.constant(XS))
+
+
+def takes_out(xs):
+    s = set(xs)
+    s.remove(1000)
+    return len(s)
