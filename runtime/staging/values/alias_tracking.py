@@ -509,8 +509,9 @@ def _kind(value: Any) -> tuple[str, str]:
     """How a message names a container, and what copies one."""
     if isinstance(value, GraphTensor):
         return "array", "numpy.copy"
-    kind = "list" if hasattr(type(value), "__become__") else type(value).__name__
-    return kind, kind if kind in ("list", "dict") else "copy.copy"
+    stands_for = getattr(type(value), "__stands_for__", list)
+    kind = stands_for.__name__ if hasattr(type(value), "__become__") else type(value).__name__
+    return kind, kind if kind in ("list", "dict", "set") else "copy.copy"
 
 
 def refuse_element(element: Element) -> NoReturn:

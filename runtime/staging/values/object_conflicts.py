@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from runtime.core.array_mode import want_record
+from runtime.core.array_mode import want_record, want_sets
 from runtime.core.errors import StagingError, subject
 from runtime.core.positions import staging_error
 from runtime.staging.values.lattice import Conflict, Static, kind_text, value_of
@@ -16,7 +16,7 @@ __all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects"]
 def refuse_object(conflict: Conflict, what: str) -> StagingError:
     """The error for two objects of one class, unless the function is traced again with such objects as state."""
     error = staging_error(what, "Give each name a set of its own where the program allows it: s = set(s)."
-                          if isinstance(value_of(conflict.left), StagedSet) else
+                          if isinstance(value_of(conflict.left), (set, StagedSet)) else
                           "Make its class a dataclass, or change the attributes of one object.")
     retrace_if_objects(conflict, error)
     return error
@@ -25,6 +25,8 @@ def refuse_object(conflict: Conflict, what: str) -> StagingError:
 def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
     """Trace the function again if a conflict, of which there is that error, is about two objects of a plain class."""
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
+    if trials.depth == 0 and sides and all([type(side) is set for side in sides]):
+        want_sets(error)
     if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
         want_record(error, type(sides[0]))
 

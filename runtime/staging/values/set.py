@@ -6,7 +6,7 @@ set: what depends on it is an error.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Clause, keyed, operators
@@ -68,8 +68,16 @@ class StagedSet(Staged):
     def __iterable__(self) -> Counted:
         refuse_order()
 
-    def __iter__(self) -> NoReturn:
-        refuse_order()
+    # A set that never had an item is known: Python may ask it.
+
+    def __iter__(self) -> Iterator[Any]:
+        return refuse_order() if self.leaves else iter(())
+
+    def __len__(self) -> int:
+        return refuse_order("how many items a set has") if self.leaves else 0
+
+    def __bool__(self) -> bool:
+        return refuse_order("whether a set has items") if self.leaves else False
 
     # Items.
 
@@ -229,7 +237,9 @@ for _name, _change in (("or", StagedSet.update), ("sub", StagedSet.difference_up
     setattr(StagedSet, f"__i{_name}__", _operator(_change, in_place=True))
 
 
-def refuse_order() -> NoReturn:
+def refuse_order(what: str = "") -> NoReturn:
+    if what:
+        raise staging_error(f"{what} is known only when the graph runs", "Ask in converted code.")
     raise staging_error("the order of a set whose items only the graph knows is not that of Python's set",
                         "Use sorted(s); or a dict with the items as keys, which are in the order of their addition.")
 

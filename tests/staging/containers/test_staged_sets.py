@@ -255,6 +255,27 @@ def in_a_call(xs):
     return sizes, s
 
 
+def of_empty_sets(n):
+    a, found, total = set(), 0, 0
+    if a:
+        found = 1
+    for x in a:
+        total += x
+    while not a:
+        a.add(n)
+        found += 2
+    return found, total, a, bool(a), sum(set())
+
+
+def swapped(n):
+    a = set()
+    b = set()
+    if n > 3:
+        a, b = b, a
+    a.add(5)
+    return a, b, len(a)
+
+
 def in_a_recursion(n):
     def go(n, seen, depth):
         if n > 0:
@@ -270,7 +291,8 @@ PROGRAMS = [
     (program, (XS,)) for program in (
         distinct, count_distinct, first_repeat, visited, start, comp, ops, inplace, removed, reductions, clears, truth,
         text_too, branches, update, fresh_each_time, in_object, aliased, chosen, in_a_call)
-] + [(bfs, (3, 101)), (sieve, (50,)), (happy, (30,)), (in_a_recursion, (20,))]
+] + [(bfs, (3, 101)), (sieve, (50,)), (happy, (30,)), (in_a_recursion, (20,)),
+     (of_empty_sets, (4,)), (swapped, (3,)), (swapped, (4,))]
 
 
 @pytest.mark.parametrize("program, args", PROGRAMS, ids=[fn.__name__ for fn, _ in PROGRAMS])
