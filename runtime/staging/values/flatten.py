@@ -87,7 +87,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
         elif isinstance(value, StagedSet):
             types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
-            leaves = [*value.with_types(types[2:])] if types else []
+            leaves = [*value.with_types(types[2:])] if value.leaves or types else []
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:

@@ -276,6 +276,22 @@ def swapped(n):
     return a, b, len(a)
 
 
+def in_nested_branches(xs, t):
+    a, b, c = set(), set(), {t}
+    for x in xs:
+        b = a.copy()
+        if a == a:
+            if x > 3:
+                b = a.copy()
+                c ^= b
+            else:
+                c |= a
+                a = a & b
+        else:
+            a.add(t)
+    return a, b, c
+
+
 def in_a_recursion(n):
     def go(n, seen, depth):
         if n > 0:
@@ -292,7 +308,7 @@ PROGRAMS = [
         distinct, count_distinct, first_repeat, visited, start, comp, ops, inplace, removed, reductions, clears, truth,
         text_too, branches, update, fresh_each_time, in_object, aliased, chosen, in_a_call)
 ] + [(bfs, (3, 101)), (sieve, (50,)), (happy, (30,)), (in_a_recursion, (20,)),
-     (of_empty_sets, (4,)), (swapped, (3,)), (swapped, (4,))]
+     (in_nested_branches, (XS, 1)), (of_empty_sets, (4,)), (swapped, (3,)), (swapped, (4,))]
 
 
 @pytest.mark.parametrize("program, args", PROGRAMS, ids=[fn.__name__ for fn, _ in PROGRAMS])
