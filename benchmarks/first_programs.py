@@ -484,6 +484,26 @@ _HELLO: Final = ("++++++++[>++++[>++>+++>+++>+<<<<-]>+>+>->>+[<]<-]>>.>---.+++++
                  ">>+.>++.")
 
 
+def two_sum(xs, target):
+    seen = {}
+    for i, x in enumerate(xs):
+        if target - x in seen:
+            return seen[target - x], i
+        seen[x] = i
+    return -1, -1
+
+
+def places_of_a_walk(steps):
+    x, y, seen = 0, 0, {(0, 0)}
+    for step in steps:
+        if step < 2:
+            x += 2 * step - 1
+        else:
+            y += 2 * step - 5
+        seen.add((x, y))
+    return len(seen)
+
+
 def _ints(values: Any) -> Any:
     return rt.constant(np.asarray(values, np.int32))
 
@@ -527,6 +547,9 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
     "sudoku on an array": lambda k: (sudoku, _SUDOKU.reshape(9, 9)),
     "sudoku on lists of lists": lambda k: (sudoku_lists, _ints(_SUDOKU)),
     "8 queens": lambda k: (queens, _ints(8)),
+    "two sum with a dict, 20,000 numbers": lambda k: (
+        two_sum, _ints(2 * _RANDOM.integers(0, 10**6, 20_000 * k)), _ints(7)),
+    "a walk of 20,000 steps with a set": lambda k: (places_of_a_walk, _ints(_RANDOM.integers(0, 4, 20_000 * k))),
     "minimax": lambda k: (minimax, np.array([1, -1, 0, 0, 0, 0, 0, 0, 0], np.int32), _ints(1)),
     "1,000 times if x == k: return": lambda k: (_many_returns(1000 * k), _ints(70)),
     "a display of 1,000 that a branch changes": lambda k: (_changed_display(1000 * k), _ints(70)),

@@ -1,8 +1,8 @@
-"""Look-ups by a value of the graph in dicts whose keys are known at trace time: `d[k]`, `d[k] = v`, `k in d`,
-`d.get(k)`.
+"""Dicts that are used with values of the graph as keys: `d[k]`, `d[k] = v`, `del d[k]`, `k in d` and the methods.
 
-The graph finds the position of the first key that equals the value; the dict's values are treated as a list. New keys
-cannot be added, since the keys have to be known at trace time.
+While all keys are known at trace time, the graph finds the position of the first key that equals the value, and the
+dict's values are treated as a list. Where one may be added or deleted, the dict becomes a hash table of the graph
+(`runtime.staging.values.dict`), if its keys are numbers or tuples of numbers.
 """
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _else(python: Callable[..., Any]) -> Callable[[F], F]:
-    """Decorate: Python handles keys that are neither tensors nor text, but other objects of the backend."""
+    """Decorate: Python handles keys that it knows, of dicts whose keys it knows."""
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
@@ -167,10 +167,7 @@ def _have_join(leaves: Sequence[Any]) -> bool:
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. The dict becomes a hash table of the graph, unless it surely has the key. If it cannot,
     UnimplementedError, when the graph runs, if the key is not there."""
-    if has_staged_items(mapping):
-        StagedDict.of(mapping)[key] = value
-        return
-    if _settle_keys(mapping):
+    if has_staged_items(mapping) or _settle_keys(mapping):
         StagedDict.of(mapping)[key] = value
         return
     place = _position(list(mapping), key)

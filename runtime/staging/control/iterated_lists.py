@@ -1,4 +1,4 @@
-"""Staged lists that a loop iterates over and its body may change.
+"""Staged lists and dicts that a loop iterates over and its body may change.
 
 As in Python, an iteration gets the current item. The number of iterations is determined before the loop, so the graph
 raises if a list has another length and the loop goes on.
@@ -36,6 +36,14 @@ class IteratedLists:
                 continue
             same = equal(x.length, length)
             going = self.test is None or self.test(*state)
-            raise_unless(same if going is True else logical_or(same, logical_not(going)), UnimplementedError(
-                "the list that a loop runs over has another length after an iteration, and the loop goes on: loop over"
-                " a copy, list(xs), or leave the loop after the change"))
+            raise_unless(same if going is True else logical_or(same, logical_not(going)), _resized(x))
+
+
+def _resized(x: Any) -> Exception:
+    """What the loop raises: Python's error, if it has one."""
+    if hasattr(type(x), "when_resized"):
+        error: Exception = x.when_resized()
+        return error
+    return UnimplementedError(
+        "the list that a loop runs over has another length after an iteration, and the loop goes on: loop over a copy,"
+        " list(xs), or leave the loop after the change")

@@ -35,7 +35,6 @@ __all__ = [
     "is_staged_key", "key_leaves"]
 
 
-
 class StagedEntries(StagedItems):
     """The one item of a dict whose keys only the graph knows: the hash table. `structure` is that of an item, a pair of
     the key and the value."""
@@ -81,7 +80,8 @@ class StagedDict(StagedView):
         """The staged form of a dict of Python's, which has items or a `structure`, and is not changed. `types`: what
         includes the leaves of its items; without them, the join of their types."""
         items = [(key, certain(value)) for key, value in dict.items(mapping)]
-        structure = items[0] if structure is None else structure
+        if structure is None:
+            structure = pytree.map_structure(lambda leaf: None, items[0])
         keys = len(pytree.flatten(structure[0]))
         if not items:
             return cls.of({0: StagedEntries(Table.empty(types[:keys], types[keys:]).leaves, structure,
@@ -154,6 +154,10 @@ class StagedDict(StagedView):
     def __iterable__(self) -> Counted:
         return self.keys().__iterable__()
 
+    def when_resized(self) -> Exception:
+        """What a loop over it raises if its length has changed."""
+        return RuntimeError("dictionary changed size during iteration")
+
     def as_list(self) -> Any:
         return self.keys().as_list()
 
@@ -198,7 +202,8 @@ class StagedDict(StagedView):
         entry = self._entry(key)
         if not isinstance(entry, Tensor):
             return default
-        if default is None or not is_alike(self.structure[1], default):
+        is_scalar = not any([column.type.element.shape for column in self.table.values])
+        if default is None or not is_scalar or not is_alike(self.structure[1], default):
             return operators.if_exp(not_equal(entry, 0), lambda: self._value(entry), lambda: default)
         there, found = not_equal(entry, 0), self._value(entry)  # that of entry 0 is zeros
         return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
@@ -318,13 +323,7 @@ class View(Staged):
     def __iterable__(self) -> Counted:
         """The items. RuntimeError, when the graph runs, if their number changes meanwhile."""
         found: Counted = self.as_list().__iterable__()
-        before = self.length
-
-        def item(index: Any) -> Any:
-            raise_unless(self.mapping.length == before, RuntimeError("dictionary changed size during iteration"))
-            return found.item(index)
-
-        return Counted(found.length, item)
+        return Counted(found.length, found.item, (self.mapping,))
 
     def contains(self, value: Any) -> Any:
         if self.part == "keys":

@@ -526,10 +526,48 @@ def changes_its_size(xs):
     return d
 
 
+def changes_its_size_at_last(xs):
+    d = {}
+    for x in xs:
+        d[x] = 1
+    for k in d:
+        if k == 8:
+            d[100] = 1
+    return d
+
+
+def is_left_at_once(xs):
+    d = {}
+    for x in xs:
+        d[x] = 1
+    for k in d:
+        if k == 7:
+            del d[k]
+            break
+    return d
+
+
 @executors
 def test_a_loop_over_what_it_changes(executor: str) -> None:
-    with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
-        on(executor, changes_its_size)(rt.constant(XS))
+    for fn in changes_its_size, changes_its_size_at_last:
+        with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
+            fn(XS)
+        with pytest.raises(RuntimeError, match="dictionary changed size during iteration"):
+            on(executor, fn)(rt.constant(XS))
+    check(executor, is_left_at_once, XS)
+
+
+def arrays_as_values(xs):
+    d = {}
+    for x in xs:
+        d[x % 2] = rt.stack([x, x + 1])
+    return d[1], d.get(0, rt.constant([7, 7])), d.get(5, rt.constant([7, 7]))
+
+
+def test_arrays_as_values() -> None:
+    for executor in "numpy", "native":
+        got = on(executor, arrays_as_values)(rt.constant(XS))
+        assert [x.numpy().tolist() for x in got] == [[1, 2], [8, 9], [7, 7]]
 
 
 def taken(xs):
