@@ -1,7 +1,6 @@
 """Functions of native code that allocate memory from the C library and account for it (`rt.config.experimental`)."""
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
@@ -33,9 +32,6 @@ def define_memory(module: Module) -> None:
 
 
 _NONE: Final = const("i64", 0)
-_HUGE: Final = 1 << 22  # bytes for which NumPy, too, asks for huge pages: far fewer misses of the TLB
-_HUGE_PAGES: Final = 14  # MADV_HUGEPAGE
-_PAGE: Final = 1 << 12
 
 
 def _count(b: Builder, more: Val) -> None:
@@ -61,13 +57,7 @@ def _before(b: Builder, address: Val, size: Val) -> Val:
 def _allocated(b: Builder, size: Val) -> tuple[Val, Val]:
     """Memory, and whether there is none."""
     memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
-    null = b.icmp("eq", memory, Val("ptr", "null"))
-    if sys.platform == "linux":
-        with b.when(b.and_(b.not_(null), b.icmp("uge", size, const("i64", _HUGE)))):
-            b.module.declare("madvise", "i32", "ptr", "i64", "i32")
-            skipped = b.and_(b.sub(_NONE, b.op("i64", f"ptrtoint {memory} to i64")), const("i64", _PAGE - 1))
-            b.call("i32", "madvise", b.offset(memory, skipped, "i8"), b.sub(size, skipped), const("i32", _HUGE_PAGES))
-    return memory, null
+    return memory, b.icmp("eq", memory, Val("ptr", "null"))
 
 
 def _release(b: Builder, pairs: Val, count: Val) -> None:
