@@ -76,8 +76,8 @@ def floats(times: int = 1) -> Any:
     return rt.constant(np.tile(np.random.default_rng(0).standard_normal(N).astype(np.float32), times))
 
 
-def places() -> Any:
-    return rt.constant(np.random.default_rng(1).integers(0, N, (N, 1)).astype(np.int32))
+def places(times: int = 1) -> Any:
+    return rt.constant(np.random.default_rng(1).integers(0, N, (times * N, 1)).astype(np.int32))
 
 
 OPS: dict[str, tuple[Callable[..., Any], Callable[[], list[Any]], list[Any] | None]] = {
@@ -87,7 +87,7 @@ OPS: dict[str, tuple[Callable[..., Any], Callable[[], list[Any]], list[Any] | No
     "normal": (lambda: rt.random.normal([4 * N]), lambda: [], None),
     "stateless_normal": (lambda: rt.random.stateless_normal([4 * N], [1, 2]), lambda: [], None),
     "uniform of integers": (lambda: rt.random.uniform([8 * N], 0, 1000, rt.int32), lambda: [], None),
-    "scatter": (rt.tensor_scatter_nd_add, lambda: [floats(), places(), floats()], None),
+    "scatter": (rt.tensor_scatter_nd_add, lambda: [floats(), places(4), floats(4)], None),
     "product": (lambda x: x @ x, lambda: [rt.ones([2000, 2000])], None),
     "product of float64": (lambda x: x @ x, lambda: [rt.ones([1600, 1600], rt.float64)], None),
     "product of unknown sizes": (lambda x: x @ x, lambda: [rt.ones([2000, 2000])],
