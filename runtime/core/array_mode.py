@@ -17,10 +17,9 @@ from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
-    "lists_hold_arrays",
-    "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array", "note_copy", "note_object",
-    "note_put", "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects",
-    "want_objects", "want_record", "want_sets", "with_sets", "writes_tensor",
+    "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array",
+    "note_copy", "note_object", "note_put", "note_undone", "object_for", "return_place", "sets_are_staged",
+    "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "with_sets", "writes_tensor",
 ]
 
 

@@ -426,27 +426,26 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
 
 def _plan_entries(returned: StagedEntries, outputs: list[Any]) -> Spread:
     """The recipe of the items of a dict: the keys as Python's numbers."""
-    takes = [_take(outputs, leaf) for leaf in returned.leaves]
-
-    def pack(values: Values) -> Any:
-        leaves = [take(values) for take in takes]
-        if not all(isinstance(leaf, EagerList) for leaf in leaves):
-            return returned.holding(leaves)
-        keys = len(returned.table.keys)
-        return Run(_entries(leaves, keys, returned.structure))
-
-    return Spread(pack)
+    keys = len(returned.table.keys)
+    return Spread(_of_lists(returned.leaves, outputs, returned.holding,
+                            lambda leaves: Run(_entries(leaves, keys, returned.structure))))
 
 
 def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
     """The recipe of a set of Python's numbers."""
-    takes = [_take(outputs, leaf) for leaf in returned.leaves]
+    return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves: set(
+        _entries(leaves, len(leaves) - 2, returned.structure) if leaves else ()))
+
+
+def _of_lists(
+    leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any], Any]
+) -> Part:
+    """The recipe of what `made` makes of the values of lists of the graph; in code that is traced, `staged`."""
+    takes = [_take(outputs, leaf) for leaf in leaves]
 
     def pack(values: Values) -> Any:
-        leaves = [take(values) for take in takes]
-        if not all(isinstance(leaf, EagerList) for leaf in leaves):
-            return StagedSet(leaves, returned.structure)
-        return set(_entries(leaves, len(leaves) - 2, returned.structure)) if leaves else set()
+        found = [take(values) for take in takes]
+        return (made if all(isinstance(each, EagerList) for each in found) else staged)(found)
 
     return pack
 
@@ -461,18 +460,13 @@ def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any]) -> Spread:
-    takes = [_take(outputs, leaf) for leaf in returned.leaves]
-
-    def pack(values: Values) -> Any:
-        columns = [take(values) for take in takes]
-        if not all(isinstance(column, EagerList) for column in columns):
-            return returned.holding(columns)
+    def made(columns: Any) -> Run:
         found = [tensors_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
         return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
 
-    return Spread(pack)
+    return Spread(_of_lists(returned.leaves, outputs, returned.holding, made))
 
 
 def _plan_row(returned: Row, outputs: list[Any]) -> Spread:

@@ -378,7 +378,7 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     def called(*args: Any, **kwargs: Any) -> Any:
         if not any(type(arg) is MaybeObject for arg in args):
             if fn in _OF_ANY_ORDER:
-                args = tuple([arg.as_list() if isinstance(arg, StagedSet) else arg for arg in args])
+                args = tuple([arg.in_any_order() if isinstance(arg, StagedSet) else arg for arg in args])
             return unview(replacement(*(args if fn is builtins.len else map(view_of, args)), **kwargs))
         return operators.call(fn)(*(arg.checked() if type(arg) is MaybeObject else arg for arg in args), **kwargs)
 

@@ -270,7 +270,7 @@ def listed(iterable: Any) -> Any:
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
     iterable = view_of(iterable)
-    if isinstance(iterable, StagedSequence):
+    if isinstance(iterable, StagedSequence) or hasattr(type(iterable), "as_list"):  # dicts and their views
         return iterable.as_list()
     found = as_iterable(iterable)
     if isinstance(found, Counted) and isinstance(found.length, int):

@@ -58,7 +58,7 @@ class StagedSet(Staged):
         """The leaves, for items whose leaves have these types: also of a set that never had an item."""
         return self.leaves or Table.empty(types, ()).leaves
 
-    def as_list(self) -> Any:
+    def in_any_order(self) -> Any:
         """The list of the items, in the order in which they were added: for what does not depend on it."""
         if not self.leaves:
             return []
@@ -74,10 +74,10 @@ class StagedSet(Staged):
         return refuse_order() if self.leaves else iter(())
 
     def __len__(self) -> int:
-        return refuse_order("how many items a set has") if self.leaves else 0
+        return _refuse("how many items a set has") if self.leaves else 0
 
     def __bool__(self) -> bool:
-        return refuse_order("whether a set has items") if self.leaves else False
+        return _refuse("whether a set has items") if self.leaves else False
 
     # Items.
 
@@ -237,9 +237,11 @@ for _name, _change in (("or", StagedSet.update), ("sub", StagedSet.difference_up
     setattr(StagedSet, f"__i{_name}__", _operator(_change, in_place=True))
 
 
-def refuse_order(what: str = "") -> NoReturn:
-    if what:
-        raise staging_error(f"{what} is known only when the graph runs", "Ask in converted code.")
+def _refuse(what: str) -> NoReturn:
+    raise staging_error(f"{what} is known only when the graph runs", "Ask in converted code.")
+
+
+def refuse_order() -> NoReturn:
     raise staging_error("the order of a set whose items only the graph knows is not that of Python's set",
                         "Use sorted(s); or a dict with the items as keys, which are in the order of their addition.")
 
@@ -284,7 +286,7 @@ def _each(made: StagedSet, items: Any, change: Callable[[StagedSet, Any], None])
     def for_body(item: Any) -> None:
         change(ag__made, item)
 
-    source = items.as_list() if isinstance(items, StagedSet) else items
+    source = items.in_any_order() if isinstance(items, StagedSet) else items
     if stages(source):
         generator = StagedGenerator(Clause(source, lambda item: item, None))
         use_up(generator, generator.use(), for_body, None, "ag__made")
