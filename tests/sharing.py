@@ -213,6 +213,43 @@ class OfKeys(Program):
             yield from super().statement(depth)
 
 
+class OfOptional(Program):
+    """One with names that may be None (`p`) or unbound (`q`, if `q_set` is false), and that asks which one they are."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        first, rest = self.text.split("\n", 1)
+        self.text = f"{first}\n    p = None\n    q_set = rt.constant(False)\n{rest}"
+
+    def shown(self, place: str) -> str:
+        more = "" if place != "a" else (
+            ", total(p) if p is not None else -1.0, total(q) if q_set else -1.0, p is a, p is b, p is None, a is b")
+        return super().shown(place) + more
+
+    def statement(self, depth: int) -> Iterator[str]:
+        place, name = self.pick(*PLACES), self.pick(*NAMES)
+        kind = self.random.randrange(16)
+        if kind == 0:
+            yield "p = " + self.pick("None", place, name, name, self.new("x"))
+        elif kind == 1:
+            yield f"q, q_set = {self.pick(place, name)}, True"
+        elif kind == 2:
+            yield "if p is not None:"
+            yield "    " + self.pick(f"p{self.part()} = x * 4.0", f"{name} = p", f"{place}[0] = p[0] + x",
+                                     "p.append(x)", "p, q, q_set = None, p, True")
+        elif kind == 3:
+            yield "if q_set:"
+            yield "    " + self.pick(f"q{self.part()} = x * 4.0", f"{name} = q", f"{place}[0] = q[0] + x", "p = q")
+        elif kind == 4:
+            yield f"if {self.pick('p', 'p', name)} is {self.pick('p', name)}:"
+            yield f"    {place}{self.part()} = x * 5.0"
+        elif kind == 5:
+            yield f"if x > {self.pick('0.0', '1.0')}:"
+            yield "    " + self.pick(f"p = {name}", "p = None", f"q, q_set = {name}, True")
+        else:
+            yield from super().statement(depth)
+
+
 class OfParts(Program):
     """One in which records hold the lists, and a tuple, a dict and an object hold the records."""
 
@@ -287,6 +324,7 @@ PROGRAMS = {
     "lists": Program,
     "keys": OfKeys,
     "rows": OfRows,
+    "optional": OfOptional,
     "objects": lambda seed: OfObjects(seed, "Object"),
     "parts": OfParts,
     "records": lambda seed: OfObjects(seed, "Record"),

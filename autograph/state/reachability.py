@@ -261,6 +261,9 @@ class Reach:
         if hasattr(kind, "__viewed__"):
             self._meet(None, value.__viewed__(), found.depth, found.hint)
             return
+        if hasattr(kind, "__wraps__"):
+            self._meet(found.path, value.__wraps__(), found.depth, found.hint)
+            return
         fields = fields_in(value)
         if fields is None and not is_other(value, named=True):
             return
@@ -329,8 +332,8 @@ def _leads_nowhere(kind: Any) -> bool:
             and not slots_of(kind) and not any(hasattr(kind, name) for name in _LEADING))
 
 
-_LEADING: Final = "__next__", "__become__", "__viewed__", "__array_interface__"
-"""What iterators, staged lists, views of objects and arrays have."""
+_LEADING: Final = "__next__", "__become__", "__viewed__", "__wraps__", "__array_interface__"
+"""What iterators, staged lists, views of objects, values that may be None, and arrays have."""
 
 
 def meet_all(*values: Any) -> Reach:

@@ -17,7 +17,7 @@ from autograph.core.slots import Globals, fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque
 from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
-from autograph.state.structure import ATOMS
+from autograph.state.structure import ATOMS, unwrapped
 
 __all__ = ["is_outermost", "outermost", "references", "scopes", "unreached", "variables", "was_before", "within"]
 
@@ -117,6 +117,7 @@ def references(values: Iterable[Any]) -> Counter[int]:
     for frame in _frames():
         code = frame.f_code
         for name, local in frame.f_locals.items():
+            local = unwrapped(local)
             if id(local) not in wanted:
                 count.meet(local)
                 continue
@@ -163,7 +164,9 @@ class _Count:
         kind: Any = type(value)
         if kind in ATOMS:
             return
-        if issubclass(kind, tuple):
+        if hasattr(kind, "__wraps__"):  # each name of it is a name of its content
+            self.meet(value.__wraps__())
+        elif issubclass(kind, tuple):
             if id(value) not in self._seen and not only_atoms(value):
                 self.look_into(value)
         elif issubclass(kind, _SEARCHED) or is_users_object(value) or slots_of(kind) or hasattr(kind, "__viewed__"):
@@ -191,7 +194,7 @@ class _Count:
     def cells(self, cells: Iterable[tuple[str, CellType]]) -> None:
         for name, cell in cells:
             if cell_is_filled(cell) and id(cell) not in self._seen and not (
-                    id(cell.cell_contents) in self.wanted and name in self.known):
+                    id(unwrapped(cell.cell_contents)) in self.wanted and name in self.known):
                 self._seen.add(id(cell))
                 self.meet(cell.cell_contents)
 

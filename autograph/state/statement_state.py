@@ -25,7 +25,7 @@ from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
 from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
 from autograph.state.references import references, unreached, within
-from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in
+from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
 
 __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
 
@@ -125,7 +125,7 @@ class State:
         """The name under which a part of an object that is referenced elsewhere stays the same when the statement is
         staged again, although its variable, attribute or list may get another object."""
         root, *steps = path_of(name)
-        holder = self.get((root, *steps[:-1])) if steps else UNBOUND
+        holder = self.holder((root, *steps[:-1])) if steps else UNBOUND
         whole = is_container(holder)
         if holder is not UNBOUND and type(holder) is not list and (steps[-1][0] == "." or whole):
             ways, assigned = {name_of((root, *steps[:end])) for end in range(len(steps))}, self.assigned()
@@ -152,7 +152,7 @@ class State:
         as a whole; and for items without a name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
-            holder = self.get(path[:length])
+            holder = self.holder(path[:length])
             if hasattr(type(holder), "__stands_for__"):
                 return None
             if step[0] == ".":
@@ -172,13 +172,13 @@ class State:
         if an index or key is known only in the body, or is staged.
         """
         paths = {name: path_of(name) for name in names}
-        wholes = {id(value) for value in map(self.get, paths.values()) if is_list(value) or type(value) in DICTS}
-        steps = [(self.get(path[:end]), *path[end]) for path in paths.values() for end in range(1, len(path))]
+        wholes = {id(value) for value in map(self.holder, paths.values()) if is_list(value) or type(value) in DICTS}
+        steps = [(self.holder(path[:end]), *path[end]) for path in paths.values() for end in range(1, len(path))]
         wholes.update([id(holder) for holder, kind, key in steps if self._takes_unknown(holder, kind, key)])
         found: dict[str, str] = {}
         for name, path in paths.items():
-            end = next((end for end in range(1, len(path)) if id(self.get(path[:end])) in wholes), 0)
-            if end == 1 or (end and _takes_any(self.get(path[:end - 1]), path[end - 1][0])):
+            end = next((end for end in range(1, len(path)) if id(self.holder(path[:end])) in wholes), 0)
+            if end == 1 or (end and _takes_any(self.holder(path[:end - 1]), path[end - 1][0])):
                 found[name] = name_of(path[:end])
         return found
 
@@ -196,7 +196,7 @@ class State:
         for path in self.paths:
             value = self.get(path)
             key = path[0] if len(path) == 1 else self.key(*path[-1])
-            place = key if len(path) == 1 else (id(self.get(path[:-1])), key if type(key) in (int, str) else id(key))
+            place = key if len(path) == 1 else (id(self.holder(path[:-1])), key if type(key) in (int, str) else id(key))
             _note_places(value, place, places)
         if not places:
             return []
@@ -211,6 +211,7 @@ class State:
         try:
             value = cell.cell_contents if cell is not None else self.globals[root]
             for kind, key in path[1:]:
+                value = unwrapped(value)
                 if kind == ".":
                     value = getattr(value, key)
                 elif has_staged_items(value) or hasattr(type(value), "__stands_for__"):
@@ -222,6 +223,10 @@ class State:
         except (ValueError, KeyError, AttributeError, IndexError, TypeError):
             return UNBOUND
         return value
+
+    def holder(self, path: Path) -> Any:
+        """The value at a path, of which attributes or items are state, be it one that may be None in the graph."""
+        return unwrapped(self.get(path))
 
     def set(self, path: Path, value: Any) -> None:
         root = path[0]
@@ -239,7 +244,7 @@ class State:
             return
         if self.get(path) is value:
             return
-        holder = self.get(path[:-1])
+        holder = self.holder(path[:-1])
         if holder is UNBOUND or has_staged_items(holder) or hasattr(type(holder), "__stands_for__"):
             return
         kind, key = path[-1]

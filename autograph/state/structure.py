@@ -15,7 +15,7 @@ from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
     "ATOMS", "as_records", "can_be_record", "containers_in", "duplicate", "fields_of", "fill", "is_container",
-    "is_record", "objects_in", "parts_in", "same_parts", "with_parts"]
+    "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 _CHANGING: Final = (*LISTS, dict)
@@ -152,6 +152,11 @@ def with_parts(value: Any, parts: list[tuple[Any, Any]]) -> Any:
     return made
 
 
+def unwrapped(value: Any) -> Any:
+    """What a value that may be None or unbound contains; another value itself."""
+    return value.__wraps__() if hasattr(type(value), "__wraps__") else value
+
+
 def containers_in(values: Iterable[Any]) -> dict[int, Any]:
     """By id, the mutable lists, dicts, objects and staged values in `values`, at any depth."""
     found: dict[int, Any] = {}
@@ -161,8 +166,8 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
             visited.add(id(value))
             if is_container(value):
                 found[id(value)] = value
-            if hasattr(type(value), "__wraps__"):
-                pending.append(value.__wraps__())
+            if unwrapped(value) is not value:
+                pending.append(unwrapped(value))
             elif type(value) not in ATOMS:
                 pending += [part for _, part in objects_in(value)]
     return found

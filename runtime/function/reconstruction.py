@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from autograph.backend import UNBOUND
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
 __all__ = ["NUMBERS", "Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part",
@@ -122,10 +123,11 @@ def spread(items: Iterable[Any]) -> list[Any]:
 
 
 def spread_items(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The items of a dict, with a placeholder replaced by the items that it stood for."""
+    """The items of a dict that are there, with a placeholder replaced by the items that it stood for."""
     found: list[tuple[Any, Any]] = []
     for key, value in items:
-        found += value.items if type(value) is Run else [(key, value)]
+        if value is not UNBOUND:
+            found += value.items if type(value) is Run else [(key, value)]
     return found
 
 
@@ -201,8 +203,8 @@ class Object(Recipe):
             _set_state(new, given, setter(values))
         for item in spread([item(values) for item in self.items]):
             new.append(item)
-        for key, part in self.pairs:
-            new[key(values)] = part(values)
+        for name, item in spread_items((key(values), part(values)) for key, part in self.pairs):
+            new[name] = item
         return new
 
 

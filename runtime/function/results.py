@@ -125,12 +125,12 @@ def plan(
 
 def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
     """Replace the parts of a list, dict or object of the caller's."""
-    parts = [(key, part) for key, part in parts if part is not UNBOUND]
     if isinstance(container, LISTS):
         refill(container, spread(part for _, part in parts))
         return
+    parts = spread_items(parts)
     if isinstance(container, dict):
-        fill(container, spread_items(parts))
+        fill(container, parts)
         return
     for key in fields_in(container) or {}:
         if all(key != name for name, _ in parts):
@@ -170,12 +170,16 @@ class _Planner:
         leaf = self.outside.leaves.get(id(value))
         if leaf is not None:
             return lambda values: values.passed[leaf]
+        return self._item(value, "")
+
+    def _item(self, value: Any, path: str) -> Part:
+        """The recipe of an item of a dict, or attribute: UNBOUND where there is none."""
         if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
-            return self.part(value, "")
+            return self.part(value, path)
         name, present = value.presence.name, value.presence.present
         bit = _take(self.outputs, value.presence.bound)
         content = self.part(value.content if present is None else attach(
-            value.content, Presence(name, None, present)), "")
+            value.content, Presence(name, None, present)), path)
 
         def pack(values: Values) -> Any:
             bound = bit(values)
@@ -276,7 +280,7 @@ class _Planner:
         recipe = Dict(value)
         recipe.empty = empty_dict_like(value)
         self._noted(value, recipe)
-        parts = {key: self.part(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
+        parts = {key: self._item(value[key], f"{path}[{key!r}]") for key in keys_in_order(value)}
         recipe.parts = [(self._key(key, path), parts[key]) for key in value]
         return recipe
 
@@ -315,7 +319,7 @@ class _Planner:
         self._noted(value, recipe)
         recipe.parts = [self.part(fn, path), self.part(args, path), self._state(state, path), self.part(setter, path)]
         recipe.items = [self.part(item, f"{path}[{i}]") for i, item in enumerate(items or ())]
-        recipe.pairs = [(self.part(key, path), self.part(part, f"{path}[{key!r}]")) for key, part in pairs or ()]
+        recipe.pairs = [(self.part(key, path), self._item(part, f"{path}[{key!r}]")) for key, part in pairs or ()]
         recipe.constant = state is None and type(value) in _UNCHANGING and is_constant(recipe.parts)
         return recipe
 
@@ -323,7 +327,7 @@ class _Planner:
         if type(state) is not dict:
             return self.part(state, path)
         recipe = Dict(state)
-        recipe.parts = [(constant(key), self.part(part, f"{path}.{key}")) for key, part in state.items()]
+        recipe.parts = [(constant(key), self._item(part, f"{path}.{key}")) for key, part in state.items()]
         return recipe
 
     def _refuse(self, value: Any, path: str, remedy: str = "") -> NoReturn:

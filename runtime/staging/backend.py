@@ -366,7 +366,7 @@ class Staging:
         return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
-        if isinstance(target, StagedArray):
+        if isinstance(target, (StagedArray, MaybeObject)):
             target[index] = value
             return target
         if isinstance(target, np.ndarray):

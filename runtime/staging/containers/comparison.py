@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from autograph.backend import LISTS, has_staged_items, operators
-from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedSequence
-from runtime.staging.values.optional import Maybe
-from runtime.staging.values.truthiness import maybe_truth, truth
+from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
+from runtime.staging.values.truthiness import truth
 
 __all__ = ["compare", "equals"]
 
@@ -37,6 +37,8 @@ _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def compare(name: str, left: Any, right: Any) -> Any:
     """`left < right` and the like, by name in `operator`. For containers the first parts that differ decide: a bool, or
     a bool scalar tensor; other values are compared by their own methods."""
+    if isinstance(left, Maybe) or isinstance(right, Maybe):
+        return _compare_optional(name, left, right)
     if left is right and has_staged_items(left):
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and have_other_keys(left, right):
@@ -63,6 +65,18 @@ def compare(name: str, left: Any, right: Any) -> Any:
     same = equals(one, other)
     return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _compare_optional(name: str, left: Any, right: Any) -> Any:
+    """`compare` for values that may be None; those that have an order, or are arrays, are checked not to be."""
+    if name not in ("eq", "ne") or any(
+            isinstance(one, Maybe) and isinstance(one.content, Tensor) and one.content.ndim != 0
+            for one in (left, right)):
+        return compare(name, *[
+            one.__tensor__() if isinstance(one, MaybeTensor) else one.checked() if isinstance(one, MaybeObject) else one
+            for one in (left, right)])
+    same = same_or_none(left, right, lambda one, other: truth(compare("eq", one, other)))
+    return same if name == "eq" else operators.not_(same)
 
 
 def _are_scalars(parts: Sequence[Any]) -> bool:
@@ -108,14 +122,13 @@ def equals(value: Any, item: Any) -> Any:
     if have_other_keys(value, item):
         return False
     value, item = view_of(value), view_of(item)
-    for one, other in ((value, item), (item, value)):
-        if isinstance(one, Maybe) and other is not None and not isinstance(other, Maybe):
-            return maybe_truth(one, lambda content: truth(content == other))  # noqa: B023 (called at once)
+    if isinstance(value, Maybe) or isinstance(item, Maybe):
+        return compare("eq", value, item)
     if _are_staged_lists(value, item):
         return value is item or compare("eq", value, item)
     parts = _both_parts("eq", value, item)
     if parts is None:
-        return truth((value is item and not isinstance(value, Maybe)) or value == item)
+        return truth(value is item or value == item)
     if len(parts[0]) != len(parts[1]):
         return False
     if len(parts[0]) > _MANY:

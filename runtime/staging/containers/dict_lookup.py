@@ -44,7 +44,7 @@ from runtime.staging.values.dict import StagedDict, certain, empty_dict_like, is
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text, type_of
-from runtime.staging.values.optional import Maybe
+from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key
@@ -264,7 +264,7 @@ def _update(mapping: dict[Any, Any], python: Callable[..., Any], /, *others: Any
 
 def _put_all(mapping: dict[Any, Any], other: Any) -> None:
     """Set the items of a dict to those of another, or of an iterable of pairs."""
-    other = view_of(other)
+    other = view_of(other.checked() if isinstance(other, MaybeObject) else other)
     if isinstance(other, dict):
         dict_presence.check_keys(other)
     clause = Clause(other.items() if isinstance(other, (dict, StagedDict)) else other, lambda pair: pair, None)

@@ -49,7 +49,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
-from runtime.staging.values.optional import keys
+from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
 from runtime.staging.values.strings import item_of_text
@@ -342,7 +342,7 @@ def method_of_sequence(method: Any) -> Any:
         if method.__name__ in _OPERATORS:
             return functools.partial(_OPERATORS[method.__name__], sequence)
         return lambda *args, **kwargs: unview(
-            getattr(view_of(sequence), method.__name__)(*map(view_of, args), **kwargs))
+            getattr(view_of(sequence), method.__name__)(*[view_of(there(arg)) for arg in args], **kwargs))
     if method.__name__ in ("extend", "extendleft") and is_list(sequence):
         return functools.partial(_extend, method)
     if found is None or type(sequence) not in (*LISTS, tuple) or (method.__name__ == "pop" and type(sequence) is deque):
@@ -362,6 +362,7 @@ _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def _extend(method: Any, items: Any, /) -> None:
+    items = there(items)
     if type(items) in keyed:
         check_keys(items)
     if stages(items):

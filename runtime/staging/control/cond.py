@@ -24,6 +24,7 @@ from runtime.ops.logic import bitwise_and, bitwise_or, where
 from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
+from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
@@ -172,7 +173,10 @@ def _tells_of_return(pred: Tensor) -> bool:
 def _stage_cond(
     pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
 ) -> tuple[Any, ...]:
-    true, false = Traced("true", true_fn, init, names), Traced("false", false_fn, init, names)
+    with assuming(pred, True):
+        true = Traced("true", true_fn, init, names)
+    with assuming(pred, False):
+        false = Traced("false", false_fn, init, names)
     specs: list[Spec] = []
     contents: Carried = ()
     if true.values is not None or false.values is not None:
@@ -298,7 +302,8 @@ def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
         return None
     mark = checkpoint()
     first = len(graph.nodes)
-    value = trace_body(graph, right, tuple)
+    with assuming(left, name == "and"):
+        value = trace_body(graph, right, tuple)
     simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
               and not value.ndim and _are_harmless(graph.nodes, first))
     if not simple:

@@ -86,14 +86,19 @@ class LoopAliases:
 
     def check_other_holders(self) -> None:
         """Check containers that enter a variable which the body changes, and that something else refers to."""
-        changed = [i for i in self.own if self.changed[i]]
-        counts = references(other for i in changed for others in self.end.contained[i].values() for other in others)
-        for i in changed:
-            for path, others in self.end.contained[i].items():
-                for other in others:
-                    known = len(self.holders.get(id(other), ()))
-                    if other is not self.before[i].get(path) and counts[id(other)] > known:
-                        self.refuse(i, other)
+        entering = [(i, other) for i in self.own if self.changed[i]
+                    for path, others in self.end.contained[i].items()
+                    for other in others if other is not self.before[i].get(path)]
+        around = {id(other): self.around(other) for _, other in entering}
+        counts = references(one for ones in around.values() for one in ones)
+        for i, other in entering:
+            if any(counts[id(one)] > len(self.holders.get(id(one), ())) for one in around[id(other)]):
+                self.refuse(i, other)
+
+    def around(self, value: Any) -> list[Any]:
+        """A container, and those that it is in before the loop: who refers to one of these, refers to it."""
+        return [value, *[parts[path[:end]] for parts in self.before for path, one in parts.items() if one is value
+                         for end in range(len(path)) if path[:end] in parts]]
 
     def check_elements(self) -> None:
         """Check containers with other names in variables which the body changes: those from before the loop of which it

@@ -108,6 +108,8 @@ class _Loop:
         self.specs = [self._start(i) for i in range(len(init))]
         self.ambiguous = {id(content) for value in init for content in alias_tracking.contents_of(value).values()
                           if alias_tracking.may_alias(content)}
+        self.of_contents: set[int] = set()
+        """Variables whose containers have the joined contents of several, as the body makes one of them."""
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
@@ -142,7 +144,7 @@ class _Loop:
                         break
                     widened = self._indexed(widened)  # a staged list has copies of its rows
                     if widened == self.specs:
-                        self._refuse(*self.rows[0])
+                        widened = self._with_contents(widened)
                 self.specs = list(map(all_items_widened, self.specs, widened)) if number >= _SPREADING else widened
                 rollback(mark)
                 for i in self.to_join:
@@ -265,7 +267,7 @@ class _Loop:
             return spec
         out = describe(value, self.origins)
         try:
-            return join(spec, out, self.cells)
+            return join(spec, out, None if i in self.of_contents else self.cells)
         except Conflict as conflict:
             if chooses(self.init[i]):
                 self.to_join.append(i)
@@ -274,6 +276,14 @@ class _Loop:
                 self._refuse(i, spec, out, conflict)
             self.rows.append((i, spec, out, conflict))
             return spec
+
+    def _with_contents(self, specs: Sequence[Spec]) -> list[Spec]:
+        """`specs`, where variables that an iteration makes another object have the joined contents of all of them."""
+        places = {i for i, *_ in self.rows}
+        if places <= self.of_contents:
+            self._refuse(*self.rows[0])
+        self.of_contents |= places
+        return [self._start(i) if i in places else spec for i, spec in enumerate(specs)]
 
     def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
         """`specs` with those lists staged that a tensor may have indexed, as they were at that time."""

@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import builtins
-import functools
-import operator
+import itertools
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, MemberDescriptorType
@@ -14,12 +13,11 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
-from runtime.ops.logic import bitwise_and
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
-from runtime.staging.values.alias_tracking import note_compared
+from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.iterables import stages
-from runtime.staging.values.optional import Maybe, known
+from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
 from runtime.staging.values.select import Select, alternatives_of, has_attribute, is_one, tested, unknown
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "tested_maybe_none"]
@@ -30,8 +28,8 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
     if not isinstance(value, Maybe):
         return test(value)
     value.presence.check_bound()
-    present, of_value = value.presence.present, test(value.content)
-    if present is None or of_value is test(None):
+    present, of_value = value.presence.has_value, test(value.content)
+    if present is True or of_value is test(None):
         return of_value
     return present if of_value else ~present
 
@@ -80,32 +78,34 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
 
 
 def is_same(value: Any, other: Any) -> Any:
-    """`value is other`, where one may be None in the graph."""
-    for one, second in ((value, other), (other, value)):
-        if isinstance(one, ChosenRow) and one is not second and (isinstance(second, Row) or type(second) is list):
-            one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
-    for one, second in ((value, other), (other, value)):
-        if isinstance(one, Select):
-            return is_one(one, second)
-    for one, second in ((value, other), (other, value)):
-        if isinstance(one, Maybe):
-            one.presence.check_bound()
-            if second is None:
-                return one.presence.is_none(one.content)
-    if is_container(other):
-        note_compared(value, other)
+    """`value is other`: a bool, or a bool scalar tensor."""
+    for container in (value, other) if is_container(other) else ():
+        note_compared(container)
+    if isinstance(value, Maybe) or isinstance(other, Maybe):
+        return same_or_none(value, other, _is_content)
     if value is other:
         return True
+    for one, second in itertools.product(*[
+            alternatives_of(each)[0] if isinstance(each, Select) else (each,) for each in (value, other)]):
+        if one is not second and is_container(one) and is_container(second):
+            check_comparison(one, second)
     for one, second in ((value, other), (other, value)):
+        if isinstance(one, ChosenRow) and (isinstance(second, Row) or type(second) is list):
+            one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
+        if isinstance(one, Select):
+            return is_one(one, second)
         if isinstance(one, Placeholder):
             return one.is_same(second)
-        if isinstance(one, Maybe) and one.presence.present is not None:
-            if isinstance(one.content, Select) and not isinstance(second, Maybe):
-                return bitwise_and(one.presence.present, is_one(one.content, second))
-            if isinstance(second, (Maybe, Tensor)) or is_container(second) or isinstance(second, tuple):
-                known(one, "whether it is another object")
-            return tested_maybe_none(one, functools.partial(operator.is_, second))
-    return known(value, "") is known(other, "")
+    return False
+
+
+def _is_content(value: Any, other: Any) -> Any:
+    """`is_same` for the contents of values that may be None."""
+    if isinstance(value, (Tensor, tuple)) and isinstance(other, (Tensor, tuple)):
+        raise staging_error(
+            "whether two names have one tensor or tuple is asked here (`is`), and one of them may be None: that is"
+            " known only when the graph runs", "Compare their values (`==`), or ask whether they are None.")
+    return is_same(value, other)
 
 
 def _bit(value: Any, name: Any) -> Any:
@@ -193,6 +193,7 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 
 
 def _dict(*values: Any, **keywords: Any) -> Any:
+    values = tuple([value.checked() if isinstance(value, MaybeObject) else value for value in values])
     if len(values) != 1 or not (type(values[0]) in keyed or stages(values[0])):
         return builtins.dict(*values, **keywords)
     made: dict[Any, Any] = {}

@@ -35,6 +35,7 @@ __all__ = [
     "as_originals",
     "bodies_open",
     "changes_of",
+    "check_comparison",
     "compared",
     "contents_of",
     "copies_in",
@@ -493,6 +494,17 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
         remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
     locate(error, place)
     raise error
+
+
+def check_comparison(value: Any, other: Any) -> None:
+    """StagingError if only the graph knows whether two containers are one in Python."""
+    body = _open.bodies[-1] if _open.bodies else _Body()
+    relations = [relation for relation in (*body.relations, *body.inner)
+                 if relation.value is value or relation.value is other]
+    one, another = ({id(each), *[id(relation.other) for relation in relations if relation.value is each]}
+                    for each in (value, other))
+    if relations and one & another:
+        refuse_comparison(value, relations[-1].name, relations[-1].place)
 
 
 def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:

@@ -79,7 +79,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         parts = parts_of(value)
         assert parts is not None
         for child, key in zip(spec.children, spec.keys, strict=True):
-            yield from lower(child, parts[key], origins)
+            yield from lower(child, parts.get(key, UNBOUND), origins)
     elif isinstance(spec, Custom):
         if isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
@@ -275,10 +275,18 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
         bits = next(leaves) if spec.unbound else None, next(leaves) if spec.none else None
         return attach(rebuild(spec.child, leaves, name, copies), Presence(name, *bits))
     assert not isinstance(spec, Shared)
-    children = [rebuild(child, leaves, name, copies) for child in spec.children]
     if isinstance(spec, Custom):
-        return _object(spec, children, copies)
+        return _object(spec, [rebuild(child, leaves, name, copies) for child in spec.children], copies)
+    children = [rebuild(child, leaves, _name_of(child, spec.like, key, name), copies)
+                for key, child in zip(spec.keys, spec.children, strict=True)]
     return _container(spec, children, copies)
+
+
+def _name_of(spec: Spec, container: Any, key: Any, name: str) -> str:
+    """The name of a part of the variable `name`: of its own for an item or attribute that may be unbound."""
+    if not isinstance(spec, Optional) or isinstance(container, (*LISTS, tuple)):
+        return name
+    return f"{name}[{key!r}]" if isinstance(container, dict) else f"{name}.{key}"
 
 
 def _object(spec: Custom, leaves: list[Any], copies: Origins | None) -> Any:

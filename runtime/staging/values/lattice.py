@@ -12,6 +12,7 @@ on them.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import starmap
@@ -24,6 +25,7 @@ from autograph.backend import (
     LISTS,
     UNBOUND,
     fields_of,
+    fill,
     is_container,
     is_list,
     parts_in,
@@ -41,7 +43,7 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like
+from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, merged_keys
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
@@ -253,7 +255,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if (lists := both_lists(a, b)) is not None:
         return _join_growing(*lists)
     if (dicts := both_dicts(a, b)) is not None:
-        return _join_tables(*dicts)
+        return _join_dicts(*dicts, cells)
     if (joined := _join_arrays_or_sets(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
@@ -414,6 +416,23 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), target)
+
+
+def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
+    """Dicts with different keys: as one whose keys the graph has, or of which some may be unbound."""
+    try:
+        return _join_tables(a, b)
+    except Conflict:
+        keys = merged_keys(a.keys, b.keys) if isinstance(a, Nested) and isinstance(b, Nested) else None
+        if keys is None:
+            raise
+    assert isinstance(a, Nested) and isinstance(b, Nested)
+    mine, theirs = (dict(zip(spec.keys, spec.children, strict=True)) for spec in (a, b))
+    missing = Static(UNBOUND)
+    children = [join(mine.get(key, missing), theirs.get(key, missing), cells) for key in keys]
+    like = copy.copy(a.like)
+    fill(like, [(key, (b if key in theirs else a).like[key]) for key in keys])
+    return Nested(like, keys, tuple(children), _target(a, b))
 
 
 def _join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:

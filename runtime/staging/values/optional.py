@@ -5,12 +5,14 @@ adds a check to the graph, in program order, which raises Python's error.
 """
 from __future__ import annotations
 
+import builtins
+import operator
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from autograph.backend import is_internal, of_trace, unnumbered
+from autograph.backend import is_internal, of_trace, operators, unnumbered
 from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node
@@ -19,10 +21,12 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import current_graph
 from runtime.ops.effects import check_bound
+from runtime.staging.values.assumptions import is_assumed
 from runtime.staging.values.list import branch
 
 __all__ = [
-    "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "bound", "checked", "keys", "keys_asked", "known"]
+    "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "bound", "checked", "keys", "keys_asked", "known",
+    "same_or_none", "there"]
 
 
 class _Keys(threading.local):
@@ -63,7 +67,13 @@ class Presence:
     def is_none(self, content: Any) -> Any:
         """Whether the variable, which may have this value, is None: a bool, or a bool scalar tensor."""
         self.check_bound()
-        return content is None if self.present is None else ~self.present
+        has_value = self.has_value
+        return content is None if has_value is True else ~has_value
+
+    @property
+    def has_value(self) -> GraphTensor | bool:
+        """`present`; True if it surely is here."""
+        return True if self.present is None or is_assumed(self.present) else self.present
 
     def check_bound(self) -> None:
         """Make the graph raise here if the variable is unbound, as Python does: UnboundLocalError, KeyError or
@@ -79,6 +89,8 @@ class Presence:
         self.check_bound()
 
     def _check(self, bit: GraphTensor, kind: str) -> None:
+        if is_assumed(bit):
+            return
         graph = here = current_graph()
         while graph is not None:  # a check in this graph or one that encloses it has been passed already
             graph_, index, node = self._checked.get((id(graph), kind), (None, 0, None))
@@ -96,12 +108,17 @@ def known(value: Any, what: str) -> Any:
     if not isinstance(value, Maybe):
         return value
     value.presence.check_bound()
-    if value.presence.present is None:
+    if value.presence.has_value is True:
         return value.content
     name = value.presence.name
     raise staging_error(
         f"whether {subject(name)} is None is known only when the graph runs, and Python asks here {what}",
         f"Ask for `{name} is None` or `isinstance({name}, ...)` instead, which the graph answers.")
+
+
+def there(value: Any) -> Any:
+    """The content of a value that surely is not None; other values as they are."""
+    return known(value, "") if isinstance(value, MaybeObject) and value.presence.has_value is True else value
 
 
 def checked(value: Any) -> Any:
@@ -198,32 +215,32 @@ class MaybeObject:
     def __delattr__(self, name: str) -> None:
         delattr(self.checked(), name)
 
-    def __getitem__(self, index: Any) -> Any:
-        return self.checked()[index]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.checked()[index] = value
-
     def __iter__(self) -> Iterator[Any]:
         return iter(self.checked())
 
     def __len__(self) -> int:
         return len(self.checked())
 
-    def __contains__(self, item: Any) -> bool:
-        return item in self.checked()
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.checked()(*args, **kwargs)
+        return operators.call(self.checked())(*args, **kwargs)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        operators.setitem(self.checked(), index, value)
 
     def __eq__(self, other: object) -> Any:
-        return self.presence.is_none(self.content) if other is None else self.checked() == other
+        return operators.eq(self, other)
 
     def __ne__(self, other: object) -> Any:
-        return _not(self.presence.is_none(self.content)) if other is None else self.checked() != other
+        return operators.ne(self, other)
 
     def __hash__(self) -> int:
         return hash(self.checked())
+
+    def __array_function__(self, fn: Callable[..., Any], types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        return operators.call(fn)(*_all_checked(args), **kwargs)
+
+    def __array_ufunc__(self, fn: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return operators.call(getattr(fn, method))(*_all_checked(inputs), **kwargs)
 
     def __text__(self, spec: str) -> Any:
         """The text of the value, or of None."""
@@ -242,7 +259,69 @@ class MaybeObject:
         return f"<{self.presence.name!r}: {self.content!r}, if it is bound and not None>"
 
 
+def _all_checked(values: Iterable[Any]) -> list[Any]:
+    return [value.checked() if isinstance(value, MaybeObject) else value for value in values]
+
+
+def _forwarded(apply: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: MaybeObject, *operands: Any) -> Any:
+        return apply(self.checked(), *operands)
+
+    return method
+
+
+def _reflected(apply: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def method(self: MaybeObject, left: Any) -> Any:
+        return apply(left, self.checked())
+
+    return method
+
+
+_BINARY: Final = (
+    "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or",
+    "xor")
+_OTHERS: Final = (
+    "lt", "le", "gt", "ge", "neg", "pos", "invert", "abs", "round", "getitem", "delitem", "contains",
+    *[f"i{name}" for name in _BINARY if name != "divmod"])
+_STAGED: Final = {"getitem": operators.item, "contains": lambda container, item: operators.in_(item, container),
+                  "or": operators.bitor, "ior": operators.ibitor}
+"""The operators of autograph that have another name than Python's."""
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """What applies Python's operator `name` in code that is traced."""
+    python = getattr(operator, f"__{name}__", None) or getattr(builtins, name)
+    found: Callable[..., Any] = _STAGED.get(name) or getattr(operators, name, python)
+    return found
+
+
+for _name in (*_BINARY, *_OTHERS):
+    setattr(MaybeObject, f"__{_name}__", _forwarded(_operator(_name)))
+for _name in _BINARY:
+    setattr(MaybeObject, f"__r{_name}__", _reflected(_operator(_name)))
+
 Maybe = (MaybeTensor, MaybeObject)
+
+
+def same_or_none(value: Any, other: Any, same: Callable[[Any, Any], Any]) -> Any:
+    """Whether two values are None, or the same, as `same` decides for values that are not None: a bool, or a bool
+    scalar tensor."""
+    (one, has_one), (second, has_second) = map(_content, (value, other))
+    are_both = _conjunction(has_one, has_second)
+    found = are_both if value is other or are_both is False else _conjunction(are_both, same(one, second))
+    return found | (_not(has_one) & _not(has_second))
+
+
+def _content(value: Any) -> tuple[Any, Any]:
+    """The content of a value, and whether it is not None: a bool, or a bool scalar tensor."""
+    if not isinstance(value, Maybe):
+        return value, value is not None
+    value.presence.check_bound()
+    return value.content, value.presence.has_value
+
+
+def _conjunction(bit: Any, other: Any) -> Any:
+    return other if bit is True else bit & other
 
 
 def bound(value: Any) -> Any:

@@ -50,5 +50,5 @@ def truth(value: Any) -> Any:
 def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
     """Whether a variable is true, where `truth` decides for values that are not None."""
     value.presence.check_bound()
-    present, held = value.presence.present, truth(value.content)
-    return held if present is None else present if held is True else bitwise_and(present, held)
+    present, held = value.presence.has_value, truth(value.content)
+    return held if present is True else present if held is True else bitwise_and(present, held)

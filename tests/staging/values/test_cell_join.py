@@ -8,6 +8,7 @@ import pytest
 from traced_once import on
 
 import runtime as rt
+from runtime.errors import StagingError
 from tests.plain_values import executors, plain
 
 
@@ -242,3 +243,27 @@ def test_as_in_python(program: Callable[..., Any], executor: str) -> None:
     traced = on(executor, program)
     for t in (3, 0, 1):
         assert plain(traced(rt.constant(t))) == plain(program(t))
+
+
+def another_in_each_iteration(x):
+    a, c = [x], [x]
+    for i in rt.range(3.0):
+        a = [i]
+        if x > i:
+            c = a
+    return a is c
+
+
+def in_a_loop_of_a_branch(x):
+    a = [x]
+    b = a
+    if x > 0:
+        for _ in rt.range(x):
+            a = [x]
+    return a is b
+
+
+@pytest.mark.parametrize("f", [another_in_each_iteration, in_a_loop_of_a_branch])
+def test_which_list_it_is_after_a_loop(f: Any) -> None:
+    with pytest.raises(StagingError, match=r"the same list here as another name is known only .*asked here \(`is`\)"):
+        rt.function(f)(rt.constant(1.0))

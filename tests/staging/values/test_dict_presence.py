@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from plain_values import plain
 from traced_once import on
 
 import runtime as rt
@@ -584,3 +585,81 @@ def test_attributes_taken_before() -> None:
         assert int(rt.function(known)(rt.constant(x))) == known(x)
     with pytest.raises(rt.errors.StagingError, match=r"whether there is o\.y is known only when the graph runs"):
         rt.function(sized)(rt.constant(1))
+
+
+def popped(x):
+    d = {"k": x, "m": x}
+    if x > 0:
+        d.pop("k")
+    return d
+
+
+def another(x):
+    d = {"k": x, "m": x}
+    if x > 0:
+        d = {"j": x, "k": x * 2}
+    return d, "m" in d, d.get("j", 0.5)
+
+
+def updated(x):
+    d = collections.defaultdict(list, k=[x])
+    if x > 0:
+        d.update(z=[x, x])
+        d["k"].append(x)
+    return d, [d]
+
+
+def emptied(x):
+    d = {"b": x}
+    if x > 0:
+        d.setdefault("a", x)
+    else:
+        d.clear()
+    return d
+
+
+def in_a_loop(x):
+    d = {"n": x}
+    for i in rt.range(3.0):
+        if x > i:
+            d = {**d, "last": x * i}
+    return d
+
+
+def attributes(x):
+    o = Holder()
+    o.y = x
+    if x > 0:
+        o.z = x
+    return o, {"o": {"d": popped(x)}}
+
+
+def of_a_call(x):
+    d = rt.function(popped)(x)
+    return "k" in d, d.get("k", 7.0), d
+
+
+def shown(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [*map(shown, value)]
+    return plain(vars(value) if isinstance(value, Holder) else value)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("f", [popped, another, updated, emptied, in_a_loop, attributes, of_a_call])
+def test_results_have_the_keys_that_there_are(f: Any, executor: str) -> None:
+    g = on(executor, f)
+    for x in (3.0, -1.0):
+        got, want = (repr(shown(fn(rt.constant(x)))) for fn in (g, f))
+        assert got == want, x
+
+
+def test_dicts_whose_order_differs() -> None:
+    def f(x):
+        d = {"a": x, "b": x}
+        if x > 0:
+            d = {"b": x, "c": x, "a": x}
+        return d
+
+    with pytest.raises(rt.errors.StagingError, match="'d' is .* if the condition holds"):
+        rt.function(f)(rt.constant(1.0))

@@ -175,9 +175,6 @@ def by_key(v):
 ASKS = {
     "type": (lambda v: type(v) is int, "for its type"),
     "class": (lambda v: v.__class__, "for its class"),
-    "other": (lambda v: v is rt.constant(1.0), "whether it is another object"),
-    "other container": (lambda v: v is [],  # noqa: F632
-                        "whether it is another object"),
     "vars": (vars, "for its attributes"), "dir": (lambda v: dir(v), "for its attributes"),
     "class pattern": (by_class, "which pattern it matches"), "star pattern": (by_star, "which pattern it matches"),
     "mapping pattern": (by_key, "which pattern it matches"),
@@ -197,6 +194,12 @@ def test_what_only_python_knows(ask: str, kind: str) -> None:
     assert last == "Ask for `v is None` or `isinstance(v, ...)` instead, which the graph answers."
     if ask.endswith("pattern"):
         assert first.startswith(f"{__file__}:{fn.__code__.co_firstlineno + 1}: ")
+
+
+def test_which_tensor_it_is() -> None:
+    f = given(lambda v: v is rt.constant(1.0), MAKES["tensor"])
+    with pytest.raises(StagingError, match=r"whether two names have one tensor or tuple is asked here \(`is`\)"):
+        rt.function(f)(rt.constant(1.0))
 
 
 def test_a_function_that_was_converted_before() -> None:
