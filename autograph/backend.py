@@ -48,6 +48,7 @@ from autograph.dispatch.special_methods import meeting
 from autograph.operators.exceptions import guards_yield
 from autograph.operators.generators import Clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
+from autograph.state.key_order import merged_keys
 from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_all, only_atoms
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
 from autograph.state.statement_state import Remake
@@ -56,6 +57,7 @@ from autograph.state.structure import (
     as_records,
     can_be_record,
     containers_in,
+    declared_fields,
     duplicate,
     fields_of,
     fill,
@@ -109,6 +111,7 @@ __all__ = [
     "containers_in",
     "convert_file",
     "copied",
+    "declared_fields",
     "deferred",
     "draws_random_numbers",
     "duplicate",
@@ -137,6 +140,7 @@ __all__ = [
     "lower_limit",
     "meet_all",
     "meeting",
+    "merged_keys",
     "name_of",
     "objects_in",
     "observe",

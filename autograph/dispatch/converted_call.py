@@ -248,7 +248,10 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
         if is_one and type(args[0]) in plain and ambient.backend is None:
             return original
         for value in args:
-            backend = deciding(value) if type(value) in keyed else backend_of(value)
+            if type(value) in keyed:
+                backend = ambient.backend if is_len else deciding(value)
+            else:
+                backend = backend_of(value)
             if backend is None and ambient.backend is not None and type(value) in (*LISTS, tuple):
                 backend = next((b for b in map(staging_backend, value) if b is not None), None)
             if backend is not None and original in backend.builtins:

@@ -16,6 +16,7 @@ from autograph.core.backend import UNBOUND, has_staged_items
 from autograph.core.lists import is_list, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
+from autograph.state.key_order import reorder
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
 from autograph.state.structure import fill, is_record, parts_in
 
@@ -146,6 +147,8 @@ class Heap:
             else:
                 found.add(inner)
             _put(value, key, old)
+        if found and issubclass(type(value), dict):
+            reorder(value, before)
         return found
 
     def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
@@ -173,6 +176,8 @@ class Heap:
                 old = before.get(key, _MISSING)
                 if old is not now.get(key, _MISSING):
                     _put(value, key, old)
+            if issubclass(type(value), dict):
+                reorder(value, before)
         self.changed()
 
     def changes(self) -> Iterator[tuple[Reached, Any, Any]]:

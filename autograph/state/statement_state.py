@@ -23,6 +23,7 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap, becomes_state
+from autograph.state.key_order import KeyOrders
 from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
 from autograph.state.references import references, unreached, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
@@ -81,6 +82,7 @@ class State:
         self.hidden: dict[int, tuple[Any, Callable[[], Exception]]] = {}
         """By id: iterators whose position cannot be read, of which a body must not take an item."""
         self.paths = [path_of(name) for name in names]
+        self.orders = KeyOrders(())
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
         """The variables that the bodies use, with their values: those of enclosing functions, and globals."""
@@ -386,6 +388,7 @@ class Body:
         try:
             with hidden(state.hidden), running(state.statement, self.code):
                 left = EscapingValues(self.result(fn(*arguments)))
+            state.orders.note_end()
             if chosen := own.keys() & left.chosen():
                 chosen &= containers_in(before).keys()  # others are the backend's
             if ambient.backend is not None:
@@ -402,6 +405,7 @@ class Body:
             state.discovered |= cells.changed(self.sets_up)
             _noted.cells |= outer
             state.write(before)
+            state.orders.restore()
             cells.restore()
             self.refuse_changes(heap.changed(), () if hides else functions)
         return left.values({id(held.value) for held in heap.reach.objects})
@@ -470,6 +474,8 @@ class Snapshot:
 
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
+        holders = [state.holder(path[:-1]) for path in state.paths if len(path) > 1]
+        state.orders = KeyOrders(holder for holder in holders if issubclass(type(holder), dict))
         self.contents: list[Any] = [
             parts_in(value) if is_list(value) or type(value) is dict else None for value in self.values]
         self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
@@ -544,6 +550,7 @@ def staged(
             statement.learn(all_found, roots)
             results = len(after) - len(names)
             variables.write(after[results:])
+            variables.orders.settle()
             return after[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
         names, all_found = _with_found(names, all_found, found, backend, functions, roots)

@@ -14,8 +14,8 @@ from autograph.core.slots import fields_in, is_users_class, put
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "ATOMS", "as_records", "can_be_record", "containers_in", "duplicate", "fields_of", "fill", "is_container",
-    "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
+    "ATOMS", "as_records", "can_be_record", "containers_in", "declared_fields", "duplicate", "fields_of", "fill",
+    "is_container", "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 _CHANGING: Final = (*LISTS, dict)
@@ -86,10 +86,13 @@ def _are_records(cls: Any) -> bool:
 
 def fields_of(value: Any) -> list[str] | None:
     """The names of the fields of an object of a dataclass or attrs class, or of the attributes of another that is taken
-    as such; None for any other value."""
+    as such (`as_records`); None for any other value."""
+    return sorted(fields_in(value) or ()) if type(value) in _records.classes else declared_fields(value)
+
+
+def declared_fields(value: Any) -> list[str] | None:
+    """The names of the fields of an object of a dataclass or attrs class; None for any other value."""
     kind = type(value)
-    if kind in _records.classes:
-        return sorted(fields_in(value) or ())
     if dataclasses.is_dataclass(kind):
         names = [field.name for field in dataclasses.fields(kind)]
     elif "__attrs_attrs__" in vars(kind):

@@ -6,9 +6,10 @@ call changes as any other: so they are what Python leaves in them, at each call.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any, Final
 
@@ -16,8 +17,10 @@ from autograph.backend import (
     DICTS,
     LISTS,
     UNBOUND,
+    can_be_record,
     cell_is_filled,
     fields_in,
+    fields_of,
     fill,
     has_staged_items,
     is_users_class,
@@ -26,9 +29,12 @@ from autograph.backend import (
     take_out,
 )
 from runtime.core.tensor import GraphTensor
+from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.signature import ATTRIBUTES, Call
-from runtime.staging.values.optional import MaybeTensor
+from runtime.staging.values.list import StagedItems
+from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.set import StagedSet
 
 __all__ = ["AttributeStates", "NeedsAttributes", "Place", "can_be_state"]
 
@@ -38,40 +44,73 @@ _MOST: Final = 1000  # structures of calls whose places are remembered
 
 
 class NeedsAttributes(BaseException):
-    """A trace gives values of its graph to these places."""
+    """A trace gives values of its graph, or objects of these classes that have some, to these places."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[Place], classes: frozenset[type]) -> None:
         super().__init__("attributes are given values of a graph")
-        self.places = places
+        self.places, self.classes = places, classes
 
 
-def can_be_state(holder: Any, key: Any) -> bool:
-    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists and dicts; and all
-    items of a list or dict (key None) that only the graph knows. Not other items of a list, of which each call may make
-    more."""
-    if key is None and type(holder) in (*LISTS, *DICTS):
+def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
+    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists, dicts and new
+    objects that are no more than their attributes; and all items of a list, or of a dict (key None) that only the graph
+    knows. `existed`: of objects from before."""
+    if key is None and type(holder) in DICTS:
         return has_staged_items(holder)
+    if key is None and type(holder) in LISTS:
+        return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item))
     is_variable = type(holder) is CellType or type(holder).__name__ == "Globals"
     if not (is_variable or (key is not None and (
             type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
         return False
-    return _has_tensors_only(_content(holder, key))
+    return all(_can_be_made(part, existed) for part in _parts_within(_content(holder, key)))
 
 
-def _has_tensors_only(content: Any) -> bool:
+def _parts_within(content: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
+    """A value, and all that it contains; UNBOUND for what contains itself. `inside`: the ids of those around it."""
+    if id(content) in inside:
+        yield UNBOUND
+        return
+    yield content
     kind = type(content)  # asked without `isinstance`, which objects that may be None refuse
-    if kind is list or issubclass(kind, tuple):
-        return all(map(_has_tensors_only, content))
-    if kind is dict:
-        return all(map(_has_tensors_only, content.values()))
-    return issubclass(kind, (GraphTensor, MaybeTensor)) or kind in ATOMS
+    if kind in LISTS or issubclass(kind, tuple):
+        parts: Iterable[Any] = content
+    elif kind in DICTS:
+        parts = dict.values(content)
+    elif kind is MaybeObject:
+        parts = (content.content,)
+    else:
+        parts = (fields_in(content) or {}).values() if _is_no_more_than_attributes(content) else ()
+    for part in parts:
+        yield from _parts_within(part, inside | {id(content)})
+
+
+def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
+    kind = type(part)
+    return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
+        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, tuple)) or (
+        _is_no_more_than_attributes(part) and not existed(part))
+
+
+def _is_no_more_than_attributes(value: Any) -> bool:
+    return fields_of(value) is not None or can_be_record(type(value))
+
+
+def _plain_classes(places: Sequence[Place]) -> frozenset[type]:
+    """The classes of objects in these places that are neither dataclasses nor attrs classes."""
+    kinds = {type(part) for _, holder, key in places for part in _parts_within(_content(holder, key))
+             if _is_no_more_than_attributes(part)}
+    return frozenset([kind for kind in kinds
+                      if not (dataclasses.is_dataclass(kind) or "__attrs_attrs__" in vars(kind))])
 
 
 class AttributeState:
     """The places that calls of one structure change."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[Place], classes: frozenset[type]) -> None:
         before: set[str] = set()
+        self.classes = classes
+        """The plain classes of objects in them, which each call makes anew."""
         self._places: list[Place] = []
         for path, holder, key in places:
             while path in before:
@@ -135,10 +174,11 @@ class AttributeStates:
             try:
                 if state is None or places is None:
                     return compute(call, *others)
-                extended = _extended(call, state)
-                result = compute(extended, *others)
+                with decomposing(state.classes):
+                    extended = _extended(call, state)
+                    result = compute(extended, *others)
             except NeedsAttributes as needed:
-                self._add(call, [*(places or ()), *needed.places])
+                self._add(call, [*(places or ()), *needed.places], needed.classes)
                 continue
             state.write(extended.kwargs[ATTRIBUTES])
             return result
@@ -146,16 +186,20 @@ class AttributeStates:
     def found(self, call: Call, places: Sequence[Place], restore: Callable[[], None]) -> None:
         """Note what a trace for a call has found. NeedsAttributes if it is to be traced again; then everything is as it
         was before the trace, which is what `restore` does."""
-        if places and call.finds_attributes:
+        if not places:
+            return
+        classes = _plain_classes(places)
+        if call.finds_attributes:
             restore()
-            raise NeedsAttributes(places)
-        if places:
-            self._add(call, places)
+            raise NeedsAttributes(places, classes)
+        self._add(call, places, classes)
 
-    def _add(self, call: Call, places: Sequence[Place]) -> None:
+    def _add(self, call: Call, places: Sequence[Place], classes: frozenset[type]) -> None:
         with self._lock:
+            before = self._states.get(call.structure)
+            classes |= frozenset() if before is None else before.classes
             kept = [(key, state) for key, state in self._states.items() if state.places is not None]
-            self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places)}
+            self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places, classes)}
 
 
 def _extended(call: Call, state: AttributeState) -> Call:

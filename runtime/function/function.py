@@ -341,7 +341,7 @@ class Function(Called):
         self._groups.setdefault(call.structure, []).append(concrete)
         self._remember(key, concrete)
         self._history.add(concrete, call, self._signature.leaves(call), self._clock[0])
-        self._history.warn_of_numbers(self.python_function)
+        self._history.warn_of_storms(self.python_function)
 
     def _forget_dead(self) -> None:
         """Discard the traces for freed objects: a new object may get the same id."""

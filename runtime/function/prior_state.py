@@ -135,7 +135,10 @@ class PriorState:
     @property
     def state(self) -> list[Place]:
         """The places of those leaks where each call can put its values."""
-        return [(_path(root, key), root.value, key) for root, key, _ in self.leaks if can_be_state(root.value, key)]
+        keys = [(root, None if is_list(root.value) else key) for root, key, _ in self.leaks]
+        distinct = {(id(root.value), key): (root, key) for root, key in keys}
+        return [(_path(root, key), root.value, key) for root, key in distinct.values()
+                if can_be_state(root.value, key, self.existed)]
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""

@@ -35,6 +35,7 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, 
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
+from runtime.function.argument_structure import children, keys_in_order, rebuild
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.prior_state import PriorState
@@ -62,7 +63,7 @@ from runtime.function.reconstruction import (
     spread,
     spread_items,
 )
-from runtime.function.signature import Call, children, keys_in_order, rebuild
+from runtime.function.signature import Call
 from runtime.function.unstacked import tensors_of_list, tensors_of_rows
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable

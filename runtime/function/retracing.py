@@ -1,6 +1,7 @@
 """The history of a function's traces: why it was traced again, and warnings about retracing."""
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from collections import Counter
@@ -13,7 +14,8 @@ from runtime.function.signature import Call, count, is_leaf
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 
-_STORM = 5  # number of traces that differ in one Python number alone before a warning
+_STORM = 5  # number of traces that differ in one Python number, or in the length of one list, before a warning
+_ABSENT = "not there"
 
 
 class RetracingWarning(UserWarning):
@@ -77,6 +79,7 @@ class History:
         self.call = -1  # the number of the call that made the last trace
         self.differing: Counter[str] = Counter()
         self.numbers: Counter[str] = Counter()
+        self.lengths: Counter[str] = Counter()
         self._warned: set[str] = set()
 
     def add(self, concrete: Any, arguments: Call, leaves: list[tuple[str, Any]], call: int) -> None:
@@ -97,6 +100,9 @@ class History:
                 (path,) = nearest
                 if path in new and new[path].number:
                     self.numbers[path] += 1
+            lists = {path[:path.rfind("[")] if _ABSENT in sides else "" for path, sides in nearest.items()}
+            if len(lists) == 1 and all(re.search(r"\[\d+\]$", path) for path in nearest):
+                self.lengths.update(lists - {""})
         self.traces[concrete] = new
 
     def remove(self, concrete: Any) -> None:
@@ -116,7 +122,12 @@ class History:
             lines.append(f"    {_remedy(path)}")
         return "\n".join(lines)
 
-    def warn_of_numbers(self, fn: Any) -> None:
+    def warn_of_storms(self, fn: Any) -> None:
+        for path, times in self.lengths.items():
+            if times + 1 >= _STORM:
+                self._warn(fn, path, f"{self.name} was traced {times + 1} times because the list {path!r} has another "
+                           "length each time", f"Pass a tensor, such as rt.stack({path}); or append what the function"
+                           " returns, after the call.")
         for path, times in self.numbers.items():
             if times + 1 >= _STORM:
                 self._warn(fn, path, f"{self.name} was traced {times + 1} times because argument {path!r} is another "
@@ -173,5 +184,5 @@ def _differences(old: dict[str, _Leaf], new: dict[str, _Leaf]) -> dict[str, tupl
     for path in {**old, **new}:
         before, now = old.get(path), new.get(path)
         if before != now:
-            found[path] = (before.text if before else "not there", now.text if now else "not there")
+            found[path] = (before.text if before else _ABSENT, now.text if now else _ABSENT)
     return found

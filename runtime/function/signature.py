@@ -13,12 +13,12 @@ import re
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import fields_of, is_list
+from autograph.backend import is_list
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
@@ -28,58 +28,19 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
+from runtime.function.argument_structure import children, keys_in_order, rebuild
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 from runtime.numpy.array_choices import owners_of
 
 __all__ = [
-    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "children", "count", "is_leaf",
-    "keys_in_order", "rebuild", "walk", "weakly", "with_arrays",
+    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "is_leaf", "walk", "weakly",
+    "with_arrays",
 ]
 
 ATTRIBUTES: Final = "<attributes>"
 """The name of the argument that has the contents of `AttributeState`, a dict by path."""
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
-
-
-def children(value: Any) -> list[tuple[str, Any]] | None:
-    """The labelled children of a list, deque, tuple, mapping, or instance of a dataclass or attrs class. None for a
-    leaf."""
-    if isinstance(value, (list, tuple)) or is_list(value):
-        fields = getattr(value, "_fields", None)
-        if fields is not None:
-            return [(f".{name}", child) for name, child in zip(fields, value, strict=True)]
-        return [(f"[{i}]", child) for i, child in enumerate(value)]
-    if isinstance(value, Mapping):
-        return [(f"[{key!r}]", value[key]) for key in keys_in_order(value)]
-    names = fields_of(value)
-    return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
-
-
-def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
-    """The keys of a mapping, sorted if they can be."""
-    try:
-        return sorted(mapping)
-    except TypeError:
-        return list(mapping)
-
-
-def rebuild(value: Any, parts: Sequence[Any]) -> Any:
-    """A container like `value` with other children, in the order of `children`."""
-    kind: Any = type(value)
-    if kind is deque:
-        return deque(parts, value.maxlen)
-    if isinstance(value, (list, tuple)):
-        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
-    if isinstance(value, Mapping):
-        by_key = dict(zip(keys_in_order(value), parts, strict=True))
-        new = copy.copy(value) if isinstance(value, dict) else dict(value)
-        new.update((key, by_key[key]) for key in value)
-        return new if isinstance(value, dict) else kind(new)
-    new = copy.copy(value)
-    for name, part in zip(fields_of(value) or (), parts, strict=True):
-        object.__setattr__(new, name, part)  # works for frozen classes, too
-    return new
 
 
 def walk(value: Any, path: str, numbers: bool = True) -> Iterator[tuple[str, Any]]:

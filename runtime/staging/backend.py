@@ -46,6 +46,7 @@ from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, di
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
 from runtime.staging.containers.sequence_methods import item_at, list_operation, put_item_at
+from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
@@ -60,7 +61,6 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
-from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
@@ -309,7 +309,7 @@ class Staging:
         if part == "value":
             _read(value)
         elif part == "keys":
-            check_keys(value)
+            settle_keys(value)
         elif part == "attributes":
             check_attributes(value)
         else:

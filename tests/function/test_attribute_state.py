@@ -1,6 +1,8 @@
 """Attributes, items and variables from before a call that a traced function gives tensors."""
 from __future__ import annotations
 
+import collections
+import dataclasses
 import gc
 import weakref
 from typing import Any
@@ -244,19 +246,127 @@ def test_a_trace_alone_changes_nothing_and_says_so() -> None:
     assert p.total.numpy() == 4
 
 
-def test_lists_that_grow_are_errors_where_they_are_used() -> None:
+def test_lists_that_grow() -> None:
     @rt.function
     def f(o: Any, x: Any) -> Any:
         o.log.append(x)
         o.last = x
+        return len(o.log), o.log[0], o.log
 
     o = Box()
-    o.log = []
-    f(o, rt.constant(1.0))
-    f(o, rt.constant(2.0))
-    assert o.last.numpy() == 2
-    with pytest.raises(rt.errors.InaccessibleTensorError):
-        o.log[0] + 1
+    o.log = log = []
+    for k in range(1, 4):
+        count, first, returned = f(o, rt.constant(float(k)))
+        assert (int(count), float(first), float(o.last)) == (k, 1.0, k) and returned is o.log is log
+    assert [*map(float, log)] == [1.0, 2.0, 3.0]
+
+
+def test_a_list_that_grows_with_each_call_is_a_warning() -> None:
+    log: list[Any] = []
+
+    @rt.function
+    def f(x: Any) -> Any:
+        log.append(x)
+
+    with pytest.warns(rt.RetracingWarning, match="traced 5 times because the list 'log' has another length each time"):
+        for _ in range(6):
+            f(rt.constant(1.0))
+    assert len(log) == 6
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_containers_that_a_call_makes(executor: str) -> None:
+    def f(o: Any, x: Any, ks: Any) -> Any:
+        o.items = [x]
+        o.queue = collections.deque([x], maxlen=2)
+        o.table = {"a": [x]}
+        o.numbers = {}
+        o.seen = set()
+        o.best = None
+        for k in ks:
+            o.items.append(x * k)
+            o.queue.append(k)
+            o.numbers[k] = x
+            if k * x > 1.0:
+                o.seen.add(k)
+                o.best = (k, x)
+        if x > 1.0:
+            o.table["b"] = [x]
+        return o.items, o.queue
+
+    g = rt.function(f, executor=executor)
+    for value in (1.0, 2.0, 1.0):
+        want, o = Box(), Box()
+        f(want, value, [0.0, 1.0, 2.0])
+        items, queue = g(o, rt.constant(value), rt.range(3.0))
+        assert items is o.items and queue is o.queue and o.queue.maxlen == 2
+        assert repr(plain(vars(o))) == repr(vars(want)).replace("deque([1.0, 2.0], maxlen=2)", repr(o.queue))
+        assert [*map(float, o.queue)] == [1.0, 2.0]
+
+
+class Vector:
+    def __init__(self, x: Any, y: Any) -> None:
+        self.x, self.y = x, y
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self.x + other.x, self.y + other.y)
+
+
+@dataclasses.dataclass
+class Point(Vector):
+    x: Any
+    y: Any
+
+
+class Ball:
+    def __init__(self, kind: Any) -> None:
+        self.kind, self.at, self.speed = kind, kind(0.0, 0.0), kind(1.0, 2.0)
+        self.best: Any = None
+        self.path: list[Any] = []
+
+    def step(self, t: Any) -> Any:
+        self.at = self.at + self.kind(self.speed.x * t, self.speed.y * t)
+        self.last = self.at
+        return self.at
+
+    def bounce(self, t: Any) -> Any:
+        if self.at.y > 2.0:
+            self.speed = self.kind(self.speed.x, -self.speed.y)
+            self.best = self.at
+        self.path = [self.at, self.kind(t, t)]
+        return self.step(t)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("kind", [Vector, Point])
+@pytest.mark.parametrize("name", ["step", "bounce"])
+def test_objects_that_a_call_makes(name: str, kind: Any, executor: str) -> None:
+    want, ball = Ball(kind), Ball(kind)
+    step = rt.function(getattr(ball, name), executor=executor)
+    for _ in range(4):
+        getattr(want, name)(0.5)
+        assert step(rt.constant(0.5)) is ball.at is ball.last and type(ball.at) is kind
+    for one, other in ((want.at, ball.at), (want.speed, ball.speed), *zip(want.path, ball.path, strict=True)):
+        assert (float(one.x), float(one.y)) == (float(other.x), float(other.y))
+    assert (want.best is None) == (ball.best is None)
+    assert step.experimental_get_tracing_count() <= 3
+
+
+def test_objects_among_the_arguments_of_a_function_that_makes_such() -> None:
+    @rt.function
+    def f(p: Any, t: Any) -> Any:
+        q = p
+        for _ in rt.range(3):
+            q = q + p
+            if q.x > t:
+                q = Vector(t, q.y)
+        p.x = p.x + 1.0
+        return q
+
+    for _ in range(2):
+        p = Vector(rt.constant(1.0), rt.constant(2.0))
+        q = f(p, rt.constant(3.0))
+        assert [*map(float, (q.x, q.y, p.x))] == [3.0, 8.0, 2.0]
 
 
 def test_lists_given_for_a_tensor_stay_as_they_are() -> None:

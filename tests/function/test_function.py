@@ -958,18 +958,28 @@ def test_threads_add_up_in_a_variable():
 # --- Values of the outside ----------------------------------------------------------------------------------
 
 
+class Odd:
+    """An object that could tell that it was copied."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __copy__(self):
+        raise TypeError("not twice")
+
+
 def test_a_tensor_that_leaks_is_an_error_that_says_where_it_was_made():
     leaked = []
 
     @rt.function
     def f(x):
-        leaked.append(x + 1)
+        leaked.append(Odd(x + 1))
         return x
 
     f(rt.constant(1))
     made = r"belongs to graph 'f' \(made at .*test_function.py:\d+"
     with pytest.raises(rt.errors.InaccessibleTensorError, match=made):
-        leaked[0] + 1
+        leaked[0].value + 1
 
 
 class Meter:
@@ -977,16 +987,16 @@ class Meter:
         self.all = []
 
     def step(self, x):
-        self.all.append(2 * x)
+        self.all.append(Odd(2 * x))
         return x
 
 
 @pytest.mark.parametrize("use", [int, float, bool, abs, np.asarray, lambda x: [1, 2][x], lambda x: range(x)])
-def test_a_tensor_that_a_list_keeps_says_what_to_do(use):
+def test_a_tensor_that_an_object_keeps_says_what_to_do(use):
     meter = Meter()
     rt.function(meter.step)(rt.constant(1))
     with pytest.raises(rt.errors.InaccessibleTensorError) as info:
-        use(meter.all[0])
+        use(meter.all[0].value)
     first, *_, remedy = str(info.value).split("\n")
     made = f"{__file__}:{Meter.step.__code__.co_firstlineno + 1} in step"
     assert first.endswith(f": the tensor (int32[]) belongs to graph 'step' (made at {made}) and is used outside of it")

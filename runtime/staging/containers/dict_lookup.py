@@ -19,7 +19,6 @@ import numpy as np
 from autograph.backend import (
     DICTS,
     Clause,
-    containers_in,
     duplicate,
     has_staged_items,
     items_of,
@@ -33,23 +32,27 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, convert_to_tensor, current_graph, wrap
-from runtime.core.types import TensorType, int64, join_types
+from runtime.core.types import TensorType, int64
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
+from runtime.staging.containers.settled_keys import can_be_table, settle_keys
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, certain, empty_dict_like, is_numeric, is_staged_key
+from runtime.staging.values.dict import StagedDict, is_staged_key
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
-from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text, type_of
+from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key
 
-__all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
+__all__ = [
+    "delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of",
+    "union",
+]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,7 +73,7 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
 @_else(dict_presence.item)
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
-    if _settle_keys(mapping):
+    if settle_keys(mapping):
         return operators.item(mapping, key)
     if isinstance(mapping, (Counter, defaultdict)):
         return _item_or_default(mapping, key)
@@ -99,19 +102,6 @@ class _Has(threading.local):
 _has: Final = of_trace(_Has())
 
 
-def _settle_keys(mapping: Any) -> bool:
-    """Make a dict a hash table of the graph if only the graph knows whether it has some of its keys. Whether it is one
-    now; StagingError if it cannot be one."""
-    if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
-        dict_presence.check_keys(mapping)
-        return False
-    items = [(key, certain(value)) for key, value in dict.items(mapping)]
-    if not _can_be_table(empty_dict_like(mapping), *items[0], items[1:]):
-        dict_presence.check_keys(mapping)
-    refill(mapping, [*StagedDict.from_items(mapping).owner.values()])
-    return True
-
-
 def _is_known(mapping: dict[Any, Any], key: Any) -> bool:
     """Whether a look-up before, in the graph that is traced, would have raised if the dict did not have the key."""
     last, keys, known, graph = _has.last
@@ -124,22 +114,6 @@ def _is_same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) is tuple and len(a) == len(b) and all(map(_is_same, a, b)))
 
 
-def _can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence[tuple[Any, Any]] = ()) -> bool:
-    """Whether the dict with other items can be a hash table of the graph: keys are numbers, or tuples of numbers, and
-    all keys and all values have one structure, and types with a join."""
-    items = [(key, value), *others, *mapping.items()]
-    if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
-        return False
-    if containers_in([held for _, held in items]):
-        return False
-    try:
-        for item in items:
-            pytree.assert_same_structure(items[0], item)
-    except (TypeError, ValueError):
-        return False
-    return all(map(_have_join, zip(*map(pytree.flatten, items), strict=True)))
-
-
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
     """Make the dict a hash table of the graph where a key is set at a position, if it can be one and may not have the
     key. Whether that was done."""
@@ -148,26 +122,18 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     else:
         is_there = refuse_new_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)],
                                   lambda _: False)
-    if is_there or not _can_be_table(mapping, key, value):
+    if is_there or not can_be_table(mapping, key, value):
         return False
     view = StagedDict.from_items(mapping) if mapping else StagedDict.for_item(mapping, key, value)
     refill(mapping, [*view.owner.values()])
     return True
 
 
-def _have_join(leaves: Sequence[Any]) -> bool:
-    found: Any = type_of(leaves[0])
-    for leaf in leaves:
-        other = type_of(leaf)
-        found = None if found is None or other is None else join_types(found, other, adapts=True)
-    return isinstance(found, TensorType)
-
-
 @_else(operator.setitem)
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. The dict becomes a hash table of the graph, unless it surely has the key. If it cannot,
     UnimplementedError, when the graph runs, if the key is not there."""
-    if has_staged_items(mapping) or _settle_keys(mapping):
+    if has_staged_items(mapping) or settle_keys(mapping):
         StagedDict.of(mapping)[key] = value
         return
     place = _position(list(mapping), key)
@@ -240,7 +206,7 @@ def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
         if not isinstance(place, Tensor):  # it is not there
             _check(place, len(mapping) + len(default), key)
             return default[0]
-        if not _can_be_table(mapping, key, next(iter(mapping.values()))):
+        if not can_be_table(mapping, key, next(iter(mapping.values()))):
             raise staging_error(
                 "a key is taken out of a dict here, and only the graph knows which one: its keys are no numbers, or its"
                 " values have several types", "Keep the numbers of its items in another dict.")

@@ -17,7 +17,9 @@ from runtime.core.trace import convert_to_tensor
 from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
+from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.values.dict import is_staged_key
+from runtime.staging.values.dict_presence import is_uncertain
 from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.select import (
@@ -352,10 +354,10 @@ class _Dict(Select):
 
     @property
     def length(self) -> Any:
-        return use(self, operators.call(len)) if _is_staged(self) else len(_keys(self))
+        return _length(self)
 
-    def __len__(self) -> int:
-        return len(_keys(self))
+    def __len__(self) -> Any:
+        return _length(self)
 
     def __or__(self, other: Any) -> Any:
         return operators.bitor(_contents(self), other)
@@ -383,22 +385,27 @@ def _is_staged(x: Select) -> bool:
     return any(map(has_staged_items, alternatives_of(x)[0]))
 
 
+def _have_one_order(x: Select) -> bool:
+    """Whether all dicts have the same keys in one order, which is known at trace time."""
+    one_of, _ = alternatives_of(x)
+    are_settled = any([is_uncertain(one) and settle_keys(one) for one in one_of])
+    return not (are_settled or any(map(has_staged_items, one_of))) and all(
+        [list(one) == list(one_of[0]) for one in one_of])
+
+
 def _contents(x: Any) -> dict[Any, Any]:
     """A copy of the dict that it is."""
-    if _is_staged(x):
+    if not _have_one_order(x):
         found: dict[Any, Any] = use(x, call_method, "copy", (), {})
         return found
     return {key: x[key] for key in _keys(x)}
 
 
 def _keys(x: Select) -> list[Any]:
-    one_of, _ = alternatives_of(x)
-    if _is_staged(x):
-        raise unknown(x, "only the graph knows the keys of one of them: loop over x.keys(), or a copy")
-    keys = [list(one) for one in one_of]
-    if any(other != keys[0] for other in keys):
-        raise unknown(x, "they have not the same keys")
-    return keys[0]
+    if _have_one_order(x):
+        return list(alternatives_of(x)[0][0])
+    raise unknown(x, "only the graph knows the keys of one of them: loop over x.keys(), or a copy" if _is_staged(x)
+                  else "they have not the same keys")
 
 
 def _get(x: Select, key: Any, default: Any = None, /) -> Any:
@@ -410,7 +417,7 @@ def _get(x: Select, key: Any, default: Any = None, /) -> Any:
 
 def _view(name: str, python: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The method that gives the keys, values or items."""
-    return lambda x: getattr(view_of(_contents(x)), name)() if _is_staged(x) else python(x)
+    return lambda x: python(x) if _have_one_order(x) else operators.call(getattr(view_of(_contents(x)), name))()
 
 
 _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {

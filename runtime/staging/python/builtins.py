@@ -29,7 +29,7 @@ from runtime.ops.shape import dim
 from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
 from runtime.staging.python.introspection import ASKED
 from runtime.staging.values.deque import deque_of
-from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.dict_presence import check_keys, is_uncertain, size
 from runtime.staging.values.generators import (
     StagedGenerator,
     any_of,
@@ -208,7 +208,7 @@ def _len(x: Any) -> Any:
         return _length(x)
     if isinstance(x, Text):
         return length_of_text(x)
-    return builtins.len(x)
+    return size(x) if isinstance(x, dict) and is_uncertain(x) else builtins.len(x)
 
 
 def _range(*args: Any) -> Any:

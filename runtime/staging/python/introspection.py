@@ -194,6 +194,8 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 
 def _dict(*values: Any, **keywords: Any) -> Any:
     values = tuple([value.checked() if isinstance(value, MaybeObject) else value for value in values])
+    if len(values) == 1 and isinstance(values[0], Select) and type(values[0]).__stands_for__ is dict:
+        values = (operators.call(values[0].copy)(),)
     if len(values) != 1 or not (type(values[0]) in keyed or stages(values[0])):
         return builtins.dict(*values, **keywords)
     made: dict[Any, Any] = {}

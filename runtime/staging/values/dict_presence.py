@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from autograph.backend import keyed, operators, put, register_keyed, take_out
 from runtime.core.trace import current_graph
+from runtime.ops.logic import where
 from runtime.staging.values.optional import Maybe, checked, keys, keys_asked
 
 __all__ = [
     "View", "bound_of", "check_keys", "delete", "has_key", "have_other_keys", "is_uncertain", "item",
-    "method_of", "union",
+    "method_of", "size", "union",
 ]
 
 
@@ -65,6 +66,12 @@ def have_other_keys(left: Any, right: Any) -> bool:
         check_keys(left)
         check_keys(right)
     return not same
+
+
+def size(mapping: Any) -> Any:
+    """`len(mapping)`: an int, or a weak int of the graph."""
+    bits = [bound for key in dict.keys(mapping) if (bound := bound_of(mapping, key)) is not None]
+    return sum([where(bit, 1, 0) for bit in bits], dict.__len__(mapping) - len(bits))
 
 
 def get(mapping: Any, key: Any, default: Any = None, /) -> Any:

@@ -28,6 +28,7 @@ from autograph.backend import (
     fill,
     is_container,
     is_list,
+    merged_keys,
     parts_in,
 )
 from runtime.core import pytree
@@ -43,7 +44,7 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, merged_keys
+from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, one_of_both
@@ -432,7 +433,7 @@ def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> 
     children = [join(mine.get(key, missing), theirs.get(key, missing), cells) for key in keys]
     like = copy.copy(a.like)
     fill(like, [(key, (b if key in theirs else a).like[key]) for key in keys])
-    return Nested(like, keys, tuple(children), _target(a, b))
+    return Nested(like, tuple(keys), tuple(children), _target(a, b))
 
 
 def _join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:

@@ -1,16 +1,14 @@
 """The specs of lists, deques and dicts: which are of one kind."""
 from __future__ import annotations
 
-import itertools
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from autograph.backend import DICTS, is_list
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.specs import Custom, Nested, Spec, kind_of_list
 
-__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "merged_keys", "text_of_kind"]
+__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
@@ -37,20 +35,6 @@ def _kind_of_dict(spec: Spec) -> type | None:
     like = spec.like if isinstance(spec, Nested) else spec.like.empty if isinstance(spec, Custom) and isinstance(
         spec.like, StagedItems) else None
     return type(like) if isinstance(like, dict) else None
-
-
-def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The keys of two dicts in the order of both; None if the order of some differs."""
-    ours, theirs = set(a), set(b)
-    if [key for key in a if key in theirs] != [key for key in b if key in ours]:
-        return None
-    found: list[Any] = []
-    others = iter(b)
-    for key in a:
-        if key in theirs:
-            found += itertools.takewhile(key.__ne__, others)
-        found.append(key)
-    return (*found, *others)
 
 
 def empty_like(spec: Nested | Custom) -> Any:

@@ -1,0 +1,72 @@
+"""The order of the keys of dicts that are state: bodies of a staged statement run one after the other on one dict."""
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from autograph.core.backend import ambient
+
+__all__ = ["KeyOrders", "merged_keys", "reorder"]
+
+
+class KeyOrders:
+    """The orders of the keys of some dicts, before a statement and at the ends of its bodies."""
+
+    def __init__(self, dicts: Iterable[dict[Any, Any]]) -> None:
+        self._begins = {id(each): (each, [*dict.keys(each)]) for each in dicts}
+        self._ends: dict[int, list[list[Any]]] = {}
+
+    def note_end(self) -> None:
+        """Note the orders at the end of a body."""
+        for key, (each, _) in self._begins.items():
+            self._ends.setdefault(key, []).append([*dict.keys(each)])
+
+    def restore(self) -> None:
+        """Give the dicts, which have the items from before the statement, the order from before."""
+        for each, keys in self._begins.values():
+            reorder(each, keys)
+
+    def settle(self) -> None:
+        """Give the dicts the order of all bodies. The backend's error if there is none."""
+        for key, (each, keys) in self._begins.items():
+            merged: Sequence[Any] | None = keys
+            for other in self._ends.get(key, ()):
+                merged = None if merged is None else merged_keys(merged, other)
+            if merged is None and ambient.backend is not None:
+                raise ambient.backend.error(
+                    "the keys of a dict get another order on some paths through this statement, and which paths are"
+                    " taken is known only when the graph runs",
+                    "Set the items in place (d[k] = v), without taking them out before.")
+            reorder(each, merged or ())
+
+
+def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any] | None:
+    """The keys of two dicts in the order of both; None if the order of some differs."""
+    if a == b:
+        return a
+    ours, theirs = set(a), set(b)
+    if [key for key in a if key in theirs] != [key for key in b if key in ours]:
+        return None
+    found: list[Any] = []
+    others = iter(b)
+    for key in a:
+        if key in theirs:
+            found += itertools.takewhile(key.__ne__, others)
+        found.append(key)
+    return [*found, *others]
+
+
+def reorder(each: dict[Any, Any], keys: Iterable[Any]) -> None:
+    """Put those of the keys that a dict has in this order, before its others."""
+    now = [*dict.keys(each)]
+    wanted = [key for key in keys if key in each]
+    known = set(wanted)
+    wanted += [key for key in now if key not in known]
+    if now != wanted:
+        for key in wanted:
+            if isinstance(each, OrderedDict):
+                each.move_to_end(key)
+            else:
+                dict.__setitem__(each, key, dict.pop(each, key))

@@ -1,0 +1,76 @@
+"""The structure of arguments: lists, tuples, mappings, and objects by their fields."""
+from __future__ import annotations
+
+import copy
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from autograph.backend import declared_fields, fields_in, is_list
+
+__all__ = ["children", "decomposing", "keys_in_order", "rebuild"]
+
+
+def children(value: Any) -> list[tuple[str, Any]] | None:
+    """The labelled children of a list, deque, tuple, mapping, or instance of a dataclass or attrs class. None for a
+    leaf."""
+    if isinstance(value, (list, tuple)) or is_list(value):
+        fields = getattr(value, "_fields", None)
+        if fields is not None:
+            return [(f".{name}", child) for name, child in zip(fields, value, strict=True)]
+        return [(f"[{i}]", child) for i, child in enumerate(value)]
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", value[key]) for key in keys_in_order(value)]
+    names = _fields(value)
+    return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
+
+
+class _Decomposed(threading.local):
+    classes: frozenset[type] = frozenset()
+
+
+_decomposed: Final = _Decomposed()
+
+
+@contextmanager
+def decomposing(classes: frozenset[type]) -> Iterator[None]:
+    """Objects of these plain classes among the arguments are structures of their attributes, as those of dataclasses
+    are; others are arguments by identity."""
+    before = _decomposed.classes
+    _decomposed.classes = before | classes
+    try:
+        yield
+    finally:
+        _decomposed.classes = before
+
+
+def _fields(value: Any) -> list[str] | None:
+    return sorted(fields_in(value) or ()) if type(value) in _decomposed.classes else declared_fields(value)
+
+
+def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
+    """The keys of a mapping, sorted if they can be."""
+    try:
+        return sorted(mapping)
+    except TypeError:
+        return list(mapping)
+
+
+def rebuild(value: Any, parts: Sequence[Any]) -> Any:
+    """A container like `value` with other children, in the order of `children`."""
+    kind: Any = type(value)
+    if kind is deque:
+        return deque(parts, value.maxlen)
+    if isinstance(value, (list, tuple)):
+        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+    if isinstance(value, Mapping):
+        by_key = dict(zip(keys_in_order(value), parts, strict=True))
+        new = copy.copy(value) if isinstance(value, dict) else dict(value)
+        new.update((key, by_key[key]) for key in value)
+        return new if isinstance(value, dict) else kind(new)
+    new = copy.copy(value)
+    for name, part in zip(_fields(value) or (), parts, strict=True):
+        object.__setattr__(new, name, part)  # works for frozen classes, too
+    return new
