@@ -572,5 +572,6 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
     backend = backend_of(target)
     if backend is not None:
         return backend.setitem(target, index, value)
-    place(target)[index] = spread(value) if type(index) is slice else value
+    proxy = place(target)
+    proxy[index] = spread(value) if type(index) is slice and proxy is target else value
     return target

@@ -43,7 +43,9 @@ add, mul, iadd, imul, bitor, ibitor = map(_arithmetic, ("add", "mul", "iadd", "i
 @own_errors
 def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
-    if ambient.backend is not None and (has_staged_items(container) or type(container) in keyed):
+    if ambient.backend is not None and (
+            has_staged_items(container) or type(container) in keyed or (type(container) in LISTS and any(
+                staging_backend(bound) is not None for bound in _bounds(index)))):
         ambient.backend.operation("delitem", container, index)
     else:
         del container[index]

@@ -50,12 +50,18 @@ class _Container:
         after = None if backend is None else backend.changing(self.container)
         if backend is not None and (
                 asks(index) is not None or has_staged_items(self.container) or is_array(self.container)
-                or (is_dict and type(index) is tuple)):
+                or (is_dict and type(index) is tuple) or (type(index) is slice and _stages_slice(index, value))):
             backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value
         if after is not None:
             after()
+
+
+def _stages_slice(bounds: slice, value: Any) -> bool:
+    """Whether a backend stages the assignment of items to a slice of a list."""
+    return has_staged_items(value) or any(
+        staging_backend(bound) is not None for bound in (bounds.start, bounds.stop, bounds.step))
 
 
 def place(container: Any, around: Any = None, /) -> Any:

@@ -84,6 +84,7 @@ class Operations(Late):
     count: Callable[..., Any]
     index: Callable[..., Any]
     remove: Callable[..., None]
+    replace_slice: Callable[[Any, slice, Any], None]
     sort: Callable[..., None]
     repeat: Callable[..., Any]
     """`sequence * tensor`; NotImplemented where that is arithmetic."""

@@ -45,7 +45,13 @@ from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
-from runtime.staging.containers.sequence_methods import item_at, list_operation, put_item_at
+from runtime.staging.containers.sequence_methods import (
+    item_at,
+    list_operation,
+    method_of_sequence,
+    put_item_at,
+    put_slice,
+)
 from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
@@ -377,6 +383,8 @@ class Staging:
             return set_item(setitem, target, index, value)
         if isinstance(target, dict):
             put_item_of(target, index, value)
+        elif type(index) is slice and is_list(target):
+            put_slice(target, index, value)
         elif is_list(target) and not (isinstance(index, (str, Text)) or has_staged_items(target)):
             put_item_at(target, index, value, around)
         else:
@@ -457,8 +465,12 @@ def _getitem(container: Any, index: Any) -> Any:
 def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete_item_of(container, index)
-    else:
+    elif type(container) is not list or has_staged_items(container):
         del _written(container)[index]
+    elif type(index) is slice:
+        put_slice(container, index, [])
+    else:
+        method_of_sequence(container.pop)(index)
 
 
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {

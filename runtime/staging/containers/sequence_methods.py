@@ -55,7 +55,7 @@ from runtime.staging.values.select import SELECTION, Select, choose, either, is_
 from runtime.staging.values.strings import item_of_text
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at"]
+__all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice"]
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
@@ -272,11 +272,40 @@ def insert(sequence: Any, place: Any, value: Any, /) -> None:
             getattr(sequence, "maxlen", None) == size):
         type(sequence).insert(sequence, place, value)
         return
-    place = weak_int(place)
-    place = where(less(place, 0), maximum(place + size, 0), minimum(place, size))
+    place = _bound(place, size)
     items = [*sequence, value]
     refill(sequence, [choose(items, where(less(i, place), i, where(equal(place, i), size, i - 1)))
                       for i in range(size + 1)])
+
+
+def replace_slice(view: StagedSequence, bounds: slice, items: Any) -> None:
+    """`view[bounds] = items` for a list with staged items."""
+    if bounds.step not in (None, 1):
+        raise staging_error(
+            "a slice with a step is assigned or deleted here, and the length of the list is known only when the graph"
+            " runs", "Set or delete the items one by one.")
+    size = view.length
+    start = 0 if bounds.start is None else _bound(bounds.start, size)
+    stop = size if bounds.stop is None else maximum(_bound(bounds.stop, size), start)
+    made, rest = view[:start], view[stop:]
+    made.extend(view_of(items))
+    made.extend(rest)
+    refill(view.owner, [*made.owner])
+
+
+def _bound(place: Any, size: Any) -> Any:
+    """A bound of a slice as a position of a list of that size."""
+    place = weak_int(convert_to_tensor(place))
+    return where(less(place, 0), maximum(place + size, 0), minimum(place, size))
+
+
+def put_slice(sequence: Any, bounds: slice, items: Any) -> None:
+    """`sequence[bounds] = items` for a list, where the graph has the bounds, or one of the lists."""
+    if not has_staged_items(sequence) and not (type(sequence) is list and _becomes_staged(sequence)):
+        raise staging_error(
+            "a slice of a list is assigned here that only the graph knows, and the list cannot be one of the graph: it"
+            " is empty, or its items have no common type", "Give its items one type, or set them one by one.")
+    view_of(sequence)[bounds] = items
 
 
 def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
@@ -378,5 +407,6 @@ def _extend(method: Any, items: Any, /) -> None:
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "rotate": rotate,
     "sort": sort_in_place}
-OPERATIONS.define(count=count, index=index, remove=remove, sort=sort_in_place, repeat=repeat)
+OPERATIONS.define(
+    count=count, index=index, remove=remove, replace_slice=replace_slice, sort=sort_in_place, repeat=repeat)
 SELECTION.define(of_items=of_items)

@@ -170,8 +170,9 @@ class StagedSequence(StagedView):
 
     def __delitem__(self, index: Any) -> None:
         if isinstance(index, slice):
-            _refuse("a slice of a staged list cannot be deleted", "Keep the rest: l = l[:a] + l[b:].")
-        self.pop(index)
+            OPERATIONS.replace_slice(self, index, [])
+        else:
+            self.pop(index)
 
     def remove(self, value: Any, /) -> None:
         OPERATIONS.remove(self, value)
@@ -305,8 +306,9 @@ class StagedList(StagedSequence):
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
-            _refuse("a slice of a staged list cannot be assigned", "Assign its elements one by one.")
-        self._list = list_set(self._list, index, element_as_tensor(x))
+            OPERATIONS.replace_slice(self, index, x)
+        else:
+            self._list = list_set(self._list, index, element_as_tensor(x))
 
     def __add__(self, other: Any) -> StagedList:
         if not isinstance(other, (list, StagedList)):

@@ -153,6 +153,9 @@ class StagedRecords(StagedSequence):
         return self._pack([column[index] for column in self.columns])
 
     def __setitem__(self, index: Any, x: Any) -> None:
+        if isinstance(index, slice):
+            OPERATIONS.replace_slice(self, index, x)
+            return
         put(x, self.owner, index, lambda: self._change(
             lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
 

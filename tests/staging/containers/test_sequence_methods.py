@@ -1,6 +1,7 @@
 """Python's lists and tuples with tensors: what `tests/programs/sequences.py` does not show, and what is refused."""
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Callable
 from typing import Any
@@ -223,17 +224,17 @@ _REPEATED = " cannot be repeated here: how often it is repeated" + _HOLDS
 _NUMBERS = "Use a list of numbers."
 
 
-def deleted(n: Any) -> Any:
-    xs = [1, 2, 3]
+def deleted_of_a_deque(n: Any) -> Any:
+    xs = collections.deque([1, 2, 3])
     del xs[n]
     return xs
 
 
 def test_message_a_deleted_item() -> None:
     with pytest.raises(OpError) as caught:
-        rt.function(deleted)(N)
+        rt.function(deleted_of_a_deque)(N)
     first, _, _, last = str(caught.value).split("\n")
-    place = f"{__file__}:{deleted.__code__.co_firstlineno + 2}: "
+    place = f"{__file__}:{deleted_of_a_deque.__code__.co_firstlineno + 2}: "
     assert first.startswith(place) and re.fullmatch(
         "a tensor cannot be the index of what is deleted here" + _NOW, first[len(place):])
     assert last == "Use xs.pop(n) for an item, or keep the rest of a list: xs = xs[:a] + xs[b:]."
@@ -300,3 +301,57 @@ def test_a_character_of_text_at_an_index_of_the_graph() -> None:
                 f(rt.constant(i))
         with pytest.raises(TypeError):
             rt.function(lambda x: text[x], executor=executor)(rt.constant(1.0))
+
+
+def reversed_part(x, i, j):
+    p = [x, x + 1, x + 2, x + 3]
+    p[i:j] = p[i:j][::-1]
+    return p
+
+
+def parts_of_a_list_of_the_graph(x, i, j):
+    p = [x + k for k in range(i + 3)]
+    p[i:j] = [x, x, x]
+    p[:1] = [x * 9]
+    p[len(p):] = [x * 7]
+    p[-2:-1] = []
+    del p[1:i]
+    return p
+
+
+def parts_of_tuples(x, i, j):
+    p = [(x, 1.0), (x, 2.0), (x, 3.0)]
+    for _ in range(i):
+        p[i:] = [(x, 7.0)]
+        p[:0] = p[1:2]
+    return p
+
+
+def in_a_loop(x, i, j):
+    p = [1, 2, 3, 4, 5]
+    for k in range(i):
+        p[k:k + 2] = [p[k + 1], p[k]]
+        p[1:1] = p
+    return p
+
+
+def deleted(x, i, j):
+    p, q = [x, x + 1, x + 2], [x, x + 1, x + 2]
+    del p[i:j], q[i]
+    return p, q
+
+
+@pytest.mark.parametrize("fn", [reversed_part, parts_of_a_list_of_the_graph, parts_of_tuples, in_a_loop, deleted])
+def test_slices_that_the_graph_knows_are_assigned_and_deleted(fn: Callable[..., Any]) -> None:
+    for i, j in ((1, 3), (0, 2), (2, 1), (2, -1)):
+        assert staged(fn, rt.constant(1.0), rt.constant(i), rt.constant(j)) == fn(1.0, i, j), (i, j)
+
+
+def test_a_slice_of_a_list_that_cannot_be_one_of_the_graph() -> None:
+    def f(n):
+        p = ["a", "b"]
+        p[n:] = ["c"]
+        return p
+
+    with pytest.raises(rt.errors.StagingError, match="a slice of a list is assigned here that only the graph knows"):
+        rt.function(f)(rt.constant(1))
