@@ -44,6 +44,7 @@ from autograph.core.tracebacks import convert_file, hide_package, is_body, is_co
 from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
+from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.exceptions import guards_yield
 from autograph.operators.generators import Clause, items_of, itself
@@ -166,6 +167,7 @@ __all__ = [
     "settle",
     "take_out",
     "taken_by",
+    "truth_value",
     "unbound_text",
     "unnumbered",
     "until_gone",

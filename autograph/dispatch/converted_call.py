@@ -242,6 +242,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     # asks for the truth of items, calls its arguments, or takes items for floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
     is_len, takes_items = original is len, original in _TAKING
+    of_one = {len: _len, bool: _bool}.get(original)
 
     def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # no `len`, which a user may have replaced
         is_one = bool(args) and not args[1:]
@@ -261,8 +262,8 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
         if (takes_items or (is_one and original in (min, max))) and any(map(_makes_iterator, args)):
             return lambda *args, **options: _overrides[original](
                 *[iter(value) if _makes_iterator(value) else value for value in args], **options)
-        if is_len and is_one:
-            return _len
+        if of_one is not None and is_one:
+            return of_one
         found = ambient.backend.builtins.get(original) if judges else None
         return ambient.backend.callee(original) if found is None else found
 
@@ -287,6 +288,33 @@ def _len(value: Any) -> Any:
         return len(value)
     length = call(method)(value)
     return length if staging_backend(length) is not None else index(length)
+
+
+def truth_value(value: Any) -> Any:
+    """What decides the truth of a value: what the `__bool__` or `__len__` that a class of the user's has gives, while
+    a backend traces, as Python's own `bool` requires a bool or int; what a value of the backend's gives by `__truth__`;
+    the value itself otherwise."""
+    kind = type(value)
+    if ambient.backend is None or kind in plain:
+        return value
+    if hasattr(kind, "__truth__"):
+        return value.__truth__()
+    if not is_users_class(kind) or backend_of(value) is not None:
+        return value
+    for name in ("__bool__", "__len__"):
+        method = getattr(kind, name, None)
+        if type(method) is FunctionType:
+            found = call(method)(value)
+            if name == "__len__":
+                return found != 0 if staging_backend(found) is not None else bool(index(found))
+            return found if staging_backend(found) is not None or isinstance(found, bool) else bool(value)
+    return value
+
+
+def _bool(value: Any) -> Any:
+    """`bool`, whose result may be a staged value."""
+    found = truth_value(value)
+    return found if staging_backend(found) is not None else bool(found)
 
 
 _python_print = print  # `differential_check` replaces it for a time

@@ -25,9 +25,10 @@ from autograph.core.backend import (
 )
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lose_with
+from autograph.core.slots import is_users_class
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
-from autograph.dispatch.converted_call import call
+from autograph.dispatch.converted_call import call, truth_value
 from autograph.operators import loop_rotation
 from autograph.operators.containers import (
     add,
@@ -95,6 +96,8 @@ Thunk = Callable[[], Any]
 def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: str) -> None:
     """`if pred: if_true() else: if_false()`; None is an empty branch."""
     try:
+        if pred is not True and pred is not False:
+            pred = truth_value(pred)
         if pred is True or (pred is not False and (backend := deciding(pred)) is None and pred):
             if if_true is not None:
                 part(if_true)()
@@ -122,7 +125,7 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
         left = _MOST_SNAPSHOTS if traced is None or traced.needs_undo else 0
         while True:
             mark = checkpoint(test) if left else None
-            going = test()
+            going = truth_value(test())
             backend = deciding(going)
             if backend is not None:
                 rollback(mark)
@@ -289,6 +292,7 @@ def _stage_reduce(
 @own_errors
 def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
     """`then() if pred else orelse()`."""
+    pred = truth_value(pred)
     backend = deciding(pred)
     if backend is None:
         return part(then)() if pred else part(orelse)()
@@ -303,10 +307,11 @@ def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
 def and_(value: Any, /, *others: Thunk) -> Any:
     """`value and others[0]() and ...`."""
     for other in others:
-        backend = deciding(value)
+        decides = truth_value(value)
+        backend = deciding(decides)
         if backend is not None:
             value = _stage_logical(backend, value, other, is_and=True)
-        elif value:
+        elif decides:
             value = part(other)()
         else:
             return value
@@ -317,10 +322,11 @@ def and_(value: Any, /, *others: Thunk) -> Any:
 def or_(value: Any, /, *others: Thunk) -> Any:
     """`value or others[0]() or ...`."""
     for other in others:
-        backend = deciding(value)
+        decides = truth_value(value)
+        backend = deciding(decides)
         if backend is not None:
             value = _stage_logical(backend, value, other, is_and=False)
-        elif value:
+        elif decides:
             return value
         else:
             value = part(other)()
@@ -345,6 +351,7 @@ def not_(value: Any, /) -> Any:
     if value is False:
         return True
     try:
+        value = truth_value(value)
         backend = deciding(value)
         return not value if backend is None else backend.operation("not_", value)
     except BaseException as error:
@@ -356,12 +363,16 @@ def not_(value: Any, /) -> Any:
 def in_(value: Any, container: Any, /) -> Any:
     """`value in container`."""
     check_items(container)
+    if ambient.backend is not None and is_users_class(type(container)) and not hasattr(type(container), "__contains__"):
+        method = getattr(type(container), "__iter__", None)
+        container = call(method)(container) if type(method) is FunctionType else container
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, *LISTS):
         if type(value) in (tuple, *LISTS) or type(value) in keyed:  # may contain values of the backend's
             backend = ambient.backend
         else:
-            backend = next((found for item in container if (found := staging_backend(item)) is not None), None)
+            backend = next((found for item in (*container, value) if (
+                found := ambient.backend if is_users_class(type(item)) else staging_backend(item)) is not None), None)
     if backend is None and (type(container) in keyed or type(container) in _ASKED or isinstance(value, str) or (
             backend_of(value) is not None)):
         backend = ambient.backend
@@ -448,7 +459,7 @@ def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
         if ag__test is None:
             if_true()
         else:
-            going = ag__test(*arguments)
+            going = truth_value(ag__test(*arguments))
             stager = backend or staging_backend(going)
             cond(going, if_true, None, "ag__list")
 
@@ -559,6 +570,7 @@ def attributes(value: Any, /) -> Any:
 @own_errors
 def assert_(test: Any, message: Thunk | None = None, /) -> None:
     """`assert test, message()`."""
+    test = truth_value(test)
     backend = staging_backend(test)
     if backend is not None:
         backend.assert_(test, message)

@@ -12,6 +12,7 @@ from autograph.core.backend import Backend, ambient, deciding, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import prune
+from autograph.dispatch.converted_call import truth_value
 from autograph.operators.exceptions import classes_of
 
 __all__ = ["Clause", "Exhausted", "around_yield", "clause_of", "items_of", "itself", "nested", "unpack",
@@ -96,7 +97,7 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
     for item in items:
         arguments = clause.arguments(item)
         if clause.test is not None:
-            kept = clause.test(*arguments)
+            kept = truth_value(clause.test(*arguments))
             decides = staging_backend(kept)
             if decides is not None:
                 kept = decides.operation("not_", decides.operation("not_", kept))
@@ -131,7 +132,7 @@ def yielded(
             body(item)
         if test is None:
             return False
-        going = test()
+        going = truth_value(test())
         backend = deciding(going)
         return not going if backend is None else backend.operation("not_", going)
     except BaseException as error:

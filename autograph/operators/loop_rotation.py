@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograph.core.backend import Backend
-from autograph.state.bodies import Operand, Test
+from autograph.state.bodies import RotatedTest, Test
 from autograph.state.statement_state import Body, RotateLoop, State
 
 __all__ = ["Loop"]
@@ -33,7 +33,7 @@ class Loop:
             except RotateLoop:
                 self.is_turned = True
                 raise
-        test = Operand(self.test, variables)
+        test = RotatedTest(self.test, variables)
         init = (*self.going, *variables.read()) if self.going else test(*variables.read())
         return stage(_Going(test), _Turned(test, body), init, (_GOING, *names), self.options)[1:]
 
@@ -41,7 +41,7 @@ class Loop:
 class _Going:
     """The test of a rotated loop: the result of the last test."""
 
-    def __init__(self, test: Operand) -> None:
+    def __init__(self, test: RotatedTest) -> None:
         self.filename, self.lineno = test.filename, test.lineno
 
     def __call__(self, *values: Any) -> Any:
@@ -51,7 +51,7 @@ class _Going:
 class _Turned:
     """The body of a rotated loop, followed by the test."""
 
-    def __init__(self, test: Operand, body: Body) -> None:
+    def __init__(self, test: RotatedTest, body: Body) -> None:
         self.test, self.body = test, body
         self.fn, self.filename, self.lineno = body.fn, body.filename, body.lineno
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from autograph.dispatch.converted_call import truth_value
 from autograph.state.statement_state import Body
 from autograph.state.structure import is_container, parts_in
 
-__all__ = ["Branch", "Operand", "Test"]
+__all__ = ["Branch", "Operand", "RotatedTest", "Test"]
 
 
 class Test(Body):
@@ -16,6 +17,7 @@ class Test(Body):
         self.leaves = self._leaves()
 
     def result(self, returned: Any) -> Any:
+        returned = truth_value(returned)  # while the state is still what the test has made of it
         now = self._leaves()
         self.changes = len(now) != len(self.leaves) or any(a is not b for a, b in zip(now, self.leaves))
         return returned
@@ -47,3 +49,10 @@ class Operand(Branch):
 
     def result(self, returned: Any) -> Any:
         return (returned, *self.state.read())
+
+
+class RotatedTest(Operand):
+    """A test that changes the state, as an operand."""
+
+    def result(self, returned: Any) -> Any:
+        return super().result(truth_value(returned))

@@ -18,6 +18,7 @@ from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
+from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["compare", "equals"]
@@ -43,6 +44,9 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and have_other_keys(left, right):
         return name == "ne"
+    for one in (left, right):
+        if isinstance(one, Select) and all([_is_generated(type(each), name) for each in alternatives_of(one)[0]]):
+            return use(one, _compare_one, name, left, right, one)
     left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
         kinds = [deque if isinstance(one, (deque, DequeMethods)) else list for one in (left, right)]
@@ -65,6 +69,11 @@ def compare(name: str, left: Any, right: Any) -> Any:
     same = equals(one, other)
     return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
+
+
+def _compare_one(alternative: Any, name: str, left: Any, right: Any, chosen: Select) -> Any:
+    """`compare`, where one of the values, or both, is `chosen`, which is this alternative."""
+    return compare(name, alternative if left is chosen else left, alternative if right is chosen else right)
 
 
 def _compare_optional(name: str, left: Any, right: Any) -> Any:

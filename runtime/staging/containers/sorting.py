@@ -4,18 +4,20 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from autograph.backend import operators
+from autograph.backend import is_users_class, operators
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor, Tensor, not_iterable
 from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.types import int32
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.logic import not_equal, where
+from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
@@ -25,6 +27,7 @@ from runtime.staging.values.iterables import Staged, StagedRange, indexable, sta
 from runtime.staging.values.list import StagedList, branch, collect
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.select import choose
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
@@ -72,6 +75,8 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         with contextlib.suppress(_Undecided):
             known = [_Known(value) for value in keys]
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
+        if _has_objects(keys):
+            return _taken(items, _by_comparisons(keys, reverse))
     places: Any = None
     for column in reversed(_columns(keys, "sorted")):
         if places is not None:
@@ -79,6 +84,22 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         order = argsort(column, direction=direction)
         places = order if places is None else gather(places, order)
     return _taken(items, places)
+
+
+def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
+    """The positions of the keys, some of them objects, in the order of `sorted`: each key comes after as many others as
+    are less, or equal and before it."""
+    def is_less(i: int, j: int) -> Any:
+        return _less(*(keys[j], keys[i]) if reverse else (keys[i], keys[j]))
+
+    ranks = [sum([cast(is_less(j, i), int32) for j in range(i + 1, len(keys))],
+                 sum([1 - cast(is_less(i, j), int32) for j in range(i)])) for i in range(len(keys))]
+    return argsort(convert_to_tensor(ranks))
+
+
+def _has_objects(value: Any) -> bool:
+    """Whether a value is, or a list or tuple has, an object of a class of the user's, which compares as that says."""
+    return any(map(_has_objects, value)) if isinstance(value, (list, tuple)) else is_users_class(type(value))
 
 
 def _keys(items: Any, key: Any) -> Any:
@@ -139,7 +160,7 @@ def _taken(items: Any, places: Tensor) -> Any:
     if isinstance(items, Tensor):
         return listed(gather(items, places))
     if isinstance(items, list):
-        item = indexable(items, "sorted")
+        item = functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted")
         return [item(places[i]) for i in range(len(items))]
     return collect(places, element=items.__getitem__)
 

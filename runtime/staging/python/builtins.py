@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from autograph.backend import keyed, operators
+from autograph.backend import Clause, itself, keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST
@@ -57,7 +57,7 @@ from runtime.staging.values.iterables import (
     view_of,
     weak_int,
 )
-from runtime.staging.values.list import StagedList, collect, fold, unview
+from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import Select
@@ -277,6 +277,8 @@ def _tuple(iterable: Any = ()) -> Any:
 
 
 def _iter(x: Any, *sentinel: Any) -> Any:
+    if isinstance(x, StagedSequence) and not sentinel:
+        return StagedGenerator(Clause(unview(x), itself, None))
     return builtins.iter(x, *sentinel)
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import LISTS, backend_of, has_staged_items, of_trace
+from autograph.backend import LISTS, backend_of, has_staged_items, is_users_class, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
@@ -258,8 +258,11 @@ def stages(*values: Any) -> bool:
 
 
 def stages_within(value: Any) -> bool:
-    """Whether a value, or a part of it if it is a tuple or list, is known only when the graph runs."""
-    return any(map(stages_within, value)) if isinstance(value, (tuple, *LISTS)) else stages(value)
+    """Whether a value, or a part of it if it is a tuple or list, is known only when the graph runs, or compares as a
+    class of the user's says, which may ask the graph."""
+    if isinstance(value, (tuple, *LISTS)):
+        return any(map(stages_within, value))
+    return stages(value) or is_users_class(type(value))
 
 
 class _Flags(threading.local):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from autograph.backend import truth_value
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor
@@ -32,7 +33,8 @@ def truth(value: Any) -> Any:
     elif hasattr(type(value), "__tensor__"):
         value = convert_to_tensor(value)
     if not isinstance(value, GraphTensor):
-        return bool(value)
+        found = truth_value(value)
+        return bool(value) if found is value else truth(found)
     if value.type.ndim:
         if value.type.size != 1:
             error = ShapeError(
