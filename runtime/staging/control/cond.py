@@ -42,7 +42,7 @@ from runtime.staging.values.lattice import (
     shared,
     text,
 )
-from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row
+from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
 from runtime.staging.values.optional import MaybeTensor
 from runtime.staging.values.select import either
 
@@ -241,10 +241,12 @@ def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) 
         raise refuse_object(
             conflict, f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one "
             f"if it does not (line {false.line(i, name)}), which no graph can carry") from None
-    raise staging_error(
+    error = staging_error(
         f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), "
         f"but {right} if it does not (line {false.line(i, name)})",
-        _remedy(conflict, name)) from None
+        _remedy(conflict, name))
+    retrace_if_objects(conflict, error)
+    raise error from None
 
 
 def _remedy(conflict: Conflict, name: str) -> str:

@@ -68,7 +68,7 @@ from runtime.staging.values.lattice import (
     with_staged_lists,
 )
 from runtime.staging.values.list_elements import check_repeated
-from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row
+from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
 from runtime.staging.values.trials import Trial
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
@@ -238,8 +238,7 @@ class _Loop:
                 for leaf in leaf_types(spec, name)]
 
     def _widened(self) -> list[Spec]:
-        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []
-        """Variables to which an iteration assigns a row of a list that a tensor chose."""
+        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []  # an iteration assigns a row that a tensor chose
         self.to_join: list[int] = []
         """Variables that are one of several containers before the loop, and a new one after an iteration."""
         if self.out is None:
@@ -310,9 +309,10 @@ class _Loop:
             raise staging_error(
                 what, f"A staged loop keeps a {kind} as it is: keep a number or tensor in {name}, and make the {kind} "
                       "of it after the loop, in Python.") from None
-        raise staging_error(
-            what, remedy_for_lists(conflict.left, conflict.right)
-            or f"Make the body assign {before} to {name}, or start with {after}.") from None
+        remedy = f"Make the body assign {before} to {name}, or start with {after}."
+        error = staging_error(what, remedy_for_lists(conflict.left, conflict.right) or remedy)
+        retrace_if_objects(conflict, error)
+        raise error from None
 
     def _read(self) -> list[bool]:
         """For each variable, whether the body or the test may read its value at the beginning of an iteration."""

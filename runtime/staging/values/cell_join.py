@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from autograph.backend import duplicate, is_container, parts_in, references, with_parts
+from autograph.backend import duplicate, is_container, is_record, parts_in, references, with_parts
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
@@ -43,13 +43,25 @@ class CellJoin:
         """The Select, without an index yet, for a value that is either; the container that both are, if a spec names
         it; None for joined contents."""
         left, right = cells_of(a), cells_of(b)
-        if not left or not right or len({type(cell) for cell in (*left, *right)}) > 1:
+        if not left or not right or (
+                len({type(cell) for cell in (*left, *right)}) > 1 and not self._can_be_mixed((*left, *right))):
             return None
         cells = list({id(cell): cell for cell in (*left, *right)}.values())
         refers = any(isinstance(spec, Static) or _is_select(spec) for spec in (a, b))
         if len(cells) == 1:
             return cells[0] if refers else None
         return among(cells) if refers or any(map(self.has_other_names, cells)) else None
+
+    @property
+    def are_of_branches(self) -> bool:
+        return all(end.origins is not None for end in self.ends)
+
+    def _can_be_mixed(self, cells: Sequence[Any]) -> bool:
+        """Whether a value may be one of these containers of different classes: after branches, if they were there
+        before or have other names."""
+        return self.are_of_branches and all(map(is_record, cells)) and (
+            not any(id(cell) in end.made for cell in cells for end in self.ends)
+            or any(map(self.has_other_names, cells)))
 
     def alone(self, spec: Spec) -> Any:
         """The container that a value is on one path, where other names lead to it; else None."""
@@ -58,6 +70,13 @@ class CellJoin:
             return None
         flags.objects_are_chosen = True
         return cells[0]
+
+    def is_shared(self, chosen: Select) -> bool:
+        """Whether more refers to a Select than the variables to which the statement assigns others, or to one of its
+        objects than the Select."""
+        if references([chosen]).total() > sum(before is chosen for before in self.init):
+            return True
+        return any(references(originals_of(one)).total() > 1 or is_split(one) for one in alternatives_of(chosen)[0])
 
     def has_other_names(self, cell: Any) -> bool:
         """Whether more refers to a container than the variables to which the statement assigns others; or several

@@ -60,6 +60,7 @@ from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, 
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
+from runtime.staging.values.specs import Variants
 
 __all__ = [
     "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
@@ -83,6 +84,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
     elif isinstance(spec, Custom):
         if isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
+        elif isinstance(spec.like, Variants):
+            leaves = spec.like.leaves_of(value)
         elif isinstance(spec.like, Select):
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
         elif isinstance(value, StagedSet):
@@ -272,6 +275,8 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
     if isinstance(spec, Leaf):
         return remember(next(leaves), spec.memories) if spec.memories else next(leaves)
     if isinstance(spec, Optional):
+        if not (spec.unbound or spec.none):
+            return rebuild(spec.child, leaves, name, copies)
         bits = next(leaves) if spec.unbound else None, next(leaves) if spec.none else None
         return attach(rebuild(spec.child, leaves, name, copies), Presence(name, *bits))
     assert not isinstance(spec, Shared)

@@ -28,6 +28,7 @@ from autograph.backend import (
     fill,
     is_container,
     is_list,
+    is_record,
     merged_keys,
     parts_in,
 )
@@ -47,7 +48,7 @@ from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
-from runtime.staging.values.select import Select, one_of_both
+from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.spec_text import contents_of_array, kind_text, remedy_for_lists, text
 from runtime.staging.values.specs import (
@@ -63,6 +64,7 @@ from runtime.staging.values.specs import (
     Shared,
     Spec,
     Static,
+    Variants,
     type_of,
 )
 
@@ -249,7 +251,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
-    if _is_text(a) and _is_text(b):
+    if all(map(_is_text, (a, b))):
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         return _join_nested(a, b, cells)
@@ -262,7 +264,38 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
-    return _join_leaves(a, b)
+    return _join_classes(a, b, cells) or _join_leaves(a, b)
+
+
+def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
+    """After branches, new objects of different classes as one of several; None for others, and for objects that other
+    names have."""
+    mine, theirs = (_by_class(spec, cells) if cells is not None and cells.are_of_branches else None for spec in (a, b))
+    if mine is None or theirs is None:
+        return None
+    children = []
+    for cls in (classes := (*dict.fromkeys([*mine, *theirs]),)):
+        both = [found[cls] for found in (mine, theirs) if cls in found]
+        child: Spec = join(both[0], both[1], cells) if len(both) == 2 else _on_one_path(both[0])
+        children.append(Optional(_as_leaves(child), False, False))
+    return Custom(Variants(classes), (_INDEX, *children))
+
+
+def _by_class(spec: Spec, cells: Cells) -> dict[type, Nested] | None:
+    """The objects that a value may be, by class, if there is one of each and no other name has it."""
+    found: list[Spec] = []
+    if isinstance(spec, Nested):
+        found = [spec]
+    elif isinstance(spec, Custom) and isinstance(spec.like, Variants):
+        found = [child.child for child in spec.children[1:] if isinstance(child, Optional)]
+    elif isinstance(spec, Custom) and isinstance(spec.like, Select):
+        found = [describe(one, {id(one): (one, one)}) for one in alternatives_of(spec.like)[0]]
+    kinds = {type(one.like): one for one in found if isinstance(one, Nested) and is_record(one.like)}
+    if not kinds or len(kinds) < len(found):
+        return None
+    is_shared = (cells.is_shared(spec.like) if isinstance(spec, Custom) and isinstance(spec.like, Select)
+                 else any(cells.alone(one) is not None for one in found))
+    return None if is_shared else kinds
 
 
 def _in_parts(spec: Spec) -> Spec:

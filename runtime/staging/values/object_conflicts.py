@@ -3,10 +3,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from autograph.backend import can_be_record, is_record
 from runtime.core.array_mode import want_record, want_sets
 from runtime.core.errors import StagingError, subject
 from runtime.core.positions import staging_error
 from runtime.staging.values.lattice import Conflict, Static, kind_text, value_of
+from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
@@ -23,12 +25,14 @@ def refuse_object(conflict: Conflict, what: str) -> StagingError:
 
 
 def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
-    """Trace the function again if a conflict, of which there is that error, is about two objects of a plain class."""
+    """Trace the function again if a conflict, of which there is that error, is about objects of plain classes."""
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
     if trials.depth == 0 and sides and all([type(side) is set for side in sides]):
         want_sets(error)
-    if trials.depth == 0 and len(sides) == 2 and type(sides[0]) is type(sides[1]):
-        want_record(error, type(sides[0]))
+    objects = [value_of(side) for side in (conflict.left, conflict.right)]
+    if trials.depth == 0 and all([is_record(one) or can_be_record(type(one)) for one in objects]):
+        for one in objects:
+            want_record(error, type(one))
 
 
 def is_row(conflict: Conflict) -> bool:
@@ -45,5 +49,7 @@ def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
     error = staging_error(
         f"{subject(name)} is, or has, another {what} {when}, and which one is known only when the graph runs", remedy)
     if trials.depth == 0:
-        want_record(error, type(one).__stands_for__)
+        for side in sides:
+            for each in alternatives_of(side)[0] if isinstance(side, Select) else (side,):
+                want_record(error, type(each))
     raise error from None

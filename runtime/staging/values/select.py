@@ -45,6 +45,7 @@ __all__ = [
     "one_of_both",
     "replaced",
     "same_objects",
+    "select_of",
     "tested",
     "unknown",
     "use",
@@ -288,6 +289,11 @@ def one_of_both(a: Any, b: Any) -> Select | None:
     owned = [x for x in objects if not _is_free(x)]
     known = references(owned)
     return _class_for(objects)(objects, None) if all(known[id(x)] for x in owned) else None
+
+
+def select_of(objects: Sequence[Any], at: Any) -> Select:
+    """The select that is the object at an index."""
+    return _class_for(objects)(objects, at)
 
 
 def among(objects: Sequence[Any]) -> Select:

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from autograph.backend import ListItems, is_list
+from autograph.backend import UNBOUND, ListItems, is_list
 from runtime.core.constant_arrays import constant_array, is_numpy_number
 from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.tensor_writes import Memory
@@ -16,7 +16,7 @@ from runtime.core.text import Text
 from runtime.core.types import TensorType, Type, as_dtype, type_of_array
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.select import same_objects
+from runtime.staging.values.select import Select, alternatives_of, choose, same_objects, select_of
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
@@ -76,6 +76,8 @@ class Custom:
         return isinstance(other, Custom) and self.alike(other) and self.children == other.children
 
     def alike(self, other: Custom) -> bool:
+        if isinstance(self.like, Variants) or isinstance(other.like, Variants):
+            return getattr(self.like, "classes", None) == getattr(other.like, "classes", ())
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
         return self.kind is other.kind and kind_of_list(self.like) == kind_of_list(other.like) and same_objects(
@@ -84,6 +86,29 @@ class Custom:
     @property
     def kind(self) -> type:
         return type(self.like)
+
+
+class Variants:
+    """One of several new objects of different classes: the leaves are an index, and the objects, of which only the one
+    at the index has values."""
+
+    __slots__ = ("classes",)
+
+    def __init__(self, classes: tuple[type, ...]) -> None:
+        self.classes = classes
+
+    @staticmethod
+    def __rebuild__(leaves: Sequence[Any]) -> Any:
+        index, *objects = leaves
+        return select_of(objects, index)
+
+    def leaves_of(self, value: Any) -> list[Any]:
+        """The leaves of an object, or of a Select among some."""
+        objects, at = alternatives_of(value) if isinstance(value, Select) else ((value,), None)
+        places = [self.classes.index(type(one)) for one in objects]
+        known = {type(one): one for one in objects}
+        index = places[0] if at is None else choose(places, at)
+        return [index, *[known.get(cls, UNBOUND) for cls in self.classes]]
 
 
 def kind_of_list(like: Any) -> tuple[type, int | None] | None:
@@ -155,8 +180,15 @@ def type_of(value: Any) -> Type | None:
 class Cells(Protocol):
     """Decides where a join of containers refers to these, and does not join their contents."""
 
+    @property
+    def are_of_branches(self) -> bool:
+        """Whether the values are those after branches, and not after iterations."""
+
     def join(self, a: Spec, b: Spec) -> Any:
         """The Select for a value that is either, or the container that both are; None for joined contents."""
 
     def alone(self, spec: Spec) -> Any:
         """The container of a variable that is absent on other paths, or None for its contents."""
+
+    def is_shared(self, chosen: Select) -> bool:
+        """Whether other names lead to a Select, or to one of its objects."""

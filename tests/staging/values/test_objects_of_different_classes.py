@@ -1,0 +1,202 @@
+"""Objects of different classes, of which branches and loops choose or make one."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from plain_values import plain
+from traced_once import on
+
+import runtime as rt
+from runtime.errors import StagingError
+
+
+class Square:
+    def __init__(self, s: Any) -> None:
+        self.s = s
+
+    def area(self) -> Any:
+        return self.s ** 2
+
+    def grow(self, k: Any) -> None:
+        self.s = self.s * k
+
+
+class Circle:
+    def __init__(self, r: Any, name: str = "c") -> None:
+        self.r, self.name = r, name
+
+    def area(self) -> Any:
+        return 3.0 * self.r ** 2
+
+    def grow(self, k: Any) -> None:
+        self.r = self.r + k
+
+
+@dataclasses.dataclass
+class Triangle:
+    a: Any
+    b: Any
+
+    def area(self) -> Any:
+        return self.a * self.b / 2
+
+    def grow(self, k: Any) -> None:
+        self.a += k
+
+
+class Idle:
+    name = 0
+
+    def next(self, v):
+        return Busy(v) if v > 1 else self
+
+
+class Busy:
+    name = 1
+
+    def __init__(self, left: Any) -> None:
+        self.left = left
+
+    def next(self, v):
+        if self.left > 0:
+            self.left = self.left - 1
+            return self
+        return Idle()
+
+
+def of_three(x, n):
+    if x > 1:
+        s = Square(x)
+    elif x > 0.7:
+        s = Circle(x)
+    else:
+        s = Triangle(x, 3.0)
+    s.grow(2.0)
+    return s.area(), isinstance(s, Square), isinstance(s, (Circle, Triangle)), hasattr(s, "r")
+
+
+def in_a_loop(x, n):
+    s = Square(x)
+    for i in range(n):
+        if i > 1:
+            s = Circle(s.area())
+        s.grow(1.5)
+    return s.area(), isinstance(s, Circle)
+
+
+def while_it_is_small(x, n):
+    s = Square(x)
+    while n > 0:
+        if s.area() > 4:
+            s = Circle(1.0)
+        else:
+            s.grow(1.5)
+        n -= 1
+    return s.area(), isinstance(s, Circle)
+
+
+def made_in_a_loop(x, n):
+    total = 0.0
+    for i in range(n):
+        s = Square(x + i) if i % 2 == 0 else Triangle(x, i * 1.0)
+        s.grow(2.0)
+        total += s.area()
+    return total
+
+
+def by_another_name(x, n):
+    if x > 1:
+        s = Square(x)
+    else:
+        s = Circle(x)
+    t = s
+    if x > 3:
+        s = Triangle(x, x)
+    t.grow(2.0)
+    return s.area(), t.area(), s is t
+
+
+def states(x, n):
+    state, count = Idle(), 0
+    for i in range(n + 3):
+        state = state.next(x * i)
+        count = count * 2 + state.name
+    return count
+
+
+def of_a_list(x, n):
+    shapes = [Square(x), Circle(x), Triangle(x, 2.0)]
+    total = 0.0
+    for i in range(n):
+        s = shapes[i % 3]
+        s.grow(1.5)
+        total += s.area()
+    best = None
+    for k in shapes:
+        if best is None or k.area() > best.area():
+            best = k
+    return total, shapes[0].s, shapes[1].r, best.area(), best is shapes[1]
+
+
+def of_two_names(x, n):
+    p, q = Square(x), Circle(x)
+    r = p if x > 1 else q
+    r.grow(2.0)
+    return r.area(), p.s, q.r, r is p
+
+
+def or_none(x, n):
+    s = None
+    if x > 1:
+        s = Square(x)
+    elif x > 0.7:
+        s = Circle(x)
+    return -1.0 if s is None else s.area()
+
+
+def in_containers(x, n):
+    d = {"s": Square(x) if x > 1 else Circle(x)}
+    d["s"].grow(1.0)
+    holder = [d["s"]]
+    return holder[0].area(), d["s"].area()
+
+
+PROGRAMS = [of_three, made_in_a_loop, by_another_name, of_a_list, of_two_names, or_none, in_containers]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_as_in_python(f: Any, executor: str) -> None:
+    g = on(executor, f)
+    for x, n in ((0.5, 3), (2.0, 5), (3.5, 4)):
+        got, want = plain(g(rt.constant(x), rt.constant(n))), f(x, n)
+        assert rt.nest.flatten(got) == pytest.approx(rt.nest.flatten(want), rel=1e-5), (x, n)
+
+
+@pytest.mark.parametrize("f", [in_a_loop, while_it_is_small, states])
+def test_loops_that_carry_objects_of_different_classes(f: Any) -> None:
+    with pytest.raises(StagingError, match="is, or has, another object after an iteration than before"):
+        rt.function(f)(rt.constant(2.0), rt.constant(5))
+
+
+def test_results_are_of_the_class_that_the_call_makes() -> None:
+    @rt.function
+    def f(x):
+        return Square(x) if x > 1 else Circle(x)
+
+    square, circle = f(rt.constant(2.0)), f(rt.constant(0.5))
+    assert type(square) is Square and float(square.s) == 2 and type(circle) is Circle and float(circle.r) == 0.5
+
+
+def test_derivatives() -> None:
+    def f(x):
+        s = Square(x) if x > 1 else Circle(x)
+        return s.area()
+
+    for x, slope in ((2.0, 4.0), (0.5, 3.0)):
+        v = rt.Variable(x)
+        with rt.GradientTape() as tape:
+            y = rt.function(f)(v)
+        assert float(tape.gradient(y, v)) == slope
