@@ -192,7 +192,7 @@ class PriorState:
             if key is None and is_list(root.value):
                 leaving.within(root.value)
             elif key is not None or type(root.value) is CellType:
-                put(root.value, key, leaving.of(new))
+                put(root.value, key, leaving.of(new, is_new=True))
 
     def _refuse(self, root: Reached, key: Any, found: Any) -> StagingError:
         value = found.value if isinstance(found, (GraphTensor, GraphList)) else None
@@ -225,9 +225,11 @@ class _Leaving:
         self.known = known
         self.seen: set[int] = set()
 
-    def of(self, value: Any) -> Any:
-        """`value` without values of the graph; changed in place where it is mutable."""
-        if id(value) in self.seen or (self.known(value) and not isinstance(value, (GraphTensor, GraphList))):
+    def of(self, value: Any, is_new: bool = False) -> Any:
+        """`value` without values of the graph; changed in place where it is mutable. `is_new`: it was put there, though
+        a module may have it by now."""
+        if id(value) in self.seen or (
+                not is_new and self.known(value) and not isinstance(value, (GraphTensor, GraphList))):
             return value
         found = graph_value_in(value, self.known)
         if found is None:

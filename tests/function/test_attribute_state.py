@@ -304,6 +304,25 @@ def test_containers_that_a_call_makes(executor: str) -> None:
         assert [*map(float, o.queue)] == [1.0, 2.0]
 
 
+register: list[Any] = []
+
+
+def test_a_list_of_the_graph_that_a_concrete_function_leaves_in_a_global() -> None:
+    def f(n: Any) -> Any:
+        global register
+        register = []
+        for i in range(n):
+            register.append(i)
+        return len(register)
+
+    g = rt.function(f)
+    g.get_concrete_function(rt.constant(3))
+    with pytest.raises(rt.errors.InaccessibleTensorError):
+        register[0] + 1
+    for n in (3, 2):
+        assert int(g(rt.constant(n))) == n and plain(register) == [*range(n)]
+
+
 class Vector:
     def __init__(self, x: Any, y: Any) -> None:
         self.x, self.y = x, y
