@@ -13,8 +13,13 @@ from runtime.core.tensor import GraphTensor
 __all__ = ["assuming", "is_assumed"]
 
 
+_MOST: Final = 8
+"""So many operators and branches, each the condition of the next, are looked through."""
+_Scope = tuple[tuple[Value, ...], Any]  # what a branch tells, and the scope around it
+
+
 class _Open(threading.local):
-    true: tuple[Value, ...] = ()
+    scope: _Scope | None = None
 
 
 _open: Final = of_trace(_Open())
@@ -23,36 +28,41 @@ _open: Final = of_trace(_Open())
 @contextmanager
 def assuming(pred: Any, outcome: bool) -> Iterator[None]:
     """Trace code that runs only where the bool scalar `pred` is `outcome`."""
-    outer = _open.true
-    if isinstance(pred, GraphTensor):
-        _open.true = (*outer, *_implied(pred.value, outcome))
+    outer = _open.scope
+    if isinstance(pred, GraphTensor) and (found := tuple(_implied(pred.value, outcome))):
+        _open.scope = found, outer
     try:
         yield
     finally:
-        _open.true = outer
+        _open.scope = outer
 
 
 def is_assumed(bit: GraphTensor) -> bool:
     """Whether a bool scalar is true wherever the code being traced runs."""
-    return any(bit.value is value for value in _open.true)
+    scope = _open.scope
+    while scope is not None:
+        values, scope = scope
+        if any(bit.value is value for value in values):
+            return True
+    return False
 
 
-def _implied(value: Value, outcome: bool) -> Iterator[Value]:
+def _implied(value: Value, outcome: bool, depth: int = 0) -> Iterator[Value]:
     """What is true where `value` is `outcome`: the operands of `and`, `or` and `not`, and the conditions of branches
     that decide it."""
     if outcome:
         yield value
     node = value.node
-    if node is None:
+    if node is None or depth == _MOST:
         return
     if node.op.name == "invert":
-        yield from _implied(node.inputs[0], not outcome)
+        yield from _implied(node.inputs[0], not outcome, depth + 1)
     elif node.op.name == ("bitwise_and" if outcome else "bitwise_or"):
         for operand in node.inputs:
-            yield from _implied(operand, outcome)
+            yield from _implied(operand, outcome, depth + 1)
     elif node.op.name == "cond":
         place = next(i for i, output in enumerate(node.outputs) if output is value)
         for name, other in (("true", False), ("false", True)):
             constant = node.params[name].outputs[place].constant
             if constant is not None and bool(constant) is not outcome:  # the other branch ran
-                yield from _implied(node.inputs[0], other)
+                yield from _implied(node.inputs[0], other, depth + 1)
