@@ -13,8 +13,8 @@ from autograph.core.tracebacks import own_errors
 from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "bitor", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul", "is_bool", "is_none",
-    "is_same", "item", "le", "lt", "mul", "ne", "set_of", "spread",
+    "add", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul",
+    "is_bool", "is_none", "is_same", "item", "le", "lt", "mul", "ne", "set_of", "spread",
 ]
 
 
@@ -45,7 +45,7 @@ def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
     if ambient.backend is not None and (
             has_staged_items(container) or type(container) in keyed or (type(container) in LISTS and any(
-                staging_backend(bound) is not None for bound in _bounds(index)))):
+                staging_backend(bound) is not None for bound in bounds_of(index)))):
         ambient.backend.operation("delitem", container, index)
     else:
         del container[index]
@@ -82,7 +82,7 @@ def item(container: Any, index: Any, /) -> Any:
                 ambient.backend.check(value, "value")
             return value
         if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
-            if backend_of(container) is None and any(staging_backend(bound) is not None for bound in _bounds(index)):
+            if backend_of(container) is None and any(staging_backend(bound) is not None for bound in bounds_of(index)):
                 return ambient.backend.operation("getitem", container, index)
         elif type(container) in keyed:
             return ambient.backend.operation("getitem", container, index)
@@ -92,7 +92,7 @@ def item(container: Any, index: Any, /) -> Any:
     return container[index]
 
 
-def _bounds(index: Any) -> Iterator[Any]:
+def bounds_of(index: Any) -> Iterator[Any]:
     """The values in an index: the items of a tuple, as for arrays, and the bounds of slices."""
     for part in index if type(index) is tuple else (index,):
         yield from (part.start, part.stop, part.step) if type(part) is slice else (part,)

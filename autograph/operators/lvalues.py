@@ -12,7 +12,7 @@ from autograph.core.backend import ambient, backend_of, has_staged_items, keyed,
 from autograph.core.lists import LISTS
 from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
-from autograph.operators.containers import item, spread
+from autograph.operators.containers import bounds_of, item, spread
 
 __all__ = ["attribute", "element", "place"]
 
@@ -60,8 +60,7 @@ class _Container:
 
 def _stages_slice(bounds: slice, value: Any) -> bool:
     """Whether a backend stages the assignment of items to a slice of a list."""
-    return has_staged_items(value) or any(
-        staging_backend(bound) is not None for bound in (bounds.start, bounds.stop, bounds.step))
+    return has_staged_items(value) or any(staging_backend(bound) is not None for bound in bounds_of(bounds))
 
 
 def place(container: Any, around: Any = None, /) -> Any:

@@ -169,8 +169,9 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
             visited.add(id(value))
             if is_container(value):
                 found[id(value)] = value
-            if unwrapped(value) is not value:
-                pending.append(unwrapped(value))
+            content = unwrapped(value)
+            if content is not value:
+                pending.append(content)
             elif type(value) not in ATOMS:
                 pending += [part for _, part in objects_in(value)]
     return found

@@ -49,10 +49,7 @@ from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key
 
-__all__ = [
-    "delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of",
-    "union",
-]
+__all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
