@@ -23,9 +23,10 @@ from autograph.core.backend import ambient
 from autograph.core.code_cache import until_gone
 from autograph.core.trace_cleanup import restored
 from runtime.backends.native.abi import interruptible
+from runtime.backends.native.jit.compile import Code
 from runtime.core.trace import tracing
 
-pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
+llvmlite = pytest.importorskip("llvmlite", reason="the native executor needs llvmlite")
 ROOT = Path(__file__).parents[1]
 PATIENT = 2.0
 """Seconds, on a machine that is busy with other things; `python -m tests.interrupts` says what it takes."""
@@ -162,6 +163,23 @@ def test_a_call_that_is_left_anywhere_in_what_native_code_asks_of_python(capfd: 
         assert int(f(n)) == 2024, moment
     assert moment > 5 * doors
     assert capfd.readouterr().err == ""
+
+
+def test_objects_of_llvm_are_never_freed_on_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor when a compilation is left after it: exceptions of a handler are lost in their finalizers."""
+    f = rt.function(lambda x: x + 1, executor="native").get_concrete_function(rt.TensorSpec((), rt.int32))
+    f(rt.constant(1))
+    threads: list[int] = []
+    free = llvmlite.binding.ffi.ObjectRef.__del__
+    monkeypatch.setattr(llvmlite.binding.ffi.ObjectRef, "__del__",
+                        lambda self: (threads.append(threading.get_ident()), free(self)))
+    moment, text = 1, f._executable.code.text
+    while interrupting(moment, lambda: Code(text, lambda address: ())):
+        gc.collect()
+        moment += 1
+    interruptible.apart(bool)
+    assert moment > 10
+    assert threads and threading.get_ident() not in threads
 
 
 def test_a_wait_for_a_compilation_is_left_at_once() -> None:

@@ -40,7 +40,9 @@ _running: Final[dict[int, Any]] = {}
 
 
 def apart(work: Callable[[], T]) -> T:
-    """The result of `work`, which holds `lock` and runs on a thread of its own if this is the main thread."""
+    """The result of `work`, which holds `lock` and runs on a thread of its own if this is the main thread.
+
+    The result must not keep LLVM's objects: the main thread may be left with it, and would run their finalizers."""
     if threading.current_thread() is not threading.main_thread():
         with lock:
             return _cleared(work)

@@ -80,7 +80,7 @@ class Code:
         self.text = text
         entry = _support()
 
-        def made() -> tuple[Any, int, bool]:
+        def made() -> tuple[int, bool]:
             level = _level_of(text)
             key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
             known = object_cache.load(key)
@@ -88,10 +88,10 @@ class Code:
                 if name in text:
                     _packed(name)
             engine = _engine_of(text, level, known, lambda _, code: object_cache.save(key, code))
-            return engine, engine.get_function_address("body"), known is not None
+            close_after(self, engine)
+            return engine.get_function_address("body"), known is not None
 
-        engine, self.body, self.cached = apart(made)
-        close_after(self, engine)
+        self.body, self.cached = apart(made)
         words = describe(self.body)
         self.function = _new_function(ctypes.byref(entry), id(words), None)
 
