@@ -38,7 +38,7 @@ from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
 from autograph.core.lists import DICTS, LISTS, is_list, refill
 from autograph.core.lost_iterators import lose
-from autograph.core.slots import fields_in, is_users_class, put, take_out
+from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
 from autograph.core.untracked_mutables import draws_random_numbers
@@ -50,7 +50,15 @@ from autograph.operators.exceptions import guards_yield
 from autograph.operators.generators import Clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.key_order import merged_keys
-from autograph.state.reachability import Reach, Reached, cell_is_filled, meet_all, only_atoms
+from autograph.state.reachability import (
+    Reach,
+    Reached,
+    cell_is_filled,
+    is_of_converted_code,
+    meet_all,
+    names_of,
+    only_atoms,
+)
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
 from autograph.state.statement_state import Remake
 from autograph.state.structure import (
@@ -84,6 +92,7 @@ __all__ = [
     "Clause",
     "ConversionError",
     "Difference",
+    "Globals",
     "Handler",
     "Heap",
     "Late",
@@ -132,9 +141,11 @@ __all__ = [
     "is_internal",
     "is_iterator",
     "is_list",
+    "is_of_converted_code",
     "is_outermost",
     "is_record",
     "is_users_class",
+    "is_users_object",
     "items_of",
     "itself",
     "keyed",
@@ -145,6 +156,7 @@ __all__ = [
     "meeting",
     "merged_keys",
     "name_of",
+    "names_of",
     "objects_in",
     "observe",
     "of_trace",

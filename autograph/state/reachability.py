@@ -37,8 +37,9 @@ from autograph.core.versions import CELLS_ARE_LOCALS
 from autograph.dispatch.converted_call import meet
 
 __all__ = [
-    "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "cell_is_filled", "meet_all", "names_in",
-    "only_atoms",
+    "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "cell_is_filled", "is_of_converted_code",
+    "meet_all", "names_in",
+    "names_of", "only_atoms",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path
@@ -266,6 +267,7 @@ class Reach:
             return
         fields = fields_in(value)
         if fields is None and not is_other(value, named=True):
+            self._meet(None, _wrapped_in(value), found.depth + 1, found.hint)
             return
         self._hold(found)
         nameable = not hasattr(kind, "__stands_for__")  # otherwise the user's code has no such attribute
@@ -342,6 +344,14 @@ def meet_all(*values: Any) -> Reach:
     return Reach([("", value) for value in values])
 
 
+def _wrapped_in(value: Any) -> Any:
+    """The function that a callable object stands for, as `functools.update_wrapper` notes it."""
+    try:
+        return object.__getattribute__(value, "__dict__").get("__wrapped__")
+    except AttributeError:
+        return None
+
+
 def cell_is_filled(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
@@ -354,6 +364,11 @@ def cell_is_filled(cell: CellType) -> bool:
 def names_in(code: CodeType, nested: Sequence[Sequence[str]]) -> Sequence[str]:
     """The globals and attributes that a code object names, each once."""
     return tuple(dict.fromkeys(itertools.chain(code.co_names, *nested)))
+
+
+def names_of(codes: Iterable[CodeType]) -> frozenset[str]:
+    """The globals and attributes that code objects name."""
+    return frozenset().union(*map(_names, codes))
 
 
 @per_code
@@ -394,7 +409,12 @@ def assigned_in(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[s
 def advances_in_python(iterator: Any) -> bool:
     """Whether an iterator is of a user's class, whose `__next__` converts."""
     kind = type(iterator)
-    return isinstance(kind.__next__, FunctionType) and is_users_class(kind) and _is_users(kind.__module__)
+    return isinstance(kind.__next__, FunctionType) and is_of_converted_code(kind)
+
+
+def is_of_converted_code(cls: type) -> bool:
+    """Whether a class was defined by code that converts: not by the standard library."""
+    return is_users_class(cls) and isinstance(cls.__module__, str) and _is_users(cls.__module__)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -23,9 +23,11 @@ class Findable(Protocol):
 
     def known(
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
+        items: Sequence[tuple[Any, Any, Any]] = (),
     ) -> tuple[Any, ...]:
         """`front` with this trace for arguments like these arrays. Their calls are counted in `calls`, and the number
-        of the last one is stored in `used`."""
+        of the last one is stored in `used`. `items`: dicts, or weak references to objects; keys, or names of
+        attributes; and what has to be there; or None, a cell, and what has to be in it."""
 
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """`front` without this trace."""

@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from autograph.backend import (
     DICTS,
     LISTS,
     UNBOUND,
+    Globals,
+    Reached,
     can_be_record,
     cell_is_filled,
     fields_in,
@@ -31,24 +33,30 @@ from autograph.backend import (
 from runtime.core.tensor import GraphTensor
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
+from runtime.function.number_state import as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.set import StagedSet
 
-__all__ = ["AttributeStates", "NeedsAttributes", "Place", "can_be_state"]
+__all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "held_by",
+           "own", "path_of", "weakly"]
 
 Place = tuple[str, Any, Any]
 """The path of an attribute, item or variable, for names in the graph; what holds it, and its key there."""
 _MOST: Final = 1000  # structures of calls whose places are remembered
+_MOST_NUMBERS: Final = 64  # items of a list up to which its numbers are inputs of a graph
 
 
 class NeedsAttributes(BaseException):
-    """A trace gives values of its graph, or objects of these classes that have some, to these places."""
+    """A trace gives values of its graph, or objects of these classes that have some, to these places; or they hold
+    other constants than in an earlier call: `before`."""
 
-    def __init__(self, places: Sequence[Place], classes: frozenset[type]) -> None:
+    def __init__(
+        self, places: Sequence[Place], classes: frozenset[type] = frozenset(), before: Sequence[Any] = ()
+    ) -> None:
         super().__init__("attributes are given values of a graph")
-        self.places, self.classes = places, classes
+        self.places, self.classes, self.before = places, classes, before
 
 
 def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
@@ -59,11 +67,11 @@ def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
         return has_staged_items(holder)
     if key is None and type(holder) in LISTS:
         return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item))
-    is_variable = type(holder) is CellType or type(holder).__name__ == "Globals"
+    is_variable = type(holder) is CellType or type(holder) is Globals
     if not (is_variable or (key is not None and (
             type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
         return False
-    return all(_can_be_made(part, existed) for part in _parts_within(_content(holder, key)))
+    return all(_can_be_made(part, existed) for part in _parts_within(content_of(holder, key)))
 
 
 def _parts_within(content: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
@@ -98,7 +106,7 @@ def _is_no_more_than_attributes(value: Any) -> bool:
 
 def _plain_classes(places: Sequence[Place]) -> frozenset[type]:
     """The classes of objects in these places that are neither dataclasses nor attrs classes."""
-    kinds = {type(part) for _, holder, key in places for part in _parts_within(_content(holder, key))
+    kinds = {type(part) for _, holder, key in places for part in _parts_within(content_of(holder, key))
              if _is_no_more_than_attributes(part)}
     return frozenset([kind for kind in kinds
                       if not (dataclasses.is_dataclass(kind) or "__attrs_attrs__" in vars(kind))])
@@ -107,33 +115,73 @@ def _plain_classes(places: Sequence[Place]) -> frozenset[type]:
 class AttributeState:
     """The places that calls of one structure change."""
 
-    def __init__(self, places: Sequence[Place], classes: frozenset[type]) -> None:
+    def __init__(
+        self, places: Sequence[Place], classes: frozenset[type], contents: Sequence[Any] = (),
+        earlier: AttributeState | None = None,
+    ) -> None:
+        """`contents`: what the last of the places held in an earlier call; the first ones are those of `earlier`."""
         before: set[str] = set()
         self.classes = classes
         """The plain classes of objects in them, which each call makes anew."""
+        self.needs_numbers = False
+        """Whether it cannot be traced with numbers as inputs: each number has a trace of its own."""
+        self._known: dict[str, Any] = {}  # what they held in the first call
+        self._staged: set[str] = set()  # whose numbers were others in another call: they are inputs of the graph
         self._places: list[Place] = []
         for path, holder, key in places:
             while path in before:
                 path += "_"
             before.add(path)
-            self._places.append((path, _weakly(holder), key))
+            self._places.append((path, weakly(holder), key))
+        if earlier is not None:
+            self._known, self._staged = dict(earlier._known), set(earlier._staged)
+        for (path, _, _), content in zip(self._places[len(places) - len(contents):], contents, strict=True):
+            self._known[path] = content
+
+    def has(self, holder: Any, key: Any) -> bool:
+        """Whether this is one of the places."""
+        return any(own(known) is own(holder) and name == key for _, known, name in self.places or ())
 
     @property
     def places(self) -> list[Place] | None:
         """None if an object of these is gone."""
-        found = [(path, holder() if isinstance(holder, weakref.ref) else holder, key)
-                 for path, holder, key in self._places]
+        found = [(path, held_by(kept), key) for path, kept, key in self._places]
         return None if any(holder is None for _, holder, _ in found) else found
 
     def read(self) -> dict[str, Any]:
-        """What the places hold, by path."""
-        contents = {path: _content(holder, key) for path, holder, key in self.places or ()}
-        return {path: content for path, content in contents.items() if content is not UNBOUND}
+        """What the places hold, by path; UNBOUND for nothing."""
+        return {path: content_of(holder, key) for path, holder, key in self.places or ()}
 
-    def write(self, contents: dict[str, Any]) -> None:
+    def arguments(self) -> dict[str, Any]:
+        """What the places hold as an argument of a call."""
+        contents = self.read()
+        if not self.needs_numbers:
+            for path, content in contents.items():
+                if not _is_same(self._known.setdefault(path, content), content):
+                    self._staged.add(path)
+        return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.needs_numbers))
+
+    def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
+        """`contents` with what `change` makes of each, and of the items of lists that are places themselves, which are
+        copies here; other lists are the objects that the places hold."""
+        lists = {path for path, holder, key in self.places or () if key is None and type(holder) is list}
+        return {path: [change(item, path) for item in content] if path in lists and len(content) <= _MOST_NUMBERS
+                else change(content, path) for path, content in contents.items()}
+
+    @property
+    def stages_numbers(self) -> bool:
+        return bool(self._staged) and not self.needs_numbers
+
+    def write(self, contents: dict[str, Any], given: dict[str, Any] | None = None) -> None:
+        """Put the contents into the places; not those that are as they were `given`: Python code that the graph calls
+        may have put others there."""
+        given = {} if given is None else self._each(given, lambda x, _: as_number(x))
+        contents = self._each(contents, lambda x, _: as_number(x))
         for path, holder, key in self.places or ():
             new = contents.get(path, UNBOUND)
-            old = _content(holder, key)
+            if path in given and _is_left(given[path], new):
+                continue
+            old = content_of(holder, key)
             if new is UNBOUND and old is not UNBOUND:
                 take_out(holder, key)
             elif key is None and type(holder) in (*LISTS, *DICTS):
@@ -144,14 +192,14 @@ class AttributeState:
     def within(self, contents: dict[str, Any], run: Callable[[], Any]) -> Callable[[], Any]:
         """`run` with `contents` in the places, and after it in `contents` what it has left there."""
         def traced() -> Any:
-            before = self.read()
+            before, given = self.read(), dict(contents)
             self.write(contents)
+            begun = self.read()
             try:
                 return run()
             finally:
-                left = self.read()
-                contents.clear()
-                contents.update(left)
+                for path, left in self.read().items():
+                    contents[path] = given[path] if _is_left(begun[path], left) else left
                 self.write(before)
 
         return traced
@@ -164,73 +212,141 @@ class AttributeStates:
         self._states: dict[Hashable, AttributeState] = {}
         self._lock = threading.Lock()
 
-    def computed(self, compute: Callable[..., Any], call: Call, *others: Any) -> Any:
+    def computed(
+        self, compute: Callable[..., Any], traced: Container[Hashable], call: Call, *others: Any
+    ) -> Any:
         """The result of `compute(call, *others)`, where the call has what the places hold as an argument, and its trace
-        may find more of them."""
+        may find more of them. `traced`: the structures of calls for which there are traces."""
         call.finds_attributes = True
         while True:
-            state = self._states.get(call.structure) if self._states else None
+            state, extended = self._states.get(call.structure) if self._states else None, call
             places = None if state is None else state.places
             try:
-                if state is None or places is None:
-                    return compute(call, *others)
-                with decomposing(state.classes):
-                    extended = _extended(call, state)
+                with decomposing(frozenset() if state is None else state.classes):
+                    if state is not None and places is not None:
+                        extended = _extended(call, state)
                     result = compute(extended, *others)
             except NeedsAttributes as needed:
-                self._add(call, [*(places or ()), *needed.places], needed.classes)
+                assert state is None or not (needed.classes <= state.classes and all(
+                    state.has(holder, key) for _, holder, key in needed.places)), needed.places
+                self._add(call, [*(places or ()), *needed.places], needed.classes, needed.before,
+                          None if places is None else state)
                 continue
-            state.write(extended.kwargs[ATTRIBUTES])
+            except Exception:
+                if state is None or not state.stages_numbers or extended.structure in traced:
+                    raise
+                state.needs_numbers = True
+                continue
+            if state is not None and places is not None:
+                state.write(extended.kwargs[ATTRIBUTES], extended.given)
+            if extended.changed:
+                changed, before = zip(*extended.changed, strict=True)
+                self._add(call, [*(places or ()), *changed], frozenset(), before, None if places is None else state)
             return result
 
-    def found(self, call: Call, places: Sequence[Place], restore: Callable[[], None]) -> None:
-        """Note what a trace for a call has found. NeedsAttributes if it is to be traced again; then everything is as it
-        was before the trace, which is what `restore` does."""
+    def found(
+        self, call: Call, places: Sequence[Place], changed: Sequence[tuple[Place, Any]], sets_up: bool,
+        restore: Callable[[], None],
+    ) -> None:
+        """Note what a trace for a call has found: places that are given values of the graph, and those with `changed`
+        constants and what they held. NeedsAttributes if it is to be traced again; then everything is as it was before
+        the trace, which is what `restore` does. A trace that has changed nothing but constants, and `sets_up` nothing,
+        serves for this call."""
+        if call.finds_attributes and not places and not sets_up:
+            call.changed = [*changed]
+            return
+        places = [*places, *(place for place, _ in changed)]
         if not places:
             return
         classes = _plain_classes(places)
         if call.finds_attributes:
             restore()
-            raise NeedsAttributes(places, classes)
+            raise NeedsAttributes(places, classes, [before for _, before in changed])
         self._add(call, places, classes)
 
-    def _add(self, call: Call, places: Sequence[Place], classes: frozenset[type]) -> None:
+    def _add(
+        self, call: Call, places: Sequence[Place], classes: frozenset[type], contents: Sequence[Any] = (),
+        earlier: AttributeState | None = None,
+    ) -> None:
         with self._lock:
             before = self._states.get(call.structure)
             classes |= frozenset() if before is None else before.classes
             kept = [(key, state) for key, state in self._states.items() if state.places is not None]
-            self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places, classes)}
+            self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places, classes, contents, earlier)}
 
 
 def _extended(call: Call, state: AttributeState) -> Call:
-    contents = state.read()
+    contents = state.arguments()
     found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents})
     place = next(i for i, container in enumerate(found.containers) if container is contents)
     more = len(found.containers) - len(call.containers)
     found.containers = [  # those of the caller, which an input signature may have converted
         *call.containers[:place], *found.containers[place:place + more], *call.containers[place:]]
     found.attributes, found.finds_attributes = state, True
+    found.given = {path: copy.copy(x) if type(x) in (*LISTS, *DICTS) else x for path, x in contents.items()}
     return found
 
 
-def _content(holder: Any, key: Any) -> Any:
+def _is_left(given: Any, now: Any) -> bool:
+    """Whether a call has left what it was given; of a list or dict its parts."""
+    if type(given) in (*LISTS, *DICTS) and type(now) is type(given):
+        before, after = list(parts_in(given)), list(parts_in(now))
+        return len(before) == len(after) and all(map(_is_left_part, before, after))
+    return _is_left_part(given, now)
+
+
+def _is_left_part(given: Any, now: Any) -> bool:
+    if isinstance(given, tuple):  # the key and content of an item
+        return isinstance(now, tuple) and len(given) == len(now) and all(map(_is_left_part, given, now))
+    return given is now or (type(given) is type(now) and can_be_staged(now) and repr(given) == repr(now))
+
+
+def content_of(holder: Any, key: Any) -> Any:
     """What a place holds; UNBOUND if nothing. Of the items of a list or dict a copy."""
     if key is None and type(holder) in (*LISTS, *DICTS):
         return copy.copy(holder)
     if type(holder) is CellType:
         return holder.cell_contents if cell_is_filled(holder) else UNBOUND
-    if type(holder).__name__ == "Globals":
+    if type(holder) is Globals:
         return holder.namespace.get(key, UNBOUND)
     if _is_class(holder):
         return vars(holder).get(key, UNBOUND)
     return (holder if type(holder) is dict else fields_in(holder) or {}).get(key, UNBOUND)
 
 
+def own(holder: Any) -> Any:
+    """The object that has the contents of a place: of globals their dict."""
+    return holder.namespace if type(holder) is Globals else holder
+
+
+def path_of(root: Reached, key: Any) -> str:
+    """What a place is called in messages and in graphs."""
+    name = root.path or root.hint or type(root.value).__name__
+    if key is None and type(root.value) is not CellType:
+        return name
+    if isinstance(root.value, dict):
+        return f"{name}[{key!r}]"
+    return key or name if type(root.value) in (CellType, Globals) else f"{name}.{key}"
+
+
+def _is_same(known: Any, content: Any) -> bool:
+    """Whether what a place holds has the same numbers as in the first call."""
+    if type(content) is list and type(known) is list:
+        return len(known) != len(content) or all(map(_is_same, known, content))
+    return not can_be_staged(content) or repr(known) == repr(content)
+
+
 def _is_class(holder: Any) -> bool:
     return isinstance(holder, type) and is_users_class(holder)
 
 
-def _weakly(holder: Any) -> Any:
+def held_by(kept: Any) -> Any:
+    """The holder that `weakly` gave `kept` for; None if it is gone."""
+    return kept() if isinstance(kept, weakref.ref) else kept
+
+
+def weakly(holder: Any) -> Any:
+    """A weak reference to the holder of a place, or itself if it has none, as dicts and cells."""
     if type(holder) is dict or type(holder) is CellType:
         return holder
     try:

@@ -7,7 +7,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Final
 
 from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
@@ -25,6 +25,7 @@ from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.argument_structure import children
 from runtime.function.array_arguments import result_in
+from runtime.function.constant_guards import Constant, ConstantGuards
 from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
@@ -47,6 +48,9 @@ from runtime.staging.values.optional import MaybeTensor
 __all__ = ["ConcreteFunction", "graph_of"]
 
 
+_CALLBACKS: Final = frozenset(("py_function", "numpy_function", "call"))
+
+
 class ConcreteFunction:
     """A function traced for certain types of its tensors and certain values of everything else
     (`tf.types.experimental.ConcreteFunction`).
@@ -60,14 +64,15 @@ class ConcreteFunction:
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
         "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_variables",
-        "_writes_tensors", "fast_math", "findable", "graph", "identified", "input_specs", "name", "raises", "run",
-        "structured_input_signature", "structured_outputs", "types", "used")
+        "_writes_tensors", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name",
+        "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
         fast_math: bool = False,
         aliases: Sequence[tuple[frozenset[int], bool]] = (), variables: Sequence[VariableArgument] = (),
         array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), writes_tensors: bool = False,
+        constants: Sequence[Constant] = (),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -75,7 +80,8 @@ class ConcreteFunction:
         own = graph.inputs[:len(graph.inputs) - len(captured)]
         self.types: tuple[Type, ...] = tuple([value.type for value in own])
         self.structured_outputs = result_specs(returned)
-        self.raises = returned is NEVER  # whenever it is called
+        self.is_kept = returned is not NEVER  # for later calls, too: not if it raises whenever it is called
+        self.guards = ConstantGuards(constants) if constants else None
         self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
         self.input_specs = _input_specs(own)
         self.structured_input_signature = call.described(self.input_specs)
@@ -124,10 +130,24 @@ class ConcreteFunction:
                     with phase(f"compile {self.name}"):
                         made = rarely_collected(
                             lambda: make(self.optimized, self._executor, self.fast_math, self._donated))
-                    self.run = self._runner(made.function())
+                    self.run = self._runner(self._accepting(made.function()))
                     self.findable = None if self._captured else made.findable(self.run, self._is_single)
                     self._compiled = made
         return self._compiled
+
+    def _accepting(self, arrays: Callable[..., Any]) -> Callable[..., Any]:
+        """`arrays`, if that calls Python functions, which may change what the trace has read: that is accepted then."""
+        guards = self.guards
+        if guards is None or not any(node.op.name in _CALLBACKS for node in self.optimized.walk()):
+            return arrays
+
+        def run(*inputs: Any) -> Any:
+            try:
+                return arrays(*inputs)
+            finally:
+                guards.accept()
+
+        return run
 
     def _compile_and_run(self, *inputs: Any, **options: Any) -> Any:
         self.compile()

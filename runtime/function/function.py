@@ -37,9 +37,11 @@ from runtime.core.types import Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.attribute_state import AttributeStates
 from runtime.function.concrete import ConcreteFunction
+from runtime.function.constant_guards import Constant, holds, large_in
 from runtime.function.decorate import decorate
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
+from runtime.function.inspection import Inspected
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
@@ -47,7 +49,7 @@ from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.unranked import unranked
-from runtime.function.variable import Creation
+from runtime.function.variable import Creation, LateVariableError
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
@@ -61,7 +63,7 @@ R = TypeVar("R")
 _MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one function
 
 
-class Function(Called):
+class Function(Called, Inspected):
     """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
 
     As a method it has a separate cache for each instance, which it does not keep alive. It may be called by several
@@ -114,7 +116,7 @@ class Function(Called):
                 if len(args) == 1 and type(args[0]) is EagerTensor:  # a copy of what follows, for one tensor
                     array = args[0]._array
                     found = self._fast.get((array.dtype, array.shape))
-                    if found is not None:
+                    if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
                         return found.run(array)
                     return self._call(args, kwargs)
@@ -128,7 +130,7 @@ class Function(Called):
                     key += array.dtype, array.shape
                 else:
                     found = self._fast.get(tuple(key))
-                    if found is not None:
+                    if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
                         return found.run(*arrays)
             return self._call(args, kwargs)
@@ -145,7 +147,7 @@ class Function(Called):
         self._clock[0] += 1
         call = self._arguments(args, kwargs)
         try:
-            return self._attributes.computed(self._computed, call, args, kwargs)
+            return self._attributes.computed(self._computed, self._groups, call, args, kwargs)
         except Exception as error:
             if graph is None:
                 self._arrays.left_by(error, call, lambda: self._trace_once(call, call.types, False, True)[0])
@@ -284,7 +286,7 @@ class Function(Called):
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
         with phase(f"trace {self.name}"):
             concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
-        if not concrete.raises and not concrete.identified:
+        if concrete.is_kept and not concrete.identified:
             with self._lock:
                 self._insert(call, key, concrete)
         return concrete
@@ -299,10 +301,11 @@ class Function(Called):
     def _find(self, call: Call, key: Hashable) -> ConcreteFunction | None:
         self._forget_dead()
         found = self._exact.get(key)
-        if found is None:
+        if found is None or not holds(found.guards, call):
             fitting = [c for c in self._groups.get(call.structure, ())
-                       if c.takes(call)
-                       and all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))]
+                       if c is not found and c.takes(call)
+                       and all(want.accepts(have) for want, have in zip(c.types, call.types, strict=True))
+                       and holds(c.guards, call)]
             if not fitting:
                 return None
             found = min(fitting, key=lambda concrete: concrete.unknown_dims)
@@ -325,8 +328,9 @@ class Function(Called):
             if len(self._fast) >= _MAX_ALIASES:
                 self._forget_arrays()
             self._fast[key] = concrete
-            if concrete.findable is not None:
-                self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays)
+            items = () if concrete.guards is None else concrete.guards.items
+            if concrete.findable is not None and items is not None:
+                self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays, items)
 
     def _forget_arrays(self) -> None:
         self._fast.clear()
@@ -387,7 +391,12 @@ class Function(Called):
         call.keep()  # the trace may keep values
         concrete, made_variables = self._arrays.traced(lambda: self._trace_once(call, types, first=self._count == 0))
         if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
-            concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))
+            try:
+                concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))
+            except LateVariableError:
+                if call.attributes is None:
+                    raise
+                concrete.is_kept = False  # a number that is state, another in later calls, says that it is the first
         self._count += not concrete.identified
         return concrete
 
@@ -413,23 +422,26 @@ class Function(Called):
         creation = Creation(first, known)
         unrolled = len(loops.unrolled)
 
-        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]]]:
+        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant]]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []
                 args, kwargs = call.replace(inputs, variables, copies)
-                changed = kwargs.pop(ATTRIBUTES, None)
+                state = kwargs.pop(ATTRIBUTES, None)
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     mode.existed, mode.sources = outside.existed, outside.arrays
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
-                            run = run if changed is None else call.attributes.within(changed, run)
+                            run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(given.until_error(run) if until_error else run)
+                        constants = outside.constants(call.attributes)
                         if not until_error:
-                            self._attributes.found(call, outside.state, outside.heap.restore)
+                            changed = outside.changed_data(bool(creation.created))
+                            places = [*outside.state, *large_in(constants, captured)]
+                            self._attributes.found(call, places, changed, bool(creation.created), outside.heap.restore)
                             outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
@@ -438,13 +450,14 @@ class Function(Called):
                 check_results(outputs)
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
-                return returned, pack, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
+                return returned, pack, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs], constants
 
-        returned, pack, aliases = restored(trace)
+        returned, pack, aliases, constants = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
-            call.arrays if objects else None, captured, mode.writes_tensors)
+            call.arrays if objects else None, captured, mode.writes_tensors, constants)
+        concrete.is_kept &= not call.changed
         return concrete, bool(creation.created)
 
     @property
@@ -480,29 +493,6 @@ class Function(Called):
         with self._lock:
             self._forget_dead()
             return list(self._watched)
-
-    def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
-        calls start at once (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph, `.compile()` is itself."""
-        return self.get_concrete_function(*args, **kwargs).compile()
-
-    def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
-        """The optimised LLVM IR of the trace for these arguments, or, without arguments, of the newest trace."""
-        return self._inspected(args, kwargs).inspect_llvm()
-
-    def inspect_asm(self, *args: Any, **kwargs: Any) -> str:
-        """The assembly of the trace for these arguments, or, without arguments, of the newest trace."""
-        return self._inspected(args, kwargs).inspect_asm()
-
-    def explain_native(self, *args: Any, **kwargs: Any) -> str:
-        """What became of the trace for these arguments, or, without arguments, of the newest trace: which ops were
-        fused, which loops tiled or vectorised, what calls Python and why."""
-        return self._inspected(args, kwargs).explain_native()
-
-    def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
-        if args or kwargs or not self.concrete_functions:
-            return self.get_concrete_function(*args, **kwargs)
-        return self.concrete_functions[-1]
 
     def explain(self) -> str:
         """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long

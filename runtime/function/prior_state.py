@@ -10,7 +10,7 @@ import functools
 import gc
 import operator
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -34,7 +34,8 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
-from runtime.function.attribute_state import Place, can_be_state
+from runtime.function.attribute_state import AttributeState, Place, can_be_state, own, path_of
+from runtime.function.constant_guards import CONSTANTS, Constant, constants_in, is_owned, owned_in
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.function.variable_argument import VariableArgument
 from runtime.numpy.array_objects import StagedArray
@@ -42,7 +43,7 @@ from runtime.staging.values.iterables import Poison
 
 __all__ = ["PriorState", "parts_of_argument"]
 
-
+_NUMBERS: Final = frozenset({int, float})
 _FEW: Final = 16
 """So many objects are looked for among those of the modules; for more, these are put into a set first, which takes as
 long as to look for sixteen."""
@@ -135,10 +136,40 @@ class PriorState:
     @property
     def state(self) -> list[Place]:
         """The places of those leaks where each call can put its values."""
-        keys = [(root, None if is_list(root.value) else key) for root, key, _ in self.leaks]
-        distinct = {(id(root.value), key): (root, key) for root, key in keys}
-        return [(_path(root, key), root.value, key) for root, key in distinct.values()
+        return self._places((root, None if is_list(root.value) else key) for root, key, _ in self.leaks)
+
+    def _places(self, keys: Iterable[tuple[Reached, Any]]) -> list[Place]:
+        distinct = {(id(own(root.value)), key): (root, key) for root, key in keys}
+        return [(path_of(root, key), root.value, key) for root, key in distinct.values()
                 if can_be_state(root.value, key, self.existed)]
+
+    @functools.cached_property
+    def _owned(self) -> set[int]:
+        return owned_in(self.heap)
+
+    def changed_data(self, sets_up: bool) -> list[Constant]:
+        """The places where objects from before have other constants, or lists, tuples and dicts of constants, than
+        before, and what they had. If the trace `sets_up` something, such as variables, only numbers that were numbers:
+        what tells that it has been set up stays."""
+        records = {id(root.value): parts for root, parts in self.heap.records}
+        found: dict[tuple[int, Any], Any] = {}
+        keys = []
+        for root, key, new in self.heap.changes():
+            before = records[id(root.value)]
+            if id(root.value) in self.numbers or not is_owned(root.value, self._owned):
+                continue
+            whole = is_list(root.value)
+            old = before.get(key, UNBOUND) if isinstance(before, dict) else before
+            new = list(root.value) if whole else new
+            if type(old) in _NUMBERS and type(new) in _NUMBERS if sets_up else _is_data(old) and _is_data(new):
+                keys.append((root, None if whole else key))
+                found[id(own(root.value)), keys[-1][1]] = list(old) if whole else old
+        return [(place, found[id(own(place[1])), place[2]]) for place in self._places(keys)]
+
+    def constants(self, state: AttributeState | None) -> list[Constant]:
+        """The constants that the trace has read, besides those that are arguments or of the `state`."""
+        return [constant for constant in constants_in(self.heap, self._owned) if id(constant[0][1]) not in self.numbers
+                and not (state is not None and state.has(*constant[0][1:]))]
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
@@ -264,6 +295,15 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
     return list((fields_in(holder) or {}).items())
 
 
+def _is_data(x: Any) -> bool:
+    """Whether `x` is a constant, UNBOUND, or made of lists, tuples and dicts of constants."""
+    if type(x) in (list, tuple):
+        return all(map(_is_data, x))
+    if type(x) is dict:
+        return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
+    return x is UNBOUND or type(x) in CONSTANTS
+
+
 def parts_of_argument(value: Any) -> dict[Any, Any]:
     """The parts of a container among the arguments, by index, key or attribute."""
     if isinstance(value, (*LISTS, tuple)):
@@ -271,15 +311,6 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return dict(dict.items(value))
     return fields_in(value) or {}
-
-
-def _path(root: Reached, key: Any) -> str:
-    name = root.path or root.hint or type(root.value).__name__
-    if key is None and type(root.value) is not CellType:
-        return name
-    if isinstance(root.value, dict):
-        return f"{name}[{key!r}]"
-    return key or name if type(root.value).__name__ in ("cell", "Globals") else f"{name}.{key}"
 
 
 def _place(root: Reached, key: Any) -> str:

@@ -38,6 +38,7 @@ from runtime.core.types import DType, TensorSpec
 from runtime.function.argument_structure import children, keys_in_order, rebuild
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
+from runtime.function.number_state import is_number, number_of, widened
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
@@ -116,6 +117,7 @@ def plan(
     planner = _Planner(outputs, fn, outside)
     part = planner.result(returned)
     changes = []
+    planner.keeps_numbers = True
     for place, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, planned))
@@ -148,6 +150,7 @@ class _Planner:
         self.recipes: dict[int, tuple[Any, Part]] = {}
         self.uses_call = bool(outside.changed_arguments())
         self.are_tensors = False  # whether a Python number is a result of its own
+        self.keeps_numbers = False  # whether a Python number that only the graph knows is one after the call
 
     def result(self, value: Any) -> Part:
         """The recipe of what the function returns: Python's numbers are tensors, as in TF 2, also in tuples, lists and
@@ -162,6 +165,9 @@ class _Planner:
         """The recipe of `value`; `path` leads to it from the result."""
         if type(value) in ATOMS:
             return number(value) if self.are_tensors and type(value) in NUMBERS else constant(value)
+        if self.keeps_numbers and is_number(value):
+            number_in = _take(self.outputs, widened(value))
+            return lambda values: number_of(number_in(values))
         known = self.recipes.get(id(value))
         return known[1] if known is not None else self._new(value, path)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from autograph.backend import format_error
 from runtime.core.positions import user_position
 from runtime.core.types import TensorSpec
-from runtime.function.signature import Call, count, is_leaf
+from runtime.function.signature import ATTRIBUTES, Call, count, is_leaf
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 
@@ -80,11 +80,13 @@ class History:
         self.differing: Counter[str] = Counter()
         self.numbers: Counter[str] = Counter()
         self.lengths: Counter[str] = Counter()
+        self._state: set[str] = set()  # the paths of attributes, items and variables that calls change
         self._warned: set[str] = set()
 
     def add(self, concrete: Any, arguments: Call, leaves: list[tuple[str, Any]], call: int) -> None:
         new = _describe(arguments, leaves)
         self.call = call
+        self._state.update(arguments.kwargs.get(ATTRIBUTES, ()))
         nearest: dict[str, tuple[str, str]] | None = None
         for old in self.traces.values():
             found = _differences(old, new)
@@ -119,7 +121,7 @@ class History:
             if self.reason and made > 1:
                 lines.append(f"    the last trace was made because {self.reason}")
         for path, _ in self.numbers.most_common(1):
-            lines.append(f"    {_remedy(path)}")
+            lines.append(f"    {self._remedy(path)}")
         return "\n".join(lines)
 
     def warn_of_storms(self, fn: Any) -> None:
@@ -131,13 +133,18 @@ class History:
         for path, times in self.numbers.items():
             if times + 1 >= _STORM:
                 self._warn(fn, path, f"{self.name} was traced {times + 1} times because argument {path!r} is another "
-                           "Python number each time", _remedy(path))
+                           "Python number each time", self._remedy(path))
 
     def warn_of_eviction(self, fn: Any, limit: int) -> None:
         for path, _ in self.differing.most_common(1):
             self._warn(fn, "max_traces", f"{self.name} has more than {limit} traces, mostly because argument {path!r} "
                        "differs; the oldest are dropped",
                        "See explain(). Pass a tensor instead of a Python value, or raise max_traces.")
+
+    def _remedy(self, path: str) -> str:
+        if path in self._state:
+            return "Keep a tensor there: then one trace serves all values."
+        return f"Pass a tensor, for example rt.constant({path}): then one trace serves all values."
 
     def _warn(self, fn: Any, key: str, what: str, remedy: str) -> None:
         if key in self._warned:
@@ -150,10 +157,6 @@ class History:
             warnings.warn_explicit(RetracingWarning(text), None, position.filename, position.lineno)
         else:
             warnings.warn(RetracingWarning(text), stacklevel=2)
-
-
-def _remedy(path: str) -> str:
-    return f"Pass a tensor, for example rt.constant({path}): then one trace serves all values."
 
 
 def _describe(call: Call, leaves: list[tuple[str, Any]]) -> dict[str, _Leaf]:

@@ -112,11 +112,13 @@ class Call:
                   it can be written, and the numbers of earlier ones whose memory it shares
     attributes    the places whose contents are one of the arguments (`AttributeState`), if any
     finds_attributes  whether its trace may ask for such
+    given         what these places hold, by path
+    changed       the places where its trace has left other constants than before, and what they held: they will be such
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
     """
 
-    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "containers", "finds_attributes", "kwargs",
-                 "leaves", "objects", "passed", "shapes", "structure", "types", "variables")
+    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "containers", "finds_attributes",
+                 "given", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -126,6 +128,8 @@ class Call:
         self.kwargs = kwargs
         self.attributes: Any = None
         self.finds_attributes = False
+        self.changed: list[Any] = []
+        self.given: dict[str, Any] = {}
         self._identified = identified
         self.variables: list[Variable] = []
         self.leaves: list[Any] = []

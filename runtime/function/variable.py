@@ -43,6 +43,10 @@ _SINGLETON: Final = (
     "only created once or created outside rt.function.")
 
 
+class LateVariableError(ValueError):
+    """A traced function makes a variable in another trace than its first."""
+
+
 class Creation:
     """Whether the function that is being traced may create variables, and those it created.
 
@@ -146,7 +150,7 @@ class Variable(ArrayMethods):
             raise ValueError("a Variable needs an initial value")
         maker = creation.current if current_graph() is not None else None
         if maker is not None and not maker.allowed:
-            raise ValueError(_SINGLETON)
+            raise LateVariableError(_SINGLETON)
         with init_scope():
             value = initial_value() if callable(initial_value) else initial_value
             if isinstance(value, GraphTensor):

@@ -227,7 +227,7 @@ def test_exception_of_a_traced_function() -> None:
 
 
 def test_traced_function_that_depends_on_when_it_is_traced() -> None:
-    scale = [2]
+    scale = [2] * 100  # more than a call looks at
 
     @rt.function(verify=True)
     def scaled(x: Any) -> Any:
@@ -242,7 +242,7 @@ def test_traced_function_that_depends_on_when_it_is_traced() -> None:
 
 
 def test_variable_that_differs() -> None:
-    amount = [1]
+    amount = [1] * 100  # more than a call looks at
     v = rt.Variable(0, name="v")
 
     @rt.function(verify=True)

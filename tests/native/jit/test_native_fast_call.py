@@ -660,12 +660,13 @@ def test_a_trace_that_drops_itself() -> None:
             g(rt.constant(1.0))
         return x
 
+    dropping = set[bool]()
     f, x = rt.function(lambda x: rt.numpy_function(drop, [x], rt.float32) + 1), rt.constant(1.0)
     for _ in range(5):
         g = rt.function(lambda x: x + 3)
-        dropping = False
+        dropping.clear()
         f(x)
-        dropping = True
+        dropping.add(True)
         result, seen = frames(f, x)
         assert result.numpy() == 2 and seen[0] == "call"
     assert f.experimental_get_tracing_count() == 5

@@ -16,6 +16,7 @@ import functools
 import weakref
 from array import array
 from collections.abc import Callable, Sequence
+from types import CellType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -48,12 +49,15 @@ _FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 # The words of a table: the address of the count of calls; the number of slots less one; and for each slot the address
 # of an entry, or 0. The words of an entry: the length of its key; the address of the word with the time of the trace's
 # last use; those of the body and of its frame; the dtype, rank and flags of the result; the address of the arrays of
-# the last two results, or 0; and the number of words of the body beside the result. (Without a body: 0, and the object
-# to call with the arrays.) Then the key: of each argument its dtype with its rank, and its dimensions. Then for each
-# word of the body its index among the addresses of the arrays and, after room for _MOST_ARGUMENTS of them, the key.
-# Then the dimensions and the strides of the result.
+# the last two results, or 0; the number of words of the body beside the result; and the address and number of the items
+# that have to be as they were: of each its kind; the dict or weak reference, or 0; the key, or the address of the item;
+# and the object. (Without a body: 0, and the object to call with the arrays.) Then the key: of each argument its dtype
+# with its rank, and its dimensions. Then for each word of the body its index among the addresses of the arrays and,
+# after room for _MOST_ARGUMENTS of them, the key. Then the dimensions and the strides of the result.
 _CALLS, _MASK, _PLACES = range(3)
-_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _KEY = range(10)
+(_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _HELD, _HELD_COUNT,
+ _KEY) = range(12)
+_OF_CELL, _OF_DICT, _OF_OBJECT = range(3)
 
 
 def words_of(obj: Any, size: int) -> list[int]:
@@ -77,6 +81,7 @@ def _place_of_slot(cls: type, name: str) -> int:
 
 _MARK: Final = object()
 _ITEMS: Final = _place_of(_MARK, (_MARK,), tuple.__basicsize__ + 8)  # offset of a tuple's first item
+_CELL: Final = _place_of(_MARK, CellType(_MARK), CellType.__basicsize__)
 _KNOWN: Final = _place_of_slot(Called, "_front")
 ARRAY: Final = _place_of_slot(EagerTensor, "_array")
 _EAGERLY: Final = _place_of_slot(type(settings), "run_eagerly")
@@ -110,7 +115,7 @@ def is_possible() -> bool:
     dims, strides = ([ctypes.c_int64.from_address(words[place // 8] + 8 * axis).value for axis in range(2)]
                      for place in (DIMS, _STRIDES))
     kind = _kind(x.dtype).to_bytes(8, "little")
-    return (all((_ITEMS, _KNOWN, ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
+    return (all((_ITEMS, _CELL, _KNOWN, ARRAY, _EAGERLY)) and _call_of(_Callable) != 0 == _call_of(_Other)
             and words_of((1, 2, 3), _SIZE + 8)[-1] == 3 and (words[DATA // 8], words[_DTYPE // 8]) == (
                 x.ctypes.data, id(x.dtype)) and (rank, dims, flags) == (2, [2, 3], x.flags.num)
             and (strides, words[_BASE // 8]) == ([12, 4], 0) and _can_keep(x)
@@ -176,6 +181,7 @@ class Findable:
 
     def known(
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
+        items: Sequence[tuple[Any, Any, Any]] = (),
     ) -> tuple[Any, ...]:
         """See `runtime.backends.executable.Findable`."""
         key: list[int] = []
@@ -190,6 +196,9 @@ class Findable:
         place = 0
         for word in key:
             place = (place ^ word) * _FACTOR & (1 << 64) - 1
+        looked_at = np.array([(_OF_CELL, 0, id(at) + _CELL, id(held)) if within is None else
+                              (_OF_DICT if isinstance(within, dict) else _OF_OBJECT, id(within), id(at), id(held))
+                              for within, at, held in items], np.int64)
         head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0, 0, 0]
         made: Any = None
         kept: list[Any] = []
@@ -202,8 +211,8 @@ class Findable:
             head[2:] = (address, frame, id(result.dtype.np), made.ndim, made.flags.num,
                         words_of(kept, ITEMS_OF_LIST + 8)[-1])
         shape = () if made is None else (*made.shape, *made.strides)
-        words = np.array([*head, len(taken), *key, *taken, *shape], np.int64)
-        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept))
+        words = np.array([*head, len(taken), looked_at.ctypes.data, len(items), *key, *taken, *shape], np.int64)
+        entries = (*(front[2] if front else ()), _Entry(place >> 32, words, self, used, kept, (items, looked_at)))
         if front and 2 * len(entries) < len(front[0]) - _PLACES:
             table = front[0].copy()
             _put(table, entries[-1])
@@ -233,6 +242,7 @@ class _Entry(NamedTuple):
     trace: Findable
     used: array[int]
     kept: list[Any]  # the arrays of the last two results, the older one first
+    items: Any  # what has to be as it was
 
 
 def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:
@@ -255,6 +265,8 @@ def define_front(module: Module) -> None:
     """`ptr runtime_front(self, args, kwargs)`."""
     for name, result, *types in (
             (_NEW, "ptr", "ptr", "ptr", "i32", "ptr", "ptr", "ptr", "i32", "ptr"), ("PyDict_Size", "i64", "ptr"),
+            ("PyDict_GetItem", "ptr", "ptr", "ptr"), ("PyObject_CallNoArgs", "ptr", "ptr"), ("PyErr_Clear", "void"),
+            ("PyObject_GenericGetAttr", "ptr", "ptr", "ptr"),
             ("PyObject_VectorcallDict", "ptr", "ptr", "ptr", "i64", "ptr"), (_PYTHON, "ptr", "ptr", "ptr", "ptr"),
             ("PyType_GenericAlloc", "ptr", "ptr", "i64"), ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr")):
         module.declare(name, result, *types)
@@ -288,6 +300,8 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
 
     def word(k: int, ty: str = "i64") -> Val:
         return b.load(ty, b.offset(entry, k, "i64"))
+
+    _look(b, word(_HELD, "ptr"), word(_HELD_COUNT), need)
 
     def count() -> None:
         calls = b.load("ptr", b.offset(table, _CALLS, "i64"))
@@ -352,6 +366,31 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     b.line(f"ret {tensor}")
     b.start(python)
     return b.call("ptr", _PYTHON, own, args, kwargs)
+
+
+def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> None:
+    """Continue only if the items are what they were."""
+    zero, null = const("i64", 0), Val("ptr", "null")
+
+    def of_object(reference: Val, name: Val) -> Val:
+        """The attribute; only its address counts, since what it has to be is kept alive."""
+        owner = b.call("ptr", "PyObject_CallNoArgs", reference)  # of a `weakref.ref`: the object or None
+        found = b.call("ptr", "PyObject_GenericGetAttr", owner, name)
+        b.call("void", "Py_DecRef", owner)
+        with b.when(b.icmp("eq", found, null)):
+            b.call("void", "PyErr_Clear")
+        b.call("void", "Py_DecRef", found)
+        return found
+
+    with b.loop(zero, count) as k:
+        first = b.mul(k, const("i64", 4))
+        kind = b.load("i64", b.offset(items, first, "i64"))
+        within, at, held = (b.load("ptr", b.offset(items, b.add(first, const("i64", i)), "i64")) for i in (1, 2, 3))
+        (now,) = b.either(
+            b.icmp("eq", kind, const("i64", _OF_DICT)), lambda: [b.call("ptr", "PyDict_GetItem", within, at)],
+            lambda: b.either(b.icmp("eq", kind, const("i64", _OF_CELL)), lambda: [b.load("ptr", at)],
+                             lambda: [of_object(within, at)]))
+        need(b.icmp("eq", now, held))
 
 
 def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:

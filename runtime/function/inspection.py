@@ -1,0 +1,44 @@
+"""What the traces of a function were compiled to."""
+from __future__ import annotations
+
+from typing import Any
+
+from runtime.function.concrete import ConcreteFunction
+
+__all__ = ["Inspected"]
+
+
+class Inspected:
+    """Methods of a traced function that show its traces."""
+
+    __slots__ = ()
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        raise NotImplementedError
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        raise NotImplementedError
+
+    def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
+        calls start at once (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph, `.compile()` is itself."""
+        return self.get_concrete_function(*args, **kwargs).compile()
+
+    def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
+        """The optimised LLVM IR of the trace for these arguments, or, without arguments, of the newest trace."""
+        return self._inspected(args, kwargs).inspect_llvm()
+
+    def inspect_asm(self, *args: Any, **kwargs: Any) -> str:
+        """The assembly of the trace for these arguments, or, without arguments, of the newest trace."""
+        return self._inspected(args, kwargs).inspect_asm()
+
+    def explain_native(self, *args: Any, **kwargs: Any) -> str:
+        """What became of the trace for these arguments, or, without arguments, of the newest trace: which ops were
+        fused, which loops tiled or vectorised, what calls Python and why."""
+        return self._inspected(args, kwargs).explain_native()
+
+    def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if args or kwargs or not self.concrete_functions:
+            return self.get_concrete_function(*args, **kwargs)
+        return self.concrete_functions[-1]

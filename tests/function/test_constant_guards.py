@@ -1,0 +1,248 @@
+"""What a traced function reads of attributes, variables and containers from before is what they hold at each call."""
+from __future__ import annotations
+
+import gc
+import sys
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+RATE: Any = 2.0
+
+
+class Slotted:
+    __slots__ = ("rate",)  # no weak references to it
+
+
+class Box:
+    shared = 1.0
+
+    def __init__(self) -> None:
+        self.rate, self.on, self.name, self.w = 1.0, True, "a", None
+        self.table, self.weights, self.pair = {"k": 1.0}, [1.0, 2.0], (1.0, 2.0)
+        self.array, self.large = np.ones(3), np.ones(2000)
+        self.variable, self.tensor = rt.Variable(1.0), rt.constant(1.0)
+
+
+def the_rate(o):
+    o.rate = 3.0
+
+
+def the_class(o):
+    Box.shared = 3.0
+
+
+def a_flag(o):
+    o.on = False
+
+
+def a_text(o):
+    o.name = "bb"
+
+
+def none(o):
+    o.w = 5.0
+
+
+def an_item(o):
+    o.table["k"] = 4.0
+
+
+def a_list(o):
+    o.weights[1] = 9.0
+
+
+def a_longer_list(o):
+    o.weights.append(9.0)
+
+
+def another_list(o):
+    o.weights = [3.0, 4.0]
+
+
+def a_tuple(o):
+    o.pair = (3.0, 4.0)
+
+
+def an_array(o):
+    o.array[1] = 7.0
+
+
+def another_array(o):
+    o.array = np.full(3, 2.0)
+
+
+def a_large_array(o):
+    o.large[5] = 7.0
+
+
+def another_large_array(o):
+    o.large = o.large * 3
+
+
+def another_variable(o):
+    o.variable = rt.Variable(8.0)
+
+
+def another_tensor(o):
+    o.tensor = rt.constant(8.0)
+
+
+def a_global(o):
+    global RATE
+    RATE = RATE * 2
+
+
+def an_int_for_a_float(o):
+    o.rate = 1
+
+
+def a_zero_of_the_other_sign(o):
+    o.rate = -0.0
+
+
+CHANGES = [the_rate, the_class, a_flag, a_text, none, an_item, a_list, a_longer_list, another_list, a_tuple, an_array,
+           another_array, a_large_array, another_large_array, another_variable, another_tensor, a_global,
+           an_int_for_a_float, a_zero_of_the_other_sign]
+
+
+def all_of_it(o, x):
+    y = x * o.rate + Box.shared if o.on else -x
+    y = y + len(o.name) + o.table["k"] + sum(o.weights) + o.pair[0] * RATE
+    if o.w is not None:
+        y = y * o.w
+    sums = np.sum(o.array) + np.sum(o.large)
+    return y * o.variable + o.tensor, sums, rt.atan2(rt.constant(0.0), rt.constant(float(o.rate)))
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Box, "shared", 1.0)
+    monkeypatch.setattr(sys.modules[__name__], "RATE", 2.0)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_between_calls(change: Callable[[Any], None], executor: str) -> None:
+    o, x = Box(), rt.constant(2.0)
+    traced = rt.function(lambda x: all_of_it(o, x), executor=executor)
+
+    def same() -> bool:
+        found = [float(part) for part in traced(x)]
+        return found == [pytest.approx(float(part), rel=1e-6) for part in all_of_it(o, x)]
+
+    assert same() and same()
+    made = traced.experimental_get_tracing_count()
+    for _ in range(3):
+        change(o)
+        assert same() and same()
+    assert traced.experimental_get_tracing_count() <= made + 3
+
+
+def test_numbers_that_keep_changing_are_inputs() -> None:
+    o, x = Box(), rt.constant(2.0)
+    traced = rt.function(lambda x: x * o.rate + o.weights[0])
+    for k in range(20):
+        o.rate, o.weights[0] = 0.1 * k, 0.5 * k
+        assert float(traced(x)) == pytest.approx(0.2 * k + 0.5 * k)
+    assert traced.experimental_get_tracing_count() <= 4 and o.rate == 0.1 * 19
+
+
+def test_variables_of_functions_and_modules() -> None:
+    module = types.ModuleType("settings_of_a_user")
+    module.rate = 1.0  # type: ignore[attr-defined]
+    own, calls = 1.0, 0
+    slotted = Slotted()
+    slotted.rate = 1.0
+
+    @rt.function
+    def f(x):
+        return x * own + slotted.rate
+
+    for own in (1.0, 2.0, 3.0):
+        assert float(f(rt.constant(1.0))) == own + 1
+    slotted.rate = 5.0
+    assert float(f(rt.constant(1.0))) == 8
+
+
+def test_what_is_not_read_traces_nothing() -> None:
+    o = Box()
+    traced = rt.function(lambda x: x * o.rate)
+    for k in range(5):
+        o.unread = k  # type: ignore[attr-defined]
+        o.name = str(k)
+        o.rate = 10.0 / 10  # another object, the same number
+        assert float(traced(rt.constant(2.0))) == 2
+    assert traced.experimental_get_tracing_count() == 1
+
+
+def test_functions_that_are_called_in_a_trace() -> None:
+    o = Box()
+
+    @rt.function
+    def inner(x):
+        return x * o.rate
+
+    outer = rt.function(lambda x: inner(x) + 1)
+    for o.rate in (1.0, 2.0, 3.0):
+        assert float(outer(rt.constant(1.0))) == o.rate + 1 == float(inner(rt.constant(1.0))) + 1
+
+
+def test_variables_and_items_that_are_gone_are_errors_as_in_python() -> None:
+    o = Box()
+    traced = rt.function(lambda x: x * o.table["k"] * o.rate)
+    assert float(traced(rt.constant(2.0))) == 2
+    del o.table["k"]
+    with pytest.raises(KeyError):
+        traced(rt.constant(2.0))
+    o.table["k"] = 3.0
+    assert float(traced(rt.constant(2.0))) == 6
+    del o.rate
+    with pytest.raises(AttributeError):
+        traced(rt.constant(2.0))
+
+
+def test_objects_are_not_kept_alive() -> None:
+    class Scale:
+        def __init__(self) -> None:
+            self.rate = 2.0
+
+        @rt.function
+        def times(self, x):
+            return x * self.rate
+
+    o = Scale()
+    reference = weakref.ref(o)
+    assert float(o.times(rt.constant(1.0))) == 2
+    o.rate = 3.0
+    assert float(o.times(rt.constant(1.0))) == 3
+    del o
+    gc.collect()
+    assert reference() is None
+
+
+def test_objects_that_the_first_call_makes() -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.n = 0
+
+    o = Box()
+
+    @rt.function
+    def f(x):
+        if o.w is None:
+            o.w = Counter()
+        if not hasattr(o, "other"):
+            o.other = Counter()
+        o.w.n += 1
+        o.other.n += o.w.n
+        return x * o.other.n
+
+    assert [float(f(rt.constant(1.0))) for _ in range(5)] == [1, 3, 6, 10, 15]
+    assert (o.w.n, o.other.n) == (5, 15) and f.experimental_get_tracing_count() <= 4
