@@ -19,10 +19,8 @@ pytest.importorskip("test.test_textwrap", reason="this Python comes without CPyt
 
 MODULES = {
     "textwrap": "test_textwrap", "shlex": "test_shlex", "fnmatch": "test_fnmatch", "csv": "test_csv",
-    "calendar": "test_calendar", "string": "test_string", "graphlib": "test_graphlib", "copy": "test_copy",
-    "reprlib": "test_reprlib", "html.parser": "test_htmlparser",
-    "urllib.parse": "test_urlparse", "bisect": "test_bisect", "configparser": "test_configparser",
-    "optparse": "test_optparse", "glob": "test_glob",
+    "string": "test_string", "graphlib": "test_graphlib", "copy": "test_copy", "reprlib": "test_reprlib",
+    "urllib.parse": "test_urlparse", "bisect": "test_bisect", "optparse": "test_optparse",
 }
 SUBJECT = Subject("several", tuple(MODULES), tuple(f"test.{name}" for name in MODULES.values()))
 
@@ -30,7 +28,7 @@ SUBJECT = Subject("several", tuple(MODULES), tuple(f"test.{name}" for name in MO
 def test_reports_are_the_same() -> None:
     found = compare.compare_lines(SUBJECT)
     assert isinstance(found, compare.Lines), found
-    assert found.tests > 800 and found.functions > 400 and found.count > 3000
+    assert found.tests > 600 and found.functions > 280 and found.count > 1900
     assert found.differences == ()
 
 
