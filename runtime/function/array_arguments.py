@@ -19,6 +19,7 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
+from runtime.function.attribute_state import content_of
 from runtime.function.signature import ArrayPattern, Call, is_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
@@ -154,8 +155,14 @@ class ArrayArguments:
             heap.restore()
             raise
         finally:
+            originals = {id(cell): part for holder, key, part in self._holders for cell in [self.captured[id(part)]]}
             while self._holders:
-                _put(*self._holders.pop())
+                holder, key, part = self._holders.pop()
+                left = holder[key] if type(holder) is list else content_of(holder, key)
+                if left is self.captured[id(part)]:
+                    _put(holder, key, part)
+                elif id(left) in originals:  # another of these arrays
+                    _put(holder, key, originals[id(left)])
 
     def _substitute(self, heap: Heap) -> None:
         holders = [(reached.value, parts) for reached, parts in heap.records]

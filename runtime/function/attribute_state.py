@@ -128,19 +128,24 @@ class AttributeState:
         self._known: dict[str, Any] = {}  # what they held in the first call
         self._staged: set[str] = set()  # whose numbers were others in another call: they are inputs of the graph
         self._places: list[Place] = []
+        wholes = {id(holder) for _, holder, key in places if key is None}
         for path, holder, key in places:
+            if key is not None and id(holder) in wholes:
+                continue  # an item of a dict that is state as a whole
             while path in before:
                 path += "_"
             before.add(path)
             self._places.append((path, weakly(holder), key))
         if earlier is not None:
             self._known, self._staged = dict(earlier._known), set(earlier._staged)
-        for (path, _, _), content in zip(self._places[len(places) - len(contents):], contents, strict=True):
-            self._known[path] = content
+        held = dict(zip([(id(own(holder)), key) for _, holder, key in places[len(places) - len(contents):]], contents))
+        for path, kept, key in self._places:
+            if (at := (id(own(held_by(kept))), key)) in held:
+                self._known[path] = held[at]
 
     def has(self, holder: Any, key: Any) -> bool:
-        """Whether this is one of the places."""
-        return any(own(known) is own(holder) and name == key for _, known, name in self.places or ())
+        """Whether this is one of the places, or in one."""
+        return any(own(known) is own(holder) and (name is None or name == key) for _, known, name in self.places or ())
 
     @property
     def places(self) -> list[Place] | None:

@@ -14,8 +14,10 @@ from runtime.core.op import CAST
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply
 from runtime.core.types import float32, float64, int32, int64
+from runtime.numpy.array_objects import ArrayCell
 
-__all__ = ["StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "number_of", "widened"]
+__all__ = [
+    "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy", "number_of", "widened"]
 
 class StagedNumber:
     """An int64 or float64 scalar that stands for a Python number."""
@@ -47,6 +49,11 @@ def as_argument(x: Any, stages: bool) -> Any:
 def is_number(x: Any) -> bool:
     """Whether a value of a graph stands for a Python number."""
     return type(x) is GraphTensor and x.type.weak and not x.type.shape and x.dtype.kind in (1, 2)
+
+
+def is_of_numpy(x: Any) -> bool:
+    """Whether a value of a graph is an array in NumPy, with memory of its own."""
+    return isinstance(x, ArrayCell) or (type(x) is GraphTensor and x.type.of_arrays and bool(x.type.shape))
 
 
 def widened(x: GraphTensor) -> Any:

@@ -16,11 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import UNBOUND
+from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
-__all__ = ["NUMBERS", "Argument", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object", "Part",
-           "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread",
-           "spread_items"]
+__all__ = [
+    "NUMBERS", "Argument", "ArrayMade", "Arrays", "Cell", "Dict", "Error", "Function", "List", "Method", "Object",
+    "Part", "Recipe", "Run", "Spread", "Tuple", "Values", "constant", "is_constant", "number", "reduced", "spread",
+    "spread_items"]
 
 NUMBERS: Final = frozenset({bool, int, float, complex})
 
@@ -281,6 +283,17 @@ class Method(Recipe):
     def make(self, values: Values) -> Any:
         fn, instance = (part(values) for part in self.parts)
         return values.made.setdefault(id(self), MethodType(fn, instance))
+
+
+class ArrayMade(Recipe):
+    """A NumPy array with the elements of a tensor that the graph computes; in a graph, that tensor."""
+
+    contents: Part
+
+    def make(self, values: Values) -> Any:
+        x = self.contents(values)
+        made = values.made[id(self)] = x.numpy() if isinstance(x, EagerTensor) else x
+        return made
 
 
 class Arrays(Recipe):

@@ -38,11 +38,12 @@ from runtime.core.types import DType, TensorSpec
 from runtime.function.argument_structure import children, keys_in_order, rebuild
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
-from runtime.function.number_state import is_number, number_of, widened
+from runtime.function.number_state import is_number, is_of_numpy, number_of, widened
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
     Argument,
+    ArrayMade,
     Arrays,
     Cell,
     Dict,
@@ -169,6 +170,14 @@ class _Planner:
             number_in = _take(self.outputs, widened(value))
             return lambda values: number_of(number_in(values))
         known = self.recipes.get(id(value))
+        if self.keeps_numbers and is_of_numpy(value) and not isinstance(known and known[1], ArrayMade):
+            leaf = self.outside.leaves.get(id(value))
+            if leaf is not None:
+                return lambda values: values.passed[leaf]
+            made = ArrayMade(value)
+            made.contents = _take(self.outputs, value)
+            self.recipes[id(value)] = value, made
+            return made
         return known[1] if known is not None else self._new(value, path)
 
     def argument_part(self, value: Any) -> Part:
