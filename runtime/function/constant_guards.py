@@ -6,7 +6,7 @@ calls change (`attribute_state.py`); so are arrays that are too large to look at
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter, is_, itemgetter
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
@@ -68,11 +68,12 @@ def is_owned(holder: Any, owned: set[int]) -> bool:
     return id(holder) in owned if is_list(holder) or type(holder) is dict else _is_users(holder)
 
 
-def constants_in(heap: Heap, owned: set[int]) -> Iterator[Constant]:
+def constants_in(heap: Heap) -> Iterator[Constant]:
     """The places with constants that the code within reach may read and has left as they were, and what they hold."""
     names = names_of(code for code in heap.reach.codes if code.co_name != "__init__")  # objects from before have had it
+    owned, hidden = owned_in(heap), _hidden_in(heap, names)
     for root, before in heap.records:
-        if type(root.value) is not Globals and is_owned(root.value, owned):
+        if type(root.value) is not Globals and is_owned(root.value, owned) and id(root.value) not in hidden:
             yield from _constants_of(root, before, names)
     old = {id(root.value): before for root, before in heap.records}
     for root, key, new in heap.changes():  # an object that the first call makes, and later ones find
@@ -86,12 +87,41 @@ def constants_in(heap: Heap, owned: set[int]) -> Iterator[Constant]:
                 yield (name, scope, name), content
 
 
+def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
+    """The ids of objects that only attributes with other names lead to."""
+    parts = {id(root.value): before for root, before in heap.records}
+
+    def named(holder: Any, all_names: bool) -> Iterator[Any]:
+        before = holder if type(holder) is tuple else parts.get(id(holder), ())
+        if not isinstance(before, dict):
+            yield from before
+            return
+        every = all_names or type(holder) in (dict, CellType, Globals) or issubclass(type(holder), (type, ModuleType))
+        yield from (content for key, content in before.items() if every or key in names)
+
+    def closure(values: Iterable[Any], all_names: bool) -> set[int]:
+        found, pending = set[int](), list(values)
+        while pending:
+            value = pending.pop()
+            if id(value) not in found and (id(value) in parts or type(value) is tuple):
+                found.add(id(value))
+                pending += named(value, all_names)
+        return found
+
+    others = [content for root, before in heap.records if isinstance(before, dict) and not issubclass(
+        type(root.value), (dict, CellType, Globals, type, ModuleType)) for key, content in before.items()
+        if key not in names]
+    far = closure(others, True)
+    globals_ = [scope.namespace[name] for scope in heap.reach.named for name in scope.names if name in scope.namespace]
+    return far - closure([*globals_, *(root.value for root, _ in heap.records if id(root.value) not in far)], False)
+
+
 def _constants_of(root: Reached, before: Any, names: Collection[str]) -> Iterator[Constant]:
     """Those of one object. `names`: of the attributes that code may read."""
     holder = Globals(vars(root.value), frozenset()) if issubclass(type(root.value), ModuleType) else root.value
     kind = type(holder)
     if is_list(holder):
-        if _all_constants(before) and _is_same(content_of(holder, None), before):
+        if _is_same(list(content_of(holder, None)), before):
             yield (path_of(root, None), holder, None), list(before)
         return
     if not isinstance(before, dict) or (kind is dict and len(before) > _MOST_ITEMS):
@@ -101,6 +131,10 @@ def _constants_of(root: Reached, before: Any, names: Collection[str]) -> Iterato
         if not (is_variable and _is_definition(content)) and (everything or is_variable or key in names) and (
                 content_of(holder, key) is content):
             yield (path_of(root, key), holder, key), content
+    if not (everything or is_variable or kind is Globals):
+        for key in sorted({key for cls in kind.__mro__ for key, content in vars(cls).items()
+                           if key in names and key not in before and not _is_definition(content)}):
+            yield (path_of(root, key), holder, key), UNBOUND  # that of the class
 
 
 def _is_definition(content: Any) -> bool:
@@ -131,16 +165,14 @@ def _is_written(x: Any) -> bool:
     return issubclass(type(x), np.ndarray) and bool(x.flags.writeable)  # `isinstance` would run code of proxies
 
 
-def _all_constants(items: Sequence[Any]) -> bool:
-    return len(items) <= _MOST_ITEMS and CONSTANTS.issuperset(map(type, items))
-
-
 def _is_same(a: Any, b: Any) -> bool:
-    """Whether two constants, or sequences of them, are the same to code that reads them: 1 is not True or 1.0."""
+    """Whether two contents are the same to code that reads them: constants by value (1 is not True or 1.0), also in
+    short lists and tuples, other objects by identity."""
     if a is b or type(a) is not type(b):
         return a is b
-    by_value = type(a) in CONSTANTS or (type(a) in (tuple, list) and _all_constants(a) and _all_constants(b))
-    return by_value and repr(a) == repr(b)
+    if type(a) in (tuple, list):
+        return len(a) == len(b) <= _MOST_ITEMS and all(map(_is_same, a, b))
+    return type(a) in CONSTANTS and repr(a) == repr(b)
 
 
 class ConstantGuards:
@@ -207,8 +239,8 @@ class ConstantGuards:
         for holder, contents in self._lists:
             if len(holder) != len(contents) or not all(map(is_, holder, contents)):
                 return not self.changed()
-        if self._absent and not all(content_of(held_by(kept), key) is UNBOUND for kept, key in self._absent):
-            return False
+        if self._absent and not all(_is_absent(held_by(kept), key) for kept, key in self._absent):
+            return not self.changed()
         return not self._arrays or all(array.tobytes() == elements for array, elements in self._arrays)
 
     def accept(self) -> None:
@@ -217,7 +249,7 @@ class ConstantGuards:
             now = [((path, held_by(kept), key), content_of(held_by(kept), key)) for path, kept, key, _ in self._places
                    if held_by(kept) is not None]
             ConstantGuards.__init__(self, [(place, list(x) if is_list(place[1]) else x) for place, x in now
-                                           if not is_list(place[1]) or _all_constants(x)])
+                                           if not is_list(place[1]) or len(x) <= _MOST_ITEMS])
 
     def changed(self) -> list[Constant]:
         """The places that hold something else now, and what they held."""
@@ -230,6 +262,11 @@ class ConstantGuards:
                 if not _is_same(list(now) if is_list(holder) else now, content) or not elements.get(id(now), True):
                     found.append(((path, holder, key), content))
         return found
+
+
+def _is_absent(holder: Any, key: Any) -> bool:
+    fields = getattr(holder, "__dict__", None)
+    return content_of(holder, key) is UNBOUND if fields is None or type(holder) is type else key not in fields
 
 
 def _getter(kind: Any, parts: dict[Any, Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...]]:

@@ -168,7 +168,7 @@ class PriorState:
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
-        return [constant for constant in constants_in(self.heap, self._owned) if id(constant[0][1]) not in self.numbers
+        return [constant for constant in constants_in(self.heap) if id(constant[0][1]) not in self.numbers
                 and not (state is not None and state.has(*constant[0][1:]))]
 
     def leaks_into(self, holder: Any, value: Any) -> bool:

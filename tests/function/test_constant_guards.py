@@ -28,6 +28,7 @@ class Box:
         self.table, self.weights, self.pair = {"k": 1.0}, [1.0, 2.0], (1.0, 2.0)
         self.array, self.large = np.ones(3), np.ones(2000)
         self.variable, self.tensor = rt.Variable(1.0), rt.constant(1.0)
+        self.variables, self.nested = [rt.Variable(1.0), rt.Variable(2.0)], [[1.0], {"a": 1.0}]
 
 
 def the_rate(o):
@@ -36,6 +37,10 @@ def the_rate(o):
 
 def the_class(o):
     Box.shared = 3.0
+
+
+def an_attribute_in_front_of_that_of_the_class(o):
+    o.shared = 5.0
 
 
 def a_flag(o):
@@ -94,6 +99,18 @@ def another_tensor(o):
     o.tensor = rt.constant(8.0)
 
 
+def a_variable_in_a_list(o):
+    o.variables[1] = rt.Variable(8.0)
+
+
+def one_variable_more(o):
+    o.variables.append(rt.Variable(8.0))
+
+
+def in_a_list_in_a_list(o):
+    o.nested[0][0] = o.nested[1]["a"] = 4.0
+
+
 def a_global(o):
     global RATE
     RATE = RATE * 2
@@ -107,16 +124,20 @@ def a_zero_of_the_other_sign(o):
     o.rate = -0.0
 
 
-CHANGES = [the_rate, the_class, a_flag, a_text, none, an_item, a_list, a_longer_list, another_list, a_tuple, an_array,
-           another_array, a_large_array, another_large_array, another_variable, another_tensor, a_global,
+CHANGES = [the_rate, the_class, an_attribute_in_front_of_that_of_the_class, a_flag, a_text, none, an_item, a_list,
+           a_longer_list, another_list, a_tuple, an_array, another_array, a_large_array, another_large_array,
+           another_variable, another_tensor, a_variable_in_a_list, one_variable_more, in_a_list_in_a_list, a_global,
            an_int_for_a_float, a_zero_of_the_other_sign]
 
 
 def all_of_it(o, x):
-    y = x * o.rate + Box.shared if o.on else -x
+    y = x * o.rate + Box.shared * o.shared if o.on else -x
     y = y + len(o.name) + o.table["k"] + sum(o.weights) + o.pair[0] * RATE
     if o.w is not None:
         y = y * o.w
+    for v in o.variables:
+        y = y * v
+    y = y + o.nested[0][0] * o.nested[1]["a"]
     sums = np.sum(o.array) + np.sum(o.large)
     return y * o.variable + o.tensor, sums, rt.atan2(rt.constant(0.0), rt.constant(float(o.rate)))
 
@@ -172,6 +193,28 @@ def test_variables_of_functions_and_modules() -> None:
 
 
 def test_what_is_not_read_traces_nothing() -> None:
+    class Stats:
+        def __init__(self) -> None:
+            self.rate, self.name = 0.0, ""
+
+    class Trainer:
+        def __init__(self) -> None:
+            self.stats = Stats()
+            self.history, self.best, self.rate = list[float](), {"loss": 1.0}, 2.0
+
+        @rt.function
+        def step(self, x):
+            return x * self.rate
+
+        def fit(self) -> None:
+            for k in range(5):
+                self.history.append(float(self.step(rt.constant(1.0))))
+                self.best["loss"] = 1.0 / (k + 1)
+                self.stats.rate, self.stats.name = k + 1.0, str(k)
+
+    trainer = Trainer()
+    trainer.fit()
+    assert trainer.history == [2.0] * 5 and trainer.step.experimental_get_tracing_count() == 1
     o = Box()
     traced = rt.function(lambda x: x * o.rate)
     for k in range(5):
