@@ -27,12 +27,12 @@ from autograph.backend import (
 from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by, path_of, weakly
 from runtime.function.signature import Call
 
-__all__ = ["CONSTANTS", "Constant", "ConstantGuards", "constants_in", "holds", "is_owned", "large_in",
+__all__ = ["CONSTANTS", "MOST", "Constant", "ConstantGuards", "constants_in", "holds", "is_owned", "large_in",
            "owned_in"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _DEFINITIONS: Final = (FunctionType, BuiltinFunctionType, ModuleType, type)
-_MOST: Final = 256  # constants that calls look at
+MOST: Final = 256  # constants that calls look at
 _MOST_ITEMS: Final = 64  # of a list or dict
 _MOST_BYTES: Final = 4096  # of an array whose elements calls look at
 
@@ -70,6 +70,11 @@ def is_owned(holder: Any, owned: set[int]) -> bool:
 
 def constants_in(heap: Heap) -> Iterator[Constant]:
     """The places with constants that the code within reach may read and has left as they were, and what they hold."""
+    for scope in heap.reach.named:
+        for name in sorted(scope.names):
+            content = scope.namespace.get(name, UNBOUND)
+            if content is not UNBOUND and not _is_definition(content):
+                yield (name, scope, name), content
     names = names_of(code for code in heap.reach.codes if code.co_name != "__init__")  # objects from before have had it
     owned, hidden = owned_in(heap), _hidden_in(heap, names)
     for root, before in heap.records:
@@ -80,11 +85,6 @@ def constants_in(heap: Heap) -> Iterator[Constant]:
         if is_users_object(new) and is_owned(root.value, owned) and (
                 (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
             yield (path_of(root, key), root.value, key), before
-    for scope in heap.reach.named:
-        for name in sorted(scope.names):
-            content = scope.namespace.get(name, UNBOUND)
-            if content is not UNBOUND and not _is_definition(content):
-                yield (name, scope, name), content
 
 
 def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
@@ -189,7 +189,7 @@ class ConstantGuards:
         self._arrays: list[tuple[Any, bytes]] = []
         self._absent: list[tuple[Any, Any]] = []
         self._places: list[tuple[str, Any, Any, Any]] = []
-        for (path, holder, key), content in constants[:_MOST]:
+        for (path, holder, key), content in constants:
             kept = holder
             if content is UNBOUND:
                 kept = weakly(holder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,7 +36,7 @@ from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
 from runtime.function.attribute_state import AttributeState, Place, can_be_state, own, path_of
-from runtime.function.constant_guards import CONSTANTS, Constant, constants_in, is_owned, owned_in
+from runtime.function.constant_guards import CONSTANTS, MOST, Constant, constants_in, is_owned, owned_in
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.function.variable_argument import VariableArgument
 from runtime.numpy.array_objects import StagedArray
@@ -168,8 +169,9 @@ class PriorState:
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
-        return [constant for constant in constants_in(self.heap) if id(constant[0][1]) not in self.numbers
-                and not (state is not None and state.has(*constant[0][1:]))]
+        found = (constant for constant in constants_in(self.heap) if id(constant[0][1]) not in self.numbers
+                 and not (state is not None and state.has(*constant[0][1:])))
+        return list(itertools.islice(found, MOST))
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
