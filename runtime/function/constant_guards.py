@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from operator import attrgetter, is_, itemgetter
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -31,7 +31,7 @@ __all__ = ["CONSTANTS", "MOST", "Constant", "ConstantGuards", "constants_in", "h
            "owned_in"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_DEFINITIONS: Final = (FunctionType, BuiltinFunctionType, ModuleType, type)
+_FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
 MOST: Final = 256  # constants that calls look at
 _MOST_ITEMS: Final = 64  # of a list or dict
 _MOST_BYTES: Final = 4096  # of an array whose elements calls look at
@@ -73,13 +73,15 @@ def constants_in(heap: Heap) -> Iterator[Constant]:
     for scope in heap.reach.named:
         for name in sorted(scope.names):
             content = scope.namespace.get(name, UNBOUND)
-            if content is not UNBOUND and not _is_definition(content):
+            if content is not UNBOUND and type(content) not in _FIXED:
                 yield (name, scope, name), content
-    names = names_of(code for code in heap.reach.codes if code.co_name != "__init__")  # objects from before have had it
+    codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # objects from before have had that
+    asked = frozenset[str]().union(*map(_asked_in, codes))
+    names = names_of(codes) | asked
     owned, hidden = owned_in(heap), _hidden_in(heap, names)
     for root, before in heap.records:
         if type(root.value) is not Globals and is_owned(root.value, owned) and id(root.value) not in hidden:
-            yield from _constants_of(root, before, names)
+            yield from _constants_of(root, before, names, asked)
     old = {id(root.value): before for root, before in heap.records}
     for root, key, new in heap.changes():  # an object that the first call makes, and later ones find
         if is_users_object(new) and is_owned(root.value, owned) and (
@@ -116,8 +118,8 @@ def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
     return far - closure([*globals_, *(root.value for root, _ in heap.records if id(root.value) not in far)], False)
 
 
-def _constants_of(root: Reached, before: Any, names: Collection[str]) -> Iterator[Constant]:
-    """Those of one object. `names`: of the attributes that code may read."""
+def _constants_of(root: Reached, before: Any, names: frozenset[str], asked: frozenset[str]) -> Iterator[Constant]:
+    """Those of one object. `names`: of the attributes that code may read; `asked`: those that may be missing."""
     holder = Globals(vars(root.value), frozenset()) if issubclass(type(root.value), ModuleType) else root.value
     kind = type(holder)
     if is_list(holder):
@@ -126,20 +128,34 @@ def _constants_of(root: Reached, before: Any, names: Collection[str]) -> Iterato
         return
     if not isinstance(before, dict) or (kind is dict and len(before) > _MOST_ITEMS):
         return
-    everything, is_variable = kind is dict, kind is CellType or issubclass(kind, type)
+    is_class, whole = issubclass(kind, type), kind in (dict, CellType)
     for key, content in before.items():
-        if not (is_variable and _is_definition(content)) and (everything or is_variable or key in names) and (
-                content_of(holder, key) is content):
+        is_read = not _is_of_class(content) if is_class else whole or key in names
+        if is_read and type(content) not in _FIXED and content_of(holder, key) is content:
             yield (path_of(root, key), holder, key), content
-    if not (everything or is_variable or kind is Globals):
-        for key in sorted({key for cls in kind.__mro__ for key, content in vars(cls).items()
-                           if key in names and key not in before and not _is_definition(content)}):
-            yield (path_of(root, key), holder, key), UNBOUND  # that of the class
+    if not (whole or is_class or kind is Globals):
+        inherited = {key for cls in kind.__mro__ for key, content in vars(cls).items() if not _is_of_class(content)}
+        members = {key for cls in kind.__mro__ for key in vars(cls)}
+        for key in sorted((names & inherited) | (asked - members)):
+            if key not in before:
+                yield (path_of(root, key), holder, key), UNBOUND
 
 
-def _is_definition(content: Any) -> bool:
-    """Whether it is a function, class, module or descriptor, which code does not exchange as it runs."""
-    return issubclass(type(content), _DEFINITIONS) or hasattr(type(content), "__get__")
+def _asked_in(code: CodeType) -> frozenset[str]:
+    """The names that code may give `getattr` or `hasattr`."""
+    found, pending = set[str](), [code]
+    while pending:
+        part = pending.pop()
+        pending += [nested for nested in part.co_consts if isinstance(nested, CodeType)]
+        if not {"getattr", "hasattr"}.isdisjoint(part.co_names):
+            found.update(text for text in part.co_consts if type(text) is str and text.isidentifier())
+    return frozenset(found)
+
+
+def _is_of_class(content: Any) -> bool:
+    """Whether a member of a class is a method, property or the like, instead of which another one stands while a
+    function is traced."""
+    return type(content) in _FIXED or issubclass(type(content), type) or hasattr(type(content), "__get__")
 
 
 def holds(guards: ConstantGuards | None, call: Call) -> bool:

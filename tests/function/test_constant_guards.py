@@ -14,6 +14,7 @@ import pytest
 import runtime as rt
 
 RATE: Any = 2.0
+helper: Any = abs
 
 
 class Slotted:
@@ -41,6 +42,16 @@ def the_class(o):
 
 def an_attribute_in_front_of_that_of_the_class(o):
     o.shared = 5.0
+
+
+def an_attribute_that_was_missing(o):
+    o.extra = 5.0
+
+
+def a_helper(o):
+    global helper
+    scale = helper(1.0) + 1
+    helper = lambda x: x * scale
 
 
 def a_flag(o):
@@ -124,10 +135,10 @@ def a_zero_of_the_other_sign(o):
     o.rate = -0.0
 
 
-CHANGES = [the_rate, the_class, an_attribute_in_front_of_that_of_the_class, a_flag, a_text, none, an_item, a_list,
-           a_longer_list, another_list, a_tuple, an_array, another_array, a_large_array, another_large_array,
-           another_variable, another_tensor, a_variable_in_a_list, one_variable_more, in_a_list_in_a_list, a_global,
-           an_int_for_a_float, a_zero_of_the_other_sign]
+CHANGES = [an_attribute_that_was_missing, a_helper, the_rate, the_class, an_attribute_in_front_of_that_of_the_class,
+           a_flag, a_text, none, an_item, a_list, a_longer_list, another_list, a_tuple, an_array, another_array,
+           a_large_array, another_large_array, another_variable, another_tensor, a_variable_in_a_list,
+           one_variable_more, in_a_list_in_a_list, a_global, an_int_for_a_float, a_zero_of_the_other_sign]
 
 
 def all_of_it(o, x):
@@ -135,6 +146,9 @@ def all_of_it(o, x):
     y = y + len(o.name) + o.table["k"] + sum(o.weights) + o.pair[0] * RATE
     if o.w is not None:
         y = y * o.w
+    y = y + helper(x) + getattr(o, "extra", 0.0)
+    if hasattr(o, "extra"):
+        y = y - helper(x)
     for v in o.variables:
         y = y * v
     y = y + o.nested[0][0] * o.nested[1]["a"]
@@ -146,6 +160,7 @@ def all_of_it(o, x):
 def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Box, "shared", 1.0)
     monkeypatch.setattr(sys.modules[__name__], "RATE", 2.0)
+    monkeypatch.setattr(sys.modules[__name__], "helper", lambda x: x)
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
