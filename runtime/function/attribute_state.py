@@ -13,6 +13,8 @@ from collections.abc import Callable, Container, Hashable, Iterable, Iterator, S
 from types import CellType
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import (
     DICTS,
     LISTS,
@@ -31,6 +33,7 @@ from autograph.backend import (
     take_out,
 )
 from runtime.core.tensor import GraphTensor
+from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.number_state import as_argument, as_number, can_be_staged
@@ -96,7 +99,7 @@ def _parts_within(content: Any, inside: frozenset[int] = frozenset()) -> Iterato
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, tuple)) or (
+        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Text, tuple, np.ndarray, np.number)) or (
         _is_no_more_than_attributes(part) and not existed(part))
 
 

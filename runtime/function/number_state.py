@@ -6,7 +6,7 @@ that it meets, as a Python number does. It is read and left as int64 or float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,15 +34,19 @@ class StagedNumber:
         return StagedNumber(leaves[0])
 
 
+_OF_NUMPY: Final = (np.float64, np.int64)
+"""NumPy's numbers that are as Python's; after a call they are Python's."""
+
+
 def can_be_staged(x: Any) -> bool:
-    """Whether `x` is a Python number that an input of a graph can stand for."""
-    return type(x) is float or (type(x) is int and -2**63 <= x < 2**63)
+    """Whether `x` is a number that an input of a graph can stand for."""
+    return type(x) is float or (type(x) is int and -2**63 <= x < 2**63) or type(x) in _OF_NUMPY
 
 
 def as_argument(x: Any, stages: bool) -> Any:
     """A Python number of a graph as a StagedNumber, and if it `stages`, one outside of graphs, too; else `x`."""
-    if stages and can_be_staged(x):
-        return StagedNumber(EagerTensor(np.array(x, np.float64 if type(x) is float else np.int64)))
+    if (stages and can_be_staged(x)) or type(x) in _OF_NUMPY:
+        return StagedNumber(EagerTensor(np.array(x, np.float64 if isinstance(x, float) else np.int64)))
     return StagedNumber(widened(x)) if is_number(x) else x
 
 

@@ -298,12 +298,13 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_data(x: Any) -> bool:
-    """Whether `x` is a constant, UNBOUND, or made of lists, tuples and dicts of constants."""
+    """Whether `x` is a constant, an array, UNBOUND, or made of lists, tuples and dicts of such."""
     if type(x) in (list, tuple):
         return all(map(_is_data, x))
     if type(x) is dict:
         return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
-    return x is UNBOUND or type(x) in CONSTANTS
+    return x is UNBOUND or type(x) in CONSTANTS or type(x) in (np.float64, np.int64) or (
+        type(x) is np.ndarray and x.dtype.kind in "biufc")
 
 
 def parts_of_argument(value: Any) -> dict[Any, Any]:
