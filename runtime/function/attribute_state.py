@@ -27,6 +27,7 @@ from autograph.backend import (
     fields_of,
     fill,
     has_staged_items,
+    is_of_converted_code,
     is_users_class,
     parts_in,
     put,
@@ -36,7 +37,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
-from runtime.function.number_state import as_argument, as_number, can_be_staged
+from runtime.function.number_state import Held, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
@@ -69,16 +70,19 @@ def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
     if key is None and type(holder) in DICTS:
         return has_staged_items(holder)
     if key is None and type(holder) in LISTS:
-        return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item))
+        return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item, existed))
     is_variable = type(holder) is CellType or type(holder) is Globals
     if not (is_variable or (key is not None and (
             type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
         return False
-    return all(_can_be_made(part, existed) for part in _parts_within(content_of(holder, key)))
+    return all(_can_be_made(part, existed) for part in _parts_within(content_of(holder, key), existed))
 
 
-def _parts_within(content: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """A value, and all that it contains; UNBOUND for what contains itself. `inside`: the ids of those around it."""
+def _parts_within(
+    content: Any, existed: Callable[[Any], bool], inside: frozenset[int] = frozenset()
+) -> Iterator[Any]:
+    """A value, and all that it contains, but for the attributes of objects from before; UNBOUND for what contains
+    itself. `inside`: the ids of those around it."""
     if id(content) in inside:
         yield UNBOUND
         return
@@ -91,26 +95,27 @@ def _parts_within(content: Any, inside: frozenset[int] = frozenset()) -> Iterato
     elif kind is MaybeObject:
         parts = (content.content,)
     else:
-        parts = (fields_in(content) or {}).values() if _is_no_more_than_attributes(content) else ()
+        is_new = _is_no_more_than_attributes(content) and not existed(content)
+        parts = (fields_in(content) or {}).values() if is_new else ()
     for part in parts:
-        yield from _parts_within(part, inside | {id(content)})
+        yield from _parts_within(part, existed, inside | {id(content)})
 
 
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
         kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Text, tuple, np.ndarray, np.number)) or (
-        _is_no_more_than_attributes(part) and not existed(part))
+        is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 
 
 def _is_no_more_than_attributes(value: Any) -> bool:
     return fields_of(value) is not None or can_be_record(type(value))
 
 
-def _plain_classes(places: Sequence[Place]) -> frozenset[type]:
-    """The classes of objects in these places that are neither dataclasses nor attrs classes."""
-    kinds = {type(part) for _, holder, key in places for part in _parts_within(content_of(holder, key))
-             if _is_no_more_than_attributes(part)}
+def _plain_classes(places: Sequence[Place], existed: Callable[[Any], bool]) -> frozenset[type]:
+    """The classes of new objects in these places that are neither dataclasses nor attrs classes."""
+    kinds = {type(part) for _, holder, key in places for part in _parts_within(content_of(holder, key), existed)
+             if _is_no_more_than_attributes(part) and not existed(part)}
     return frozenset([kind for kind in kinds
                       if not (dataclasses.is_dataclass(kind) or "__attrs_attrs__" in vars(kind))])
 
@@ -167,6 +172,8 @@ class AttributeState:
             for path, content in contents.items():
                 if not _is_same(self._known.setdefault(path, content), content):
                     self._staged.add(path)
+        wholes = {id(holder) for _, holder, key in self.places or () if _is_whole(holder, key)}
+        contents = {path: Held(content) if id(content) in wholes else content for path, content in contents.items()}
         return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.needs_numbers))
 
     def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
@@ -187,12 +194,12 @@ class AttributeState:
         contents = self._each(contents, lambda x, _: as_number(x))
         for path, holder, key in self.places or ():
             new = contents.get(path, UNBOUND)
-            if path in given and _is_left(given[path], new):
+            if path in given and _is_left(given[path], new, _is_whole(holder, key)):
                 continue
             old = content_of(holder, key)
             if new is UNBOUND and old is not UNBOUND:
                 take_out(holder, key)
-            elif key is None and type(holder) in (*LISTS, *DICTS):
+            elif _is_whole(holder, key):
                 fill(holder, parts_in(new))
             elif new is not old:
                 put(holder, key, new)
@@ -206,8 +213,10 @@ class AttributeState:
             try:
                 return run()
             finally:
-                for path, left in self.read().items():
-                    contents[path] = given[path] if _is_left(begun[path], left) else left
+                left = self.read()
+                for path, holder, key in self.places or ():
+                    is_left = _is_left(begun[path], left[path], _is_whole(holder, key))
+                    contents[path] = given[path] if is_left else left[path]
                 self.write(before)
 
         return traced
@@ -249,12 +258,13 @@ class AttributeStates:
                 state.write(extended.kwargs[ATTRIBUTES], extended.given)
             if extended.changed:
                 changed, before = zip(*extended.changed, strict=True)
-                self._add(call, [*(places or ()), *changed], frozenset(), before, None if places is None else state)
+                self._add(call, [*(places or ()), *changed], extended.classes, before,
+                          None if places is None else state)
             return result
 
     def found(
         self, call: Call, places: Sequence[Place], changed: Sequence[tuple[Place, Any]], sets_up: bool,
-        restore: Callable[[], None],
+        existed: Callable[[Any], bool], restore: Callable[[], None],
     ) -> None:
         """Note what a trace for a call has found: places that are given values of the graph, and those with `changed`
         constants and what they held. NeedsAttributes if it is to be traced again; then everything is as it was before
@@ -262,11 +272,12 @@ class AttributeStates:
         serves for this call."""
         if call.finds_attributes and not places and not sets_up:
             call.changed = [*changed]
+            call.classes = _plain_classes([place for place, _ in changed], existed)
             return
         places = [*places, *(place for place, _ in changed)]
         if not places:
             return
-        classes = _plain_classes(places)
+        classes = _plain_classes(places, existed)
         if call.finds_attributes:
             restore()
             raise NeedsAttributes(places, classes, [before for _, before in changed])
@@ -295,17 +306,22 @@ def _extended(call: Call, state: AttributeState) -> Call:
     return found
 
 
-def _is_left(given: Any, now: Any) -> bool:
-    """Whether a call has left what it was given; of a list or dict its parts."""
-    if type(given) in (*LISTS, *DICTS) and type(now) is type(given):
+def _is_whole(holder: Any, key: Any) -> bool:
+    """Whether a place is a list or dict as a whole."""
+    return key is None and type(holder) in (*LISTS, *DICTS)
+
+
+def _is_left(given: Any, now: Any, whole: bool) -> bool:
+    """Whether a call has left what a place held; of a list or dict that is a place itself, its parts."""
+    if whole and type(given) in (*LISTS, *DICTS) and type(now) is type(given):
         before, after = list(parts_in(given)), list(parts_in(now))
         return len(before) == len(after) and all(map(_is_left_part, before, after))
     return _is_left_part(given, now)
 
 
 def _is_left_part(given: Any, now: Any) -> bool:
-    if isinstance(given, tuple):  # the key and content of an item
-        return isinstance(now, tuple) and len(given) == len(now) and all(map(_is_left_part, given, now))
+    if type(given) is tuple and type(now) is tuple:  # the key and content of an item
+        return len(given) == len(now) and all(map(_is_left_part, given, now))
     return given is now or (type(given) is type(now) and can_be_staged(now) and repr(given) == repr(now))
 
 

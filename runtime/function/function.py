@@ -441,7 +441,8 @@ class Function(Called, Inspected):
                         if not until_error:
                             changed = outside.changed_data(bool(creation.created))
                             places = [*outside.state, *large_in(constants, captured)]
-                            self._attributes.found(call, places, changed, bool(creation.created), outside.heap.restore)
+                            self._attributes.found(
+                                call, places, changed, bool(creation.created), outside.existed, outside.heap.restore)
                             outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())

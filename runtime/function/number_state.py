@@ -17,7 +17,8 @@ from runtime.core.types import float32, float64, int32, int64
 from runtime.numpy.array_objects import ArrayCell
 
 __all__ = [
-    "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy", "number_of", "widened"]
+    "Held", "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy", "number_of",
+    "widened"]
 
 class StagedNumber:
     """An int64 or float64 scalar that stands for a Python number."""
@@ -32,6 +33,21 @@ class StagedNumber:
 
     def __rebuild__(self, leaves: Sequence[Any]) -> StagedNumber:
         return StagedNumber(leaves[0])
+
+
+class Held:
+    """A list or dict that is state itself, where an attribute or variable holds it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 _OF_NUMPY: Final = (np.float64, np.int64)
@@ -73,5 +89,7 @@ def number_of(x: Tensor) -> Any:
 
 
 def as_number(x: Any) -> Any:
-    """What a StagedNumber stands for; else `x`."""
+    """What a StagedNumber or Held stands for; else `x`."""
+    if type(x) is Held:
+        return x.value
     return number_of(x.tensor) if type(x) is StagedNumber else x

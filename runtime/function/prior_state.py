@@ -28,6 +28,7 @@ from autograph.backend import (
     fields_in,
     has_staged_items,
     is_list,
+    is_of_converted_code,
     put,
     refill,
 )
@@ -162,6 +163,8 @@ class PriorState:
             whole = is_list(root.value)
             old = before.get(key, UNBOUND) if isinstance(before, dict) else before
             new = list(root.value) if whole else new
+            if (old is UNBOUND or old is None) and is_of_converted_code(type(new)):
+                continue  # an object that the first call makes is found by the next one
             if type(old) in _NUMBERS and type(new) in _NUMBERS if sets_up else _is_data(old) and _is_data(new):
                 keys.append((root, None if whole else key))
                 found[id(own(root.value)), keys[-1][1]] = list(old) if whole else old
@@ -298,13 +301,13 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_data(x: Any) -> bool:
-    """Whether `x` is a constant, an array, UNBOUND, or made of lists, tuples and dicts of such."""
+    """Whether `x` is a constant, an array, a user's object, UNBOUND, or made of lists, tuples and dicts of such."""
     if type(x) in (list, tuple):
         return all(map(_is_data, x))
     if type(x) is dict:
         return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
     return x is UNBOUND or type(x) in CONSTANTS or type(x) in (np.float64, np.int64) or (
-        type(x) is np.ndarray and x.dtype.kind in "biufc")
+        type(x) is np.ndarray and x.dtype.kind in "biufc") or is_of_converted_code(type(x))
 
 
 def parts_of_argument(value: Any) -> dict[Any, Any]:

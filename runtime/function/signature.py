@@ -114,11 +114,13 @@ class Call:
     finds_attributes  whether its trace may ask for such
     given         what these places hold, by path
     changed       the places where its trace has left other constants than before, and what they held: they will be such
+    classes       the plain classes of new objects in these places
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
     """
 
-    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "containers", "finds_attributes",
-                 "given", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types", "variables")
+    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
+                 "finds_attributes", "given", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types",
+                 "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -129,6 +131,7 @@ class Call:
         self.attributes: Any = None
         self.finds_attributes = False
         self.changed: list[Any] = []
+        self.classes: frozenset[type] = frozenset()
         self.given: dict[str, Any] = {}
         self._identified = identified
         self.variables: list[Variable] = []

@@ -302,8 +302,7 @@ def test_text_that_a_callee_changes():
 
     reset()
     assert rt.function(f)(rt.constant(3)).numpy() == 3
-    with pytest.raises(rt.errors.InaccessibleTensorError, match="belongs to graph 'f'"):
-        str(reached.config.name)
+    assert reached.config.name == "other"
     reset()
 
 

@@ -1,0 +1,187 @@
+"""Random functions that read and change attributes, globals and containers, with changes between their calls.
+
+`python -m tests.between_calls 200 --seed 1` compares so many with Python: the results of six calls, and after each all
+that there is.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import random
+import sys
+import tempfile
+import warnings
+from collections import deque
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+import runtime as rt
+from runtime.staging.values.iterables import Poison
+
+__all__ = ["compare", "main"]
+
+HEAD = """import numpy as np
+from collections import deque
+
+NUMBER, NUMBERS, TABLE = 1, [1, 2], {"x": 1}
+
+class Shared:
+    total = 0
+
+class Part:
+    def __init__(self):
+        self.k, self.ys = 1, [1.0, 2.0]
+
+    def step(self):
+        self.k += 2
+        return self.k * self.ys[0]
+
+class Box:
+    def __init__(self):
+        self.n, self.t, self.on, self.name, self.best = 0, 0.0, True, "a", None
+        self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
+        self.part, self.other, self.last = Part(), Part(), deque([0, 1], 2)
+
+ALIAS = Part()
+
+def counting():
+    n = 0
+    def count():
+        nonlocal n
+        n += 1
+        return n
+    return count
+
+count = counting()
+
+def f(o, x):
+    global NUMBER
+    y = x * 0
+"""
+READS = ["o.n", "o.t", "o.on * 1.0", "len(o.name)", "o.xs[0]", "o.xs[-1]", "sum(o.xs)", "len(o.xs)", "o.table['a']",
+         "o.table.get('b', 0)", "o.part.k", "o.part.ys[0]", "o.other.k", "NUMBER", "NUMBERS[0]", "TABLE['x']",
+         "o.array[0]", "o.array.sum()", "Shared.total", "(0 if o.best is None else o.best)", "getattr(o, 'extra', 1.0)",
+         "o.pair[0]", "o.last[0]", "ALIAS.k", "count()", "o.part.step()"]
+CHANGES = [
+    "o.n += 2", "o.t += 0.5", "o.t += o.n * 0.1", "o.t += x", "o.on = not o.on", "o.name = o.name[-2:] + 'b'",
+    "o.name = o.name + str(o.n % 3)", "o.xs[0] = o.n", "o.xs[-1] = x", "o.xs = o.xs[1:] + o.xs[:1]", "o.xs.append(o.n)",
+    "o.xs = o.xs[:4]", "o.table['a'] = o.table['a'] + 1", "o.table['b'] = o.table.get('b', 0) + 1", "o.part.k += 2",
+    "o.part.ys[0] += x", "NUMBER = NUMBER + 1", "NUMBERS[0] += 1", "TABLE['x'] = TABLE['x'] * 2 % 7",
+    "o.array[1] += 1.0", "o.array[0] += x", "o.array = o.array + 1.0", "o.array = o.array * x",
+    "o.array[:] = o.array[::-1] * 2",
+    "Shared.total += 1", "o.best = o.n", "o.best = x if o.best is None or x > o.best else o.best",
+    "o.extra = getattr(o, 'extra', 1.0) + 1.0", "o.pair = (o.pair[1], o.pair[0] + 1)", "o.last.append(o.n)",
+    "o.n = o.n % 3", "o.n, o.part.k = o.part.k, o.n", "o.part = Part()", "o.part, o.other = o.other, o.part",
+    "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1"]
+TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
+         "NUMBER % 3 == 1"]
+BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[1] = 9.0", "o.xs.append(4.0)",
+           "o.table['a'] = 7", "o.part.k = 4", "o.part.ys = [5.0]", "m.NUMBER = 10", "m.NUMBERS[0] = 6",
+           "m.TABLE['x'] = 3", "o.array[0] = 4.0", "o.array = np.full(2, 3.0)", "m.Shared.total = 9", "o.best = 2",
+           "o.extra = 8.0", "o.pair = (5, 6)", "o.last[0] = 3", "o.part = m.Part()", "pass", "pass", "pass"]
+
+
+def block(draw: random.Random, depth: int = 0) -> list[str]:
+    """Statements, with others in them."""
+    lines: list[str] = []
+    for _ in range(draw.randint(1, 3)):
+        kind = draw.random() if depth < 2 else draw.uniform(0, 0.75)
+        if kind < 0.35:
+            lines.append(f"y = y + {draw.choice(READS)} * {draw.choice(['1', '0.5', 'x'])}")
+        elif kind < 0.75:
+            lines.append(draw.choice(CHANGES))
+        else:
+            if kind < 0.9:
+                lines.append(f"if {draw.choice(TESTS)}:")
+            elif kind < 0.94:
+                lines += [f"while x < {draw.choice('36')}:", "    x = x + 1.5"]
+            else:
+                lines.append(f"for i in range({draw.choice(['2', '3', 'o.n % 3', 'int(x)'])}):")
+            lines += [f"    {line}" for line in block(draw, depth + 1)]
+    return lines
+
+
+def load(source: str, path: Path) -> Any:
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def plain(value: Any) -> Any:
+    """What there is, as Python's lists, dicts and numbers."""
+    if isinstance(value, Poison):
+        raise rt.errors.StagingError("an object that only the graph knows is left")
+    if isinstance(value, (rt.Tensor, np.ndarray, np.generic)):
+        return plain(np.asarray(value).tolist())
+    if isinstance(value, (list, tuple, deque)):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if type(value) in (int, float):
+        return float(value)
+    return {key: plain(item) for key, item in vars(value).items()} if hasattr(value, "__dict__") else value
+
+
+def agree(a: Any, b: Any) -> bool:
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [*a] == [*b] and all(agree(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(agree, a, b))
+    return abs(a - b) <= 1e-3 * max(1, abs(a)) if type(a) is type(b) is float else bool(a == b)
+
+
+def left(module: ModuleType, o: Any) -> list[Any]:
+    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS")
+    return [plain(o), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
+
+
+def compare(seed: int, folder: Path) -> str:
+    """What differs from Python; empty: nothing. An error of the runtime is one, too, if Python has none."""
+    draw = random.Random(seed)
+    source = HEAD + "".join(f"    {line}\n" for line in [*block(draw), *block(draw), "return y"])
+    python, traced = (load(source, folder / f"between_calls_{kind}_{seed}.py") for kind in ("python", "traced"))
+    a, b = python.Box(), traced.Box()
+    f = rt.function(lambda x: traced.f(b, x), executor=("numpy", "native")[seed % 2])
+    for call in range(6):
+        x, change = draw.choice([1.0, 2.0, 3.0, 0.5, 4.0]), draw.choice(BETWEEN)
+        for module, o in (python, a), (traced, b):
+            exec(change, {"o": o, "m": module, "np": np})
+        try:
+            want = float(python.f(a, x))
+        except (IndexError, OverflowError, ZeroDivisionError):
+            return ""
+        try:
+            got = float(f(rt.constant(x)))
+            found, expected = left(traced, b), left(python, a)
+        except rt.errors.StagingError as error:
+            return f"refused: {error}"
+        if not agree(want, got) or not agree(expected, found):
+            return f"call {call}, after {change}: {got} {found}\nin place of {want} {expected}\n{source[len(HEAD):]}"
+    return ""
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.between_calls", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    wrong = refused = 0
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", rt.RetracingWarning)
+        for seed in range(options.seed, options.seed + options.count):
+            if found := compare(seed, Path(folder)):
+                print(f"{seed}: {found}", flush=True)
+                refused += found.startswith("refused")
+                wrong += not found.startswith("refused")
+    print(f"{options.count} functions: {wrong} wrong, {refused} refused")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
