@@ -245,6 +245,7 @@ def test_what_is_kept_outside_is_no_text() -> None:
 
     rename(rt.constant(1))
     assert settings.name == "other"
+    settings.name = "new"
     rename.get_concrete_function(rt.TensorSpec([], rt.float32))  # a trace alone
     for use in (str, lambda text: text == "other", lambda text: f"{text}", len, hash):
         with pytest.raises(rt.errors.InaccessibleTensorError, match=r"the tensor 'settings.name' .* belongs to graph "
