@@ -159,7 +159,7 @@ def compare(seed: int, folder: Path) -> str:
         try:
             got = float(f(rt.constant(x)))
             found, expected = left(traced, b), left(python, a)
-        except rt.errors.StagingError as error:
+        except (rt.errors.StagingError, rt.errors.DTypeError) as error:
             return f"refused: {error}"
         if not agree(want, got) or not agree(expected, found):
             return f"call {call}, after {change}: {got} {found}\nin place of {want} {expected}\n{source[len(HEAD):]}"
