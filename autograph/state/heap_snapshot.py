@@ -180,6 +180,10 @@ class Heap:
                 reorder(value, before)
         self.changed()
 
+    def copies(self) -> dict[int, Any]:
+        """The copies by the ids of the objects."""
+        return {id(reached.value): before for reached, before in self.records}
+
     def changes(self) -> Iterator[tuple[Reached, Any, Any]]:
         """The changes as (object, key, new value): the key is None for a list, a cell and a value of a backend, the
         value UNBOUND if it was deleted."""

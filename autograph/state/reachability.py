@@ -38,8 +38,7 @@ from autograph.dispatch.converted_call import meet
 
 __all__ = [
     "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "cell_is_filled", "is_of_converted_code",
-    "meet_all", "names_in",
-    "names_of", "only_atoms",
+    "meet_all", "names_in", "names_of", "only_atoms",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path

@@ -38,13 +38,13 @@ from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.number_state import Held, as_argument, as_number, can_be_staged
-from runtime.function.signature import ATTRIBUTES, Call
+from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.set import StagedSet
 
 __all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "held_by",
-           "own", "path_of", "weakly"]
+           "is_in", "key_of", "path_of"]
 
 Place = tuple[str, Any, Any]
 """The path of an attribute, item or variable, for names in the graph; what holds it, and its key there."""
@@ -146,14 +146,15 @@ class AttributeState:
             self._places.append((path, weakly(holder), key))
         if earlier is not None:
             self._known, self._staged = dict(earlier._known), set(earlier._staged)
-        held = dict(zip([(id(own(holder)), key) for _, holder, key in places[len(places) - len(contents):]], contents))
+        held = dict(zip([key_of(holder, key) for _, holder, key in places[len(places) - len(contents):]], contents))
         for path, kept, key in self._places:
-            if (at := (id(own(held_by(kept))), key)) in held:
+            if (at := key_of(held_by(kept), key)) in held:
                 self._known[path] = held[at]
 
-    def has(self, holder: Any, key: Any) -> bool:
-        """Whether this is one of the places, or in one."""
-        return any(own(known) is own(holder) and (name is None or name == key) for _, known, name in self.places or ())
+    @property
+    def keys(self) -> set[tuple[int, Any]]:
+        """The places as `key_of` gives them."""
+        return {key_of(holder, key) for _, holder, key in self.places or ()}
 
     @property
     def places(self) -> list[Place] | None:
@@ -239,13 +240,15 @@ class AttributeStates:
             state, extended = self._states.get(call.structure) if self._states else None, call
             places = None if state is None else state.places
             try:
-                with decomposing(frozenset() if state is None else state.classes):
-                    if state is not None and places is not None:
+                if state is None or places is None:
+                    result = compute(call, *others)
+                else:
+                    with decomposing(state.classes):
                         extended = _extended(call, state)
-                    result = compute(extended, *others)
+                        result = compute(extended, *others)
             except NeedsAttributes as needed:
                 assert state is None or not (needed.classes <= state.classes and all(
-                    state.has(holder, key) for _, holder, key in needed.places)), needed.places
+                    is_in(state.keys, holder, key) for _, holder, key in needed.places)), needed.places
                 self._add(call, [*(places or ()), *needed.places], needed.classes, needed.before,
                           None if places is None else state)
                 continue
@@ -338,9 +341,14 @@ def content_of(holder: Any, key: Any) -> Any:
     return (holder if type(holder) is dict else fields_in(holder) or {}).get(key, UNBOUND)
 
 
-def own(holder: Any) -> Any:
-    """The object that has the contents of a place: of globals their dict."""
-    return holder.namespace if type(holder) is Globals else holder
+def key_of(holder: Any, key: Any) -> tuple[int, Any]:
+    """What tells places apart: the id of the object that has the contents, of globals their dict, and the key in it."""
+    return id(holder.namespace if type(holder) is Globals else holder), key
+
+
+def is_in(keys: set[tuple[int, Any]], holder: Any, key: Any) -> bool:
+    """Whether a place is one of these, or in one."""
+    return key_of(holder, key) in keys or key_of(holder, None) in keys
 
 
 def path_of(root: Reached, key: Any) -> str:
@@ -367,13 +375,3 @@ def _is_class(holder: Any) -> bool:
 def held_by(kept: Any) -> Any:
     """The holder that `weakly` gave `kept` for; None if it is gone."""
     return kept() if isinstance(kept, weakref.ref) else kept
-
-
-def weakly(holder: Any) -> Any:
-    """A weak reference to the holder of a place, or itself if it has none, as dicts and cells."""
-    if type(holder) is dict or type(holder) is CellType:
-        return holder
-    try:
-        return weakref.ref(holder)
-    except TypeError:
-        return holder

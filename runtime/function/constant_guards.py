@@ -24,8 +24,8 @@ from autograph.backend import (
     names_of,
     only_atoms,
 )
-from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by, path_of, weakly
-from runtime.function.signature import Call
+from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by, path_of
+from runtime.function.signature import Call, weakly
 
 __all__ = ["CONSTANTS", "MOST", "Constant", "ConstantGuards", "constants_in", "holds", "is_owned", "large_in",
            "owned_in"]
@@ -82,7 +82,7 @@ def constants_in(heap: Heap) -> Iterator[Constant]:
     for root, before in heap.records:
         if type(root.value) is not Globals and is_owned(root.value, owned) and id(root.value) not in hidden:
             yield from _constants_of(root, before, names, asked)
-    old = {id(root.value): before for root, before in heap.records}
+    old = heap.copies()
     for root, key, new in heap.changes():  # an object that the first call makes, and later ones find
         if is_users_object(new) and is_owned(root.value, owned) and (
                 (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
@@ -91,7 +91,7 @@ def constants_in(heap: Heap) -> Iterator[Constant]:
 
 def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
     """The ids of objects that only attributes with other names lead to."""
-    parts = {id(root.value): before for root, before in heap.records}
+    parts = heap.copies()
 
     def named(holder: Any, all_names: bool) -> Iterator[Any]:
         before = holder if type(holder) is tuple else parts.get(id(holder), ())

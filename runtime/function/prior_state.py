@@ -36,7 +36,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.trace import inaccessible
-from runtime.function.attribute_state import AttributeState, Place, can_be_state, own, path_of
+from runtime.function.attribute_state import AttributeState, Place, can_be_state, is_in, key_of, path_of
 from runtime.function.constant_guards import CONSTANTS, MOST, Constant, constants_in, is_owned, owned_in
 from runtime.function.escaped_tensors import graph_value_in
 from runtime.function.variable_argument import VariableArgument
@@ -141,7 +141,7 @@ class PriorState:
         return self._places((root, None if is_list(root.value) else key) for root, key, _ in self.leaks)
 
     def _places(self, keys: Iterable[tuple[Reached, Any]]) -> list[Place]:
-        distinct = {(id(own(root.value)), key): (root, key) for root, key in keys}
+        distinct = {key_of(root.value, key): (root, key) for root, key in keys}
         return [(path_of(root, key), root.value, key) for root, key in distinct.values()
                 if can_be_state(root.value, key, self.existed)]
 
@@ -153,7 +153,7 @@ class PriorState:
         """The places where objects from before have other constants, or lists, tuples and dicts of constants, than
         before, and what they had. If the trace `sets_up` something, such as variables, only numbers that were numbers:
         what tells that it has been set up stays."""
-        records = {id(root.value): parts for root, parts in self.heap.records}
+        records = self.heap.copies()
         found: dict[tuple[int, Any], Any] = {}
         keys = []
         for root, key, new in self.heap.changes():
@@ -167,13 +167,14 @@ class PriorState:
                 continue  # an object that the first call makes is found by the next one
             if type(old) in _NUMBERS and type(new) in _NUMBERS if sets_up else _is_data(old) and _is_data(new):
                 keys.append((root, None if whole else key))
-                found[id(own(root.value)), keys[-1][1]] = list(old) if whole else old
-        return [(place, found[id(own(place[1])), place[2]]) for place in self._places(keys)]
+                found[key_of(root.value, keys[-1][1])] = list(old) if whole else old
+        return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
+        keys = set() if state is None else state.keys
         found = (constant for constant in constants_in(self.heap) if id(constant[0][1]) not in self.numbers
-                 and not (state is not None and state.has(*constant[0][1:])))
+                 and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
