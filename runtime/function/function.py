@@ -446,6 +446,10 @@ class Function(Called, Inspected):
                             outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
+                    except Exception:
+                        if call.attributes is not None and call.attributes.stages_numbers:
+                            outside.heap.restore()  # it will be traced again, without numbers as inputs
+                        raise
                     finally:
                         outside.leave(variables)
                 check_results(outputs)

@@ -309,3 +309,20 @@ def test_variables_that_the_first_call_makes(first: Callable[[Any], bool]) -> No
 
     assert [float(f(rt.constant(1.0))) for _ in range(4)] == [2, 6, 12, 20]
     assert o.n == 4
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_trace_that_needs_the_numbers_changes_nothing_before_the_next(executor: str) -> None:
+    """As inputs of the graph they decide here how often an array is replaced that then changes."""
+    def program(o: Any, x: Any) -> Any:
+        for _ in range(o.n % 3):
+            o.position = o.position + 1.0
+        o.n += 2
+        o.position[:] = o.position[::-1] * 2
+        return x + o.position.sum()
+
+    want, o = Box(), Box()
+    f = rt.function(lambda x: program(o, x), executor=executor)
+    for _ in range(4):
+        assert float(f(rt.constant(1.0))) == float(program(want, 1.0))
+    assert plain(vars(o)) == plain(vars(want))
