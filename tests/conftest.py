@@ -4,8 +4,10 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator
 
@@ -24,6 +26,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--update-golden", action="store_true", help="write the golden files from what the code gives now",
     )
     parser.addoption("--optimised", action="store_true", help="LLVM optimises native code in all tests")
+
+
+_folder = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The processes of a run, those that tests start, too, share machine code, a fifth of which several tests need, and
+    the byte code of modules."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if "RUNTIME_CACHE" not in os.environ:  # else this is a worker, or the user has one
+        os.environ["RUNTIME_CACHE"] = config.stash[_folder] = tempfile.mkdtemp(prefix="runtime-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if (folder := config.stash.get(_folder, None)) is not None:
+        os.environ.pop("RUNTIME_CACHE", None)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 SLOW = frozenset({

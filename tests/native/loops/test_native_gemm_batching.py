@@ -397,11 +397,11 @@ def test_many_threads_call_one_function() -> None:
 
 
 def test_code_from_the_cache(tmp_path: Path) -> None:
-    args = arguments(whole=False)
+    args, before = arguments(whole=False), rt.config.native_cache()
     rt.config.set_native_cache(str(tmp_path))
     try:
         first, second = traced(state_too, args), traced(state_too, args)
         assert all_same(results(first, args), results(second, args))
         assert [c._executable.code.cached for c in (first, second)] == [False, True]
     finally:
-        rt.config.set_native_cache(None)
+        rt.config.set_native_cache(before)

@@ -87,7 +87,7 @@ class Code:
             for name in FUNCTIONS:
                 if name in text:
                     _packed(name)
-            engine = _engine_of(text, level, known, lambda _, code: object_cache.save(key, code))
+            engine = _engine_of(text, level, known, functools.partial(object_cache.save, key))
             close_after(self, engine)
             return engine.get_function_address("body"), known is not None
 
@@ -106,15 +106,21 @@ class Code:
         return apart(made)
 
 
-def _engine_of(text: str, level: int, known: bytes | None = None,
-               save: Callable[[Any, bytes], None] | None = None) -> Any:
-    """An engine with the machine code of a module, which may be cached. Level 0: it is not optimised."""
+def _engine_of(
+    text: str, level: int, known: bytes | None = None, save: Callable[[bytes], None] | None = None
+) -> Any:
+    """An engine with the machine code of a module: `known`, from the cache, or compiled now and given to `save`.
+    Level 0: it is not optimised."""
     machine = target(level)
-    module = optimized(text, machine) if known is None and level else parsed(text, machine)
-    step()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    if save is not None:
-        engine.set_object_cache(save, lambda _: known)
+    if known is not None:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(known))
+    else:
+        module = optimized(text, machine) if level else parsed(text, machine)
+        step()
+        engine = llvm.create_mcjit_compiler(module, machine)
+        if save is not None:
+            engine.set_object_cache(lambda _, code: save(code))
     engine.finalize_object()
     return engine
 
@@ -145,7 +151,7 @@ def _packed(name: str) -> None:
     """Compile a function for large products, which code compiled from now on finds by name."""
     text = function_text(name, Module(has_fma(), vector_bits()))
     key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
-    engine = _engine_of(text, 0, object_cache.load(key), lambda _, code: object_cache.save(key, code))
+    engine = _engine_of(text, 0, object_cache.load(key), functools.partial(object_cache.save, key))
     llvm.add_symbol(name, engine.get_function_address(name))
     engine.detach()  # it stays for ever, as code that calls it may
 
