@@ -1,4 +1,5 @@
-"""Random functions that read and change attributes, globals and containers, with changes between their calls.
+"""Random functions that read and change attributes, globals, and containers that are their arguments, found elsewhere,
+or both, with changes between their calls.
 
 `python -m tests.between_calls 200 --seed 1` compares so many with Python: the results of six calls, and after each all
 that there is.
@@ -45,7 +46,7 @@ class Box:
         self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
         self.part, self.other, self.last = Part(), Part(), deque([0, 1], 2)
 
-ALIAS = Part()
+ALIAS, ARRAY = Part(), np.ones(2)
 
 def counting():
     n = 0
@@ -57,14 +58,15 @@ def counting():
 
 count = counting()
 
-def f(o, x):
+def f(o, x, xs, table, array, part):
     global NUMBER
     y = x * 0
 """
 READS = ["o.n", "o.t", "o.on * 1.0", "len(o.name)", "o.xs[0]", "o.xs[-1]", "sum(o.xs)", "len(o.xs)", "o.table['a']",
          "o.table.get('b', 0)", "o.part.k", "o.part.ys[0]", "o.other.k", "NUMBER", "NUMBERS[0]", "TABLE['x']",
          "o.array[0]", "o.array.sum()", "Shared.total", "(0 if o.best is None else o.best)", "getattr(o, 'extra', 1.0)",
-         "o.pair[0]", "o.last[0]", "ALIAS.k", "count()", "o.part.step()"]
+         "o.pair[0]", "o.last[0]", "ALIAS.k", "count()", "o.part.step()", "xs[0]", "xs[-1]", "len(xs)", "(xs is o.xs)",
+         "table.get('a', 1)", "len(table)", "array[0]", "array.sum()", "part.k", "part.ys[0]", "(part is o.part)"]
 CHANGES = [
     "o.n += 2", "o.t += 0.5", "o.t += o.n * 0.1", "o.t += x", "o.on = not o.on", "o.name = o.name[-2:] + 'b'",
     "o.name = o.name + str(o.n % 3)", "o.xs[0] = o.n", "o.xs[-1] = x", "o.xs = o.xs[1:] + o.xs[:1]", "o.xs.append(o.n)",
@@ -75,13 +77,18 @@ CHANGES = [
     "Shared.total += 1", "o.best = o.n", "o.best = x if o.best is None or x > o.best else o.best",
     "o.extra = getattr(o, 'extra', 1.0) + 1.0", "o.pair = (o.pair[1], o.pair[0] + 1)", "o.last.append(o.n)",
     "o.n = o.n % 3", "o.n, o.part.k = o.part.k, o.n", "o.part = Part()", "o.part, o.other = o.other, o.part",
-    "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1"]
+    "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1", "xs[0] = xs[0] + 1.0", "xs[-1] = x", "xs.append(2.0)", "o.xs = xs",
+    "table['a'] = table.get('a', 1) + 1", "table['x'] = 3", "array[0] = array[1] + x", "array += 1.0", "part.k += 1",
+    "part.ys[-1] = x", "o.other = part", "o.t = 0.0", "o.best = None", "o.xs = [1.0, 2.0]"]
 TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
          "NUMBER % 3 == 1"]
 BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[1] = 9.0", "o.xs.append(4.0)",
            "o.table['a'] = 7", "o.part.k = 4", "o.part.ys = [5.0]", "m.NUMBER = 10", "m.NUMBERS[0] = 6",
            "m.TABLE['x'] = 3", "o.array[0] = 4.0", "o.array = np.full(2, 3.0)", "m.Shared.total = 9", "o.best = 2",
            "o.extra = 8.0", "o.pair = (5, 6)", "o.last[0] = 3", "o.part = m.Part()", "pass", "pass", "pass"]
+ARGUMENTS = (("o.xs", "o.part.ys", "[7.0, 8.0]", "m.ALIAS.ys"), ("o.table", "m.TABLE", "{'a': 4}"),
+             ("o.array", "np.zeros(2)", "m.ARRAY"), ("o.part", "o.other", "m.Part()", "m.ALIAS"))
+"""What calls have as `xs`, `table`, `array` and `part`."""
 
 
 def block(draw: random.Random, depth: int = 0) -> list[str]:
@@ -137,7 +144,7 @@ def agree(a: Any, b: Any) -> bool:
 
 
 def left(module: ModuleType, o: Any) -> list[Any]:
-    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS")
+    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "ARRAY")
     return [plain(o), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
 
 
@@ -147,22 +154,27 @@ def compare(seed: int, folder: Path) -> str:
     source = HEAD + "".join(f"    {line}\n" for line in [*block(draw), *block(draw), "return y"])
     python, traced = (load(source, folder / f"between_calls_{kind}_{seed}.py") for kind in ("python", "traced"))
     a, b = python.Box(), traced.Box()
-    f = rt.function(lambda x: traced.f(b, x), executor=("numpy", "native")[seed % 2])
+    f = rt.function(lambda x, *more: traced.f(b, x, *more), executor=("numpy", "native")[seed % 2])
     for call in range(6):
         x, change = draw.choice([1.0, 2.0, 3.0, 0.5, 4.0]), draw.choice(BETWEEN)
+        chosen = [draw.choice(kind) for kind in ARGUMENTS]
+        more = []
         for module, o in (python, a), (traced, b):
-            exec(change, {"o": o, "m": module, "np": np})
+            names = {"o": o, "m": module, "np": np}
+            exec(change, names)
+            more.append([eval(text, names) for text in chosen])
         try:
-            want = float(python.f(a, x))
+            want = float(python.f(a, x, *more[0]))
         except (IndexError, OverflowError, ZeroDivisionError):
             return ""
         try:
-            got = float(f(rt.constant(x)))
-            found, expected = left(traced, b), left(python, a)
+            got = float(f(rt.constant(x), *more[1]))
+            found, expected = [*left(traced, b), plain(more[1])], [*left(python, a), plain(more[0])]
         except (rt.errors.StagingError, rt.errors.DTypeError) as error:
             return f"refused: {error}"
         if not agree(want, got) or not agree(expected, found):
-            return f"call {call}, after {change}: {got} {found}\nin place of {want} {expected}\n{source[len(HEAD):]}"
+            return (f"call {call}, after {change}, with {', '.join(chosen)}: {got} {found}\n"
+                    f"in place of {want} {expected}\n{source[len(HEAD):]}")
     return ""
 
 

@@ -89,6 +89,8 @@ class Reach:
         self._own = frozenset(map(id, own.values()))
         self._seen: dict[int, Any] = {}
         """The values found, by id; keeping them keeps their ids unique."""
+        self._entries: dict[int, Any] = {}
+        """Those that something else than a list, dict, tuple or attribute leads to, by id."""
         self._leaves_out = False
         self._names: set[str] = set()
         """The names in the code that was found."""
@@ -132,6 +134,11 @@ class Reach:
         """Whether it is cut, or leaves out what functions refer to that are not converted."""
         return self.is_cut or self._leaves_out
 
+    @property
+    def entries(self) -> Collection[Any]:
+        """The values that variables, functions and methods lead to, not only containers and attributes."""
+        return self._entries.values()
+
     def met(self, value: Any) -> bool:
         """Whether `value` was found."""
         return id(value) in self._seen
@@ -155,6 +162,12 @@ class Reach:
                     self._meet(path and f"{path}.{name}", vars(scope)[name], 1, name)
 
     def _meet(self, path: str | None, value: Any, depth: int, hint: str) -> None:
+        if type(value) not in _ATOMS:
+            self._entries[id(value)] = value
+        self._meet_part(path, value, depth, hint)
+
+    def _meet_part(self, path: str | None, value: Any, depth: int, hint: str) -> None:
+        """`value` is in a list, dict, tuple or attribute."""
         if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
             self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint))
 
@@ -189,21 +202,24 @@ class Reach:
             self._hold(found)
         items = list(tuple.__iter__(value) if is_tuple else value)
         for i, item in enumerate(() if only_atoms(items) else items):
-            self._meet(found.item(i) if is_tuple else None, item, found.depth + 1, found.hint)
+            if is_tuple:
+                self._meet_part(found.item(i), item, found.depth + 1, found.hint)
+            else:
+                self._meet(None, item, found.depth + 1, found.hint)
 
     def _list(self, found: _Found) -> None:
         self._hold(found)
         kind = next((kind for kind in LISTS if issubclass(type(found.value), kind)), None)
         if kind is not None and not only_atoms(kind.__iter__(found.value)):
             for i, item in enumerate(kind.__iter__(found.value)):
-                self._meet(found.item(i), item, found.depth + 1, found.hint)
+                self._meet_part(found.item(i), item, found.depth + 1, found.hint)
 
     def _dict(self, found: _Found) -> None:
         self._hold(found)
         if not only_atoms(dict.values(found.value)):
             for key, item in dict.items(found.value):
                 path = found.item(key) if type(key) in (str, int) else None
-                self._meet(path, item, found.depth + 1, found.hint)
+                self._meet_part(path, item, found.depth + 1, found.hint)
 
     def _def(self, found: _Found) -> None:
         self._function(found.value)
@@ -271,7 +287,7 @@ class Reach:
         self._hold(found)
         nameable = not hasattr(kind, "__stands_for__")  # otherwise the user's code has no such attribute
         for name, item in (fields or {}).items():
-            self._meet(found.attribute(name) if nameable else None, item, found.depth + 1, name)
+            self._meet_part(found.attribute(name) if nameable else None, item, found.depth + 1, name)
 
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__

@@ -76,7 +76,8 @@ class ArrayUse:
         to them until it raises, which runs if it has no effect but that."""
         if not self.objects or isinstance(error, StagingError) or not (call.arrays or self.captured):
             return
-        key = call.structure, call.shapes, call.arrays
+        both = tuple([i for i, x in enumerate(call.passed) if any(x is array for array in self.captured)])
+        key = call.structure, call.shapes, call.arrays, both
         with suppress(Exception):
             if key not in self._until_error:
                 self._until_error[key] = self.traced(once)
@@ -93,12 +94,13 @@ class ArrayArguments:
     """The objects for the arrays of a call.
 
     inputs     the inputs of the graph for the leaves of the call, with the arrays as objects
-    captured   by id, the objects for other arrays
+    captured   by id, the objects for the arrays that the function finds elsewhere; the same one may be `passed`, too
+    inputs_outside   those of these arrays that are not passed, for which the graph has inputs after the leaves
     """
 
     def __init__(
         self, graph: Graph, inputs: Sequence[Any], names: Sequence[str], pattern: ArrayPattern,
-        captured: Sequence[Any],
+        captured: Sequence[Any], passed: Sequence[Any],
     ) -> None:
         self.inputs = list(inputs)
         self.names = names
@@ -115,7 +117,10 @@ class ArrayArguments:
                 self._refuse_writes(cell, names[i], names[j])
                 self._refuse_writes(self.inputs[j], names[j], names[i])
         self.captured: dict[int, ArrayCell] = {}
-        for k, array in enumerate(captured):
+        own = {id(x): i for i, x in reversed([*enumerate(passed)])}
+        self.inputs_outside = [array for array in captured if id(array) not in own]
+        self.captured.update((id(array), self.inputs[own[id(array)]]) for array in captured if id(array) in own)
+        for k, array in enumerate(self.inputs_outside):
             self.captured[id(array)] = self._cell(
                 len(inputs) + k, add_input(graph, of_arrays(type_of_array(array)), f"array_{k}"))
         self._holders: list[tuple[Any, Any, Any]] = []

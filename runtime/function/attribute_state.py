@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
 from types import CellType
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ from runtime.function.number_state import Held, as_argument, as_number, can_be_s
 from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 
 __all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "held_by",
@@ -54,13 +55,14 @@ _MOST_NUMBERS: Final = 64  # items of a list up to which its numbers are inputs 
 
 class NeedsAttributes(BaseException):
     """A trace gives values of its graph, or objects of these classes that have some, to these places; or they hold
-    other constants than in an earlier call: `before`."""
+    other constants than in an earlier call: `before`; or they hold arguments of the call, whose ids are `shared`."""
 
     def __init__(
-        self, places: Sequence[Place], classes: frozenset[type] = frozenset(), before: Sequence[Any] = ()
+        self, places: Sequence[Place], classes: frozenset[type] = frozenset(), before: Sequence[Any] = (),
+        shared: Collection[int] = (),
     ) -> None:
         super().__init__("attributes are given values of a graph")
-        self.places, self.classes, self.before = places, classes, before
+        self.places, self.classes, self.before, self.shared = places, classes, before, shared
 
 
 def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
@@ -94,6 +96,8 @@ def _parts_within(
         parts = dict.values(content)
     elif kind is MaybeObject:
         parts = (content.content,)
+    elif issubclass(kind, Select):
+        parts = alternatives_of(content)[0]
     else:
         is_new = _is_no_more_than_attributes(content) and not existed(content)
         parts = (fields_in(content) or {}).values() if is_new else ()
@@ -104,7 +108,8 @@ def _parts_within(
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Text, tuple, np.ndarray, np.number)) or (
+        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Select, Text, tuple, np.ndarray,
+               np.number)) or (
         is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 
 
@@ -249,7 +254,8 @@ class AttributeStates:
             except NeedsAttributes as needed:
                 assert state is None or not (needed.classes <= state.classes and all(
                     is_in(state.keys, holder, key) for _, holder, key in needed.places)), needed.places
-                self._add(call, [*(places or ()), *needed.places], needed.classes, needed.before,
+                kept = [place for place in places or () if id(place[1]) not in needed.shared]
+                self._add(call, [*kept, *needed.places], needed.classes, needed.before,
                           None if places is None else state)
                 continue
             except Exception:
@@ -300,10 +306,9 @@ class AttributeStates:
 def _extended(call: Call, state: AttributeState) -> Call:
     contents = state.arguments()
     found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents})
-    place = next(i for i, container in enumerate(found.containers) if container is contents)
-    more = len(found.containers) - len(call.containers)
-    found.containers = [  # those of the caller, which an input signature may have converted
-        *call.containers[:place], *found.containers[place:place + more], *call.containers[place:]]
+    begin, end = found.contents.start, found.contents.stop
+    if len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
+        found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes = state, True
     found.given = {path: copy.copy(x) if type(x) in (*LISTS, *DICTS) else x for path, x in contents.items()}
     return found

@@ -25,7 +25,7 @@ from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
 from runtime.function.argument_structure import children
 from runtime.function.array_arguments import result_in
-from runtime.function.constant_guards import Constant, ConstantGuards
+from runtime.function.constant_guards import ConstantGuards
 from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
 from runtime.function.results import Pack, result_specs
 from runtime.function.signature import (
@@ -40,6 +40,7 @@ from runtime.function.signature import (
 )
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
+from runtime.function.visible_places import Constant
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
@@ -72,7 +73,7 @@ class ConcreteFunction:
         fast_math: bool = False,
         aliases: Sequence[tuple[frozenset[int], bool]] = (), variables: Sequence[VariableArgument] = (),
         array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), writes_tensors: bool = False,
-        constants: Sequence[Constant] = (),
+        constants: Sequence[Constant] = (), elsewhere: tuple[frozenset[int], list[Any]] = (frozenset(), []),
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -81,7 +82,7 @@ class ConcreteFunction:
         self.types: tuple[Type, ...] = tuple([value.type for value in own])
         self.structured_outputs = result_specs(returned)
         self.is_kept = returned is not NEVER  # for later calls, too: not if it raises whenever it is called
-        self.guards = ConstantGuards(constants) if constants else None
+        self.guards = ConstantGuards(constants, *elsewhere) if constants or any(elsewhere) else None
         self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
         self.input_specs = _input_specs(own)
         self.structured_input_signature = call.described(self.input_specs)

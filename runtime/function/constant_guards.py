@@ -6,162 +6,32 @@ calls change (`attribute_state.py`); so are arrays that are too large to look at
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter, is_, itemgetter
-from types import BuiltinFunctionType, CellType, CodeType, ModuleType
+from types import CellType
 from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import (
-    UNBOUND,
-    Globals,
-    Heap,
-    Reached,
-    is_list,
-    is_of_converted_code,
-    is_users_object,
-    names_of,
-    only_atoms,
-)
-from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by, path_of
+from autograph.backend import UNBOUND, Globals, is_list
+from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
 from runtime.function.signature import Call, weakly
+from runtime.function.visible_places import MOST_ITEMS, Constant, is_same
 
-__all__ = ["CONSTANTS", "MOST", "Constant", "ConstantGuards", "constants_in", "holds", "is_owned", "large_in",
-           "owned_in"]
+__all__ = ["MOST", "ConstantGuards", "holds", "large_in"]
 
-CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
 MOST: Final = 256  # constants that calls look at
-_MOST_ITEMS: Final = 64  # of a list or dict
 _MOST_BYTES: Final = 4096  # of an array whose elements calls look at
-
-Constant = tuple[Place, Any]
-
-
-def owned_in(heap: Heap) -> set[int]:
-    """The ids of lists and dicts that variables and attributes of code that converts hold, also in each other: not
-    those of the standard library."""
-    contents: list[Any] = []
-    for root, before in heap.records:
-        if isinstance(before, dict) and type(root.value) is not dict and _is_users(root.value):
-            contents += before.values()
-    for scope in heap.reach.named:
-        contents += [scope.namespace[name] for name in scope.names if name in scope.namespace]
-    found = set[int]()
-    while contents:
-        content = contents.pop()
-        if (is_list(content) or type(content) in (dict, tuple)) and id(content) not in found:
-            found.add(id(content))
-            parts = list(dict.values(content) if type(content) is dict else content)
-            contents += [] if only_atoms(parts) else parts
-    return found
-
-
-def _is_users(holder: Any) -> bool:
-    kind = type(holder)
-    return kind in (CellType, Globals) or issubclass(kind, (type, ModuleType)) or is_of_converted_code(kind)
-
-
-def is_owned(holder: Any, owned: set[int]) -> bool:
-    """Whether what a place holds is the user's. `owned`: `owned_in` the heap."""
-    return id(holder) in owned if is_list(holder) or type(holder) is dict else _is_users(holder)
-
-
-def constants_in(heap: Heap) -> Iterator[Constant]:
-    """The places with constants that the code within reach may read and has left as they were, and what they hold."""
-    for scope in heap.reach.named:
-        for name in sorted(scope.names):
-            content = scope.namespace.get(name, UNBOUND)
-            if content is not UNBOUND and type(content) not in _FIXED:
-                yield (name, scope, name), content
-    codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # objects from before have had that
-    asked = frozenset[str]().union(*map(_asked_in, codes))
-    names = names_of(codes) | asked
-    owned, hidden = owned_in(heap), _hidden_in(heap, names)
-    for root, before in heap.records:
-        if type(root.value) is not Globals and is_owned(root.value, owned) and id(root.value) not in hidden:
-            yield from _constants_of(root, before, names, asked)
-    old = heap.copies()
-    for root, key, new in heap.changes():  # an object that the first call makes, and later ones find
-        if is_users_object(new) and is_owned(root.value, owned) and (
-                (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
-            yield (path_of(root, key), root.value, key), before
-
-
-def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
-    """The ids of objects that only attributes with other names lead to."""
-    parts = heap.copies()
-
-    def named(holder: Any, all_names: bool) -> Iterator[Any]:
-        before = holder if type(holder) is tuple else parts.get(id(holder), ())
-        if not isinstance(before, dict):
-            yield from before
-            return
-        every = all_names or type(holder) in (dict, CellType, Globals) or issubclass(type(holder), (type, ModuleType))
-        yield from (content for key, content in before.items() if every or key in names)
-
-    def closure(values: Iterable[Any], all_names: bool) -> set[int]:
-        found, pending = set[int](), list(values)
-        while pending:
-            value = pending.pop()
-            if id(value) not in found and (id(value) in parts or type(value) is tuple):
-                found.add(id(value))
-                pending += named(value, all_names)
-        return found
-
-    others = [content for root, before in heap.records if isinstance(before, dict) and not issubclass(
-        type(root.value), (dict, CellType, Globals, type, ModuleType)) for key, content in before.items()
-        if key not in names]
-    far = closure(others, True)
-    globals_ = [scope.namespace[name] for scope in heap.reach.named for name in scope.names if name in scope.namespace]
-    return far - closure([*globals_, *(root.value for root, _ in heap.records if id(root.value) not in far)], False)
-
-
-def _constants_of(root: Reached, before: Any, names: frozenset[str], asked: frozenset[str]) -> Iterator[Constant]:
-    """Those of one object. `names`: of the attributes that code may read; `asked`: those that may be missing."""
-    holder = Globals(vars(root.value), frozenset()) if issubclass(type(root.value), ModuleType) else root.value
-    kind = type(holder)
-    if is_list(holder):
-        if _is_same(list(content_of(holder, None)), before):
-            yield (path_of(root, None), holder, None), list(before)
-        return
-    if not isinstance(before, dict) or (kind is dict and len(before) > _MOST_ITEMS):
-        return
-    is_class, whole = issubclass(kind, type), kind in (dict, CellType)
-    for key, content in before.items():
-        is_read = not _is_of_class(content) if is_class else whole or key in names
-        if is_read and type(content) not in _FIXED and content_of(holder, key) is content:
-            yield (path_of(root, key), holder, key), content
-    if not (whole or is_class or kind is Globals):
-        inherited = {key for cls in kind.__mro__ for key, content in vars(cls).items() if not _is_of_class(content)}
-        members = {key for cls in kind.__mro__ for key in vars(cls)}
-        for key in sorted((names & inherited) | (asked - members)):
-            if key not in before:
-                yield (path_of(root, key), holder, key), UNBOUND
-
-
-def _asked_in(code: CodeType) -> frozenset[str]:
-    """The names that code may give `getattr` or `hasattr`."""
-    found, pending = set[str](), [code]
-    while pending:
-        part = pending.pop()
-        pending += [nested for nested in part.co_consts if isinstance(nested, CodeType)]
-        if not {"getattr", "hasattr"}.isdisjoint(part.co_names):
-            found.update(text for text in part.co_consts if type(text) is str and text.isidentifier())
-    return frozenset(found)
-
-
-def _is_of_class(content: Any) -> bool:
-    """Whether a member of a class is a method, property or the like, instead of which another one stands while a
-    function is traced."""
-    return type(content) in _FIXED or issubclass(type(content), type) or hasattr(type(content), "__get__")
 
 
 def holds(guards: ConstantGuards | None, call: Call) -> bool:
     """Whether a trace can be used for a call. NeedsAttributes if it cannot, and the call can have what has changed as
     arguments."""
-    if guards is None or guards.hold():
+    if guards is None:
+        return True
+    if (guards.containers and not guards.containers.isdisjoint(call.own)) or call.shares(guards.others):
+        return False  # what it has read elsewhere is an argument here
+    if guards.hold():
         return True
     if call.finds_attributes and (changed := guards.changed()):
         raise NeedsAttributes([place for place, _ in changed], before=[content for _, content in changed])
@@ -181,22 +51,19 @@ def _is_written(x: Any) -> bool:
     return issubclass(type(x), np.ndarray) and bool(x.flags.writeable)  # `isinstance` would run code of proxies
 
 
-def _is_same(a: Any, b: Any) -> bool:
-    """Whether two contents are the same to code that reads them: constants by value (1 is not True or 1.0), also in
-    short lists and tuples, other objects by identity."""
-    if a is b or type(a) is not type(b):
-        return a is b
-    if type(a) in (tuple, list):
-        return len(a) == len(b) <= _MOST_ITEMS and all(map(_is_same, a, b))
-    return type(a) in CONSTANTS and repr(a) == repr(b)
-
-
 class ConstantGuards:
-    """What constants have to be where a trace is used."""
+    """What constants have to be where a trace is used.
 
-    __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_items", "_lists", "_places", "_single")
+    containers, others   the ids of lists, dicts and objects, and the arrays, that no argument may be
+    """
 
-    def __init__(self, constants: Sequence[Constant]) -> None:
+    __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_items", "_lists", "_places", "_single", "containers",
+                 "others")
+
+    def __init__(
+        self, constants: Sequence[Constant], containers: frozenset[int] = frozenset(), others: Sequence[Any] = ()
+    ) -> None:
+        self.containers, self.others = containers, others
         items: dict[int, tuple[Any, dict[Any, Any]]] = {}
         attributes: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self._single: list[tuple[Any, Any, Any]] = []
@@ -262,10 +129,11 @@ class ConstantGuards:
     def accept(self) -> None:
         """Take what the places hold now for what they have to hold."""
         if not self.hold():
-            now = [((path, held_by(kept), key), content_of(held_by(kept), key)) for path, kept, key, _ in self._places
-                   if held_by(kept) is not None]
-            ConstantGuards.__init__(self, [(place, list(x) if is_list(place[1]) else x) for place, x in now
-                                           if not is_list(place[1]) or len(x) <= _MOST_ITEMS])
+            places = [(path, held_by(kept), key) for path, kept, key, _ in self._places]
+            now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
+            constants = [(place, list(x) if is_list(place[1]) else x) for place, x in now
+                         if not is_list(place[1]) or len(x) <= MOST_ITEMS]
+            ConstantGuards.__init__(self, constants, self.containers, self.others)
 
     def changed(self) -> list[Constant]:
         """The places that hold something else now, and what they held."""
@@ -275,7 +143,7 @@ class ConstantGuards:
             holder = held_by(kept)
             if holder is not None:
                 now = content_of(holder, key)
-                if not _is_same(list(now) if is_list(holder) else now, content) or not elements.get(id(now), True):
+                if not is_same(list(now) if is_list(holder) else now, content) or not elements.get(id(now), True):
                     found.append(((path, holder, key), content))
         return found
 

@@ -37,7 +37,7 @@ from runtime.core.types import Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.attribute_state import AttributeStates
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.constant_guards import Constant, holds, large_in
+from runtime.function.constant_guards import holds, large_in
 from runtime.function.decorate import decorate
 from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
@@ -50,6 +50,7 @@ from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.unranked import unranked
 from runtime.function.variable import Creation, LateVariableError
+from runtime.function.visible_places import Constant
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
@@ -413,16 +414,16 @@ class Function(Called, Inspected):
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
         objects = self._arrays.objects or any(getattr(x, "is_object", False) for x in call.passed)
-        captured = list(self._arrays.captured)
+        all_captured = list(self._arrays.captured)
         paths = self._signature.input_names(call, as_paths=True)
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
-            given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), captured)
+            given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
         inputs, mode.captured = given.inputs, given.captured
         creation = Creation(first, known)
         unrolled = len(loops.unrolled)
 
-        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant]]:
+        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
@@ -432,20 +433,24 @@ class Function(Called, Inspected):
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
                     mode.existed, mode.sources = outside.existed, outside.arrays
+                    shared = outside.shared_arguments(call, objects, call.finds_attributes and not until_error)
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(given.until_error(run) if until_error else run)
+                        outside.refuse_shared(call, shared)
                         constants = outside.constants(call.attributes)
                         if not until_error:
                             changed = outside.changed_data(bool(creation.created))
-                            places = [*outside.state, *large_in(constants, captured)]
+                            places = [*outside.state, *large_in(constants, all_captured)]
                             self._attributes.found(
                                 call, places, changed, bool(creation.created), outside.existed, outside.heap.restore)
                             outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
+                        if call.changed:
+                            outside.give_back(call)
                     except Exception:
                         if call.attributes is not None and call.attributes.stages_numbers:
                             outside.heap.restore()  # it will be traced again, without numbers as inputs
@@ -455,13 +460,14 @@ class Function(Called, Inspected):
                 check_results(outputs)
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
-                return returned, pack, [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs], constants
+                aliases = [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
+                return returned, pack, aliases, constants, outside.found_elsewhere(call, objects)
 
-        returned, pack, aliases, constants = restored(trace)
+        returned, pack, aliases, constants, elsewhere = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
-            call.arrays if objects else None, captured, mode.writes_tensors, constants)
+            call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
         concrete.is_kept &= not call.changed
         return concrete, bool(creation.created)
 

@@ -34,12 +34,22 @@ from autograph.backend import (
 )
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
-from runtime.core.tensor import GraphList, GraphTensor
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import inaccessible
-from runtime.function.attribute_state import AttributeState, Place, can_be_state, is_in, key_of, path_of
-from runtime.function.constant_guards import CONSTANTS, MOST, Constant, constants_in, is_owned, owned_in
-from runtime.function.escaped_tensors import graph_value_in
+from runtime.function.attribute_state import (
+    AttributeState,
+    NeedsAttributes,
+    Place,
+    can_be_state,
+    is_in,
+    key_of,
+    path_of,
+)
+from runtime.function.constant_guards import MOST
+from runtime.function.escaped_tensors import ATOMS, graph_value_in
+from runtime.function.signature import Call
 from runtime.function.variable_argument import VariableArgument
+from runtime.function.visible_places import CONSTANTS, Constant, Visible, is_owned, is_within, owned_in
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.values.iterables import Poison
 
@@ -175,9 +185,52 @@ class PriorState:
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
         keys = set() if state is None else state.keys
-        found = (constant for constant in constants_in(self.heap) if id(constant[0][1]) not in self.numbers
+        found = (constant for constant in Visible(self.heap).constants() if id(constant[0][1]) not in self.numbers
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
+
+    def shared_arguments(self, call: Call, objects: bool, again: bool) -> list[Constant]:
+        """The places, besides those of its `attributes`, where the trace may find containers that are arguments of the
+        call, too, and what they hold; and, if arrays are `objects` in it, arrays that share memory with arguments.
+        `again`: NeedsAttributes if these can be arguments, so that each of the containers is one object."""
+        own = call.own
+        of_arrays = objects and bool(call.arrays) and bool(self.arrays)
+        if not of_arrays and not any(id(x) in own and self.reach.met(x) for x in call.containers):
+            return []
+        visible = Visible(self.heap)
+        own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
+        known = set() if call.attributes is None else call.attributes.keys
+        shared = [(place, content) for place, content in visible.holders_of(own) if not is_in(known, *place[1:])]
+        held = [(place, content) for place, content in shared if can_be_state(*place[1:], self.existed)]
+        if again and held:
+            raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
+        return shared
+
+    def refuse_shared(self, call: Call, shared: Sequence[Constant]) -> None:
+        """StagingError if a container in one of these places, which is an argument, too, has been changed: the trace
+        has had two of it."""
+        if not shared:
+            return
+        changed = {id(call.containers[i]) for i, _ in self.changed_arguments()}
+        changed |= {id(root.value) for root, _, _ in self.heap.changes()} & call.own
+        for (path, *_), content in shared:
+            if any(is_within(part, changed) for part in (content if type(content) is list else [content])):
+                error = StagingError(
+                    f"'{path}' holds an argument of the function, which the function changes, and a graph that finds it"
+                    " in two ways has two of it", remedy="Pass a copy, or make the function reach it in one way.")
+                locate(error, _line_of(self.code))
+                raise error
+
+    def found_elsewhere(self, call: Call, objects: bool) -> tuple[frozenset[int], list[Any]]:
+        """The ids of containers, and the arrays if they are `objects`, that the trace may find and that other calls may
+        have as arguments, if this one has containers or arrays."""
+        own = call.own
+        if not own:
+            return frozenset(), []
+        visible, passed = Visible(self.heap), set(map(id, call.passed))
+        arrays = visible.arrays() if objects and call.arrays else []
+        return (visible.containers() - self.numbers.keys() - own,
+                [x for x in arrays if id(x) not in passed and not call.shares([x])])
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
         """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
@@ -228,10 +281,14 @@ class PriorState:
         for root, key, new in list(self.heap.changes()) if self.leaks else ():
             if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
-            if key is None and is_list(root.value):
-                leaving.within(root.value)
-            elif key is not None or type(root.value) is CellType:
-                put(root.value, key, leaving.of(new, is_new=True))
+            leaving.at(root.value, key, new)
+
+    def give_back(self, call: Call) -> None:
+        """Put the caller's containers in place of their copies, wherever the trace has left these."""
+        giving = _GivingBack(self.existed, {number: call.containers[i] for number, i in self.numbers.items()})
+        for root, key, new in list(self.heap.changes()):
+            if id(root.value) not in self.numbers and new is not UNBOUND:
+                giving.at(root.value, key, new)
 
     def _refuse(self, root: Reached, key: Any, found: Any) -> StagingError:
         value = found.value if isinstance(found, (GraphTensor, GraphList)) else None
@@ -264,6 +321,13 @@ class _Leaving:
         self.known = known
         self.seen: set[int] = set()
 
+    def at(self, holder: Any, key: Any, value: Any) -> None:
+        """Do so for what the trace has put at a place."""
+        if key is None and is_list(holder):
+            self.within(holder)
+        elif key is not None or type(holder) is CellType:
+            put(holder, key, self.of(value, is_new=True))
+
     def of(self, value: Any, is_new: bool = False) -> Any:
         """`value` without values of the graph; changed in place where it is mutable. `is_new`: it was put there, though
         a module may have it by now."""
@@ -291,6 +355,28 @@ class _Leaving:
                 put(holder, key, new)
 
 
+class _GivingBack(_Leaving):
+    """Puts `originals` in place of copies, which it has by id."""
+
+    def __init__(self, known: Callable[[Any], bool], originals: dict[int, Any]) -> None:
+        super().__init__(known)
+        self.originals = originals
+
+    def of(self, value: Any, is_new: bool = False) -> Any:
+        if type(value) in ATOMS or id(value) in self.seen:
+            return value
+        if id(value) in self.originals:
+            return self.originals[id(value)]
+        if not is_new and self.known(value):
+            return value
+        if isinstance(value, tuple):
+            parts = [self.of(item) for item in value]
+            return value if all(map(operator.is_, parts, value)) else tuple.__new__(type(value), parts)
+        if isinstance(value, (*LISTS, dict)) or fields_in(value) is not None:
+            self.within(value)
+        return value
+
+
 def _parts(holder: Any) -> list[tuple[Any, Any]]:
     if isinstance(holder, LISTS):
         return list(enumerate(holder))
@@ -304,12 +390,13 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_data(x: Any) -> bool:
-    """Whether `x` is a constant, an array, a user's object, UNBOUND, or made of lists, tuples and dicts of such."""
+    """Whether `x` is a constant, an eager tensor, an array, a user's object, UNBOUND, or made of lists, tuples and
+    dicts of such."""
     if type(x) in (list, tuple):
         return all(map(_is_data, x))
     if type(x) is dict:
         return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
-    return x is UNBOUND or type(x) in CONSTANTS or type(x) in (np.float64, np.int64) or (
+    return x is UNBOUND or type(x) in CONSTANTS or type(x) in (EagerTensor, EagerList, np.float64, np.int64) or (
         type(x) is np.ndarray and x.dtype.kind in "biufc") or is_of_converted_code(type(x))
 
 

@@ -115,12 +115,13 @@ class Call:
     given         what these places hold, by path
     changed       the places where its trace has left other constants than before, and what they held: they will be such
     classes       the plain classes of new objects in these places
+    contents      where the containers that these places hold are among the `containers`
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
     """
 
     __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
-                 "finds_attributes", "given", "kwargs", "leaves", "objects", "passed", "shapes", "structure", "types",
-                 "variables")
+                 "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "passed", "shapes",
+                 "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -133,6 +134,7 @@ class Call:
         self.changed: list[Any] = []
         self.classes: frozenset[type] = frozenset()
         self.given: dict[str, Any] = {}
+        self.contents = slice(0, 0)
         self._identified = identified
         self.variables: list[Variable] = []
         self.leaves: list[Any] = []
@@ -142,16 +144,27 @@ class Call:
         self.objects: list[Any] = []
         self.containers: list[Any] = []
         self.structure: Hashable = (tuple([self._key(x) for x in args]),
-                                    tuple([(k, self._key(kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
+                                    tuple([(k, self._named(k, kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
                                     self._aliases() if self.containers else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
         self.arrays = _arrays(self.passed)
 
     def identify(self, numbers: Collection[int]) -> None:
         """Have these of the `variables` by identity."""
-        containers, attributes, finds = self.containers, self.attributes, self.finds_attributes
+        kept = self.containers, self.attributes, self.finds_attributes
         Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
-        self.containers, self.attributes, self.finds_attributes = containers, attributes, finds
+        self.containers, self.attributes, self.finds_attributes = kept
+
+    @property
+    def own(self) -> set[int]:
+        """The ids of the containers and arrays among its arguments that can change."""
+        arrays = [self.passed[i] for i, *_ in self.arrays]
+        return {id(x) for x in (*self.containers, *arrays) if not isinstance(x, tuple)}
+
+    def shares(self, arrays: Sequence[Any]) -> bool:
+        """Whether its arguments share memory with one of these."""
+        own = [self.passed[i] for i, *_ in self.arrays] if arrays else ()
+        return any(_share(x, array) for x in own for array in arrays)
 
     def keep(self) -> None:
         """Have copies of the caller's arrays as leaves, which stay as they are when the caller changes these."""
@@ -208,6 +221,13 @@ class Call:
             self.containers.append(x)
             return kind, tuple([(label, self._key(part)) for label, part in parts])
         return self._object(x)
+
+    def _named(self, name: str, value: Any) -> Hashable:
+        if name != ATTRIBUTES:
+            return self._key(value)
+        begin, key = len(self.containers), self._key(value)
+        self.contents = slice(begin, len(self.containers))
+        return key
 
     def _aliases(self) -> Hashable:
         """Which of the mutable containers are the same object."""

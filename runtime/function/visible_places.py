@@ -1,0 +1,218 @@
+"""What the code within reach of a trace may read of objects from before: variables, attributes, items and lists, by the
+names in it."""
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from autograph.backend import (
+    LISTS,
+    UNBOUND,
+    Globals,
+    Heap,
+    Reached,
+    is_list,
+    is_of_converted_code,
+    is_users_object,
+    names_of,
+    only_atoms,
+)
+from runtime.function.attribute_state import Place, content_of, path_of
+
+__all__ = ["CONSTANTS", "MOST_ITEMS", "Constant", "Visible", "is_owned", "is_same", "is_within", "owned_in"]
+
+CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
+_UNCOPIED: Final = (*LISTS, set, frozenset)  # and subclasses: the heap has no copies of what sets and these hold
+MOST_ITEMS: Final = 64  # of a list or dict whose items are looked at
+
+Constant = tuple[Place, Any]
+
+
+def owned_in(heap: Heap) -> set[int]:
+    """The ids of lists and dicts that variables and attributes of code that converts hold, also in each other: not
+    those of the standard library."""
+    contents: list[Any] = []
+    for root, before in heap.records:
+        if isinstance(before, dict) and type(root.value) is not dict and _is_users(root.value):
+            contents += before.values()
+    for scope in heap.reach.named:
+        contents += [scope.namespace[name] for name in scope.names if name in scope.namespace]
+    found = set[int]()
+    while contents:
+        content = contents.pop()
+        if (is_list(content) or type(content) in (dict, tuple)) and id(content) not in found:
+            found.add(id(content))
+            parts = list(dict.values(content) if type(content) is dict else content)
+            contents += [] if only_atoms(parts) else parts
+    return found
+
+
+def _is_users(holder: Any) -> bool:
+    kind = type(holder)
+    return kind in (CellType, Globals) or issubclass(kind, (type, ModuleType)) or is_of_converted_code(kind)
+
+
+def is_owned(holder: Any, owned: set[int]) -> bool:
+    """Whether what a place holds is the user's. `owned`: `owned_in` the heap."""
+    return id(holder) in owned if is_list(holder) or type(holder) is dict else _is_users(holder)
+
+
+class Visible:
+    """The places that the code within reach may read."""
+
+    def __init__(self, heap: Heap) -> None:
+        self._heap = heap
+        codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # objects from before have had that
+        self._asked = frozenset[str]().union(*map(_asked_in, codes))
+        """The names of attributes that may be missing."""
+        self._names = names_of(codes) | self._asked
+        self._owned, self._hidden = owned_in(heap), _hidden_in(heap, self._names)
+
+    def _roots(self) -> Iterator[tuple[Reached, Any]]:
+        """The objects, but for globals, and copies of what they held before the trace."""
+        return ((root, before) for root, before in self._heap.records if type(root.value) is not Globals
+                and is_owned(root.value, self._owned) and id(root.value) not in self._hidden)
+
+    def _variables(self) -> Iterator[Constant]:
+        for scope in self._heap.reach.named:
+            for name in sorted(scope.names):
+                content = scope.namespace.get(name, UNBOUND)
+                if content is not UNBOUND and type(content) not in _FIXED:
+                    yield (name, scope, name), content
+
+    def constants(self) -> Iterator[Constant]:
+        """The places with constants that the trace has left as they were, and what they hold."""
+        yield from self._variables()
+        for root, before in self._roots():
+            yield from self._constants_of(root, before)
+        old = self._heap.copies()
+        for root, key, new in self._heap.changes():  # an object that the first call makes, and later ones find
+            if is_users_object(new) and is_owned(root.value, self._owned) and (
+                    (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
+                yield (path_of(root, key), root.value, key), before
+
+    def _constants_of(self, root: Reached, before: Any) -> Iterator[Constant]:
+        holder = Globals(vars(root.value), frozenset()) if issubclass(type(root.value), ModuleType) else root.value
+        kind = type(holder)
+        if is_list(holder):
+            if is_same(list(content_of(holder, None)), before):
+                yield (path_of(root, None), holder, None), list(before)
+            return
+        if not isinstance(before, dict) or (kind is dict and len(before) > MOST_ITEMS):
+            return
+        is_class, whole = issubclass(kind, type), kind in (dict, CellType)
+        for key, content in before.items():
+            is_read = not _is_of_class(content) if is_class else whole or key in self._names
+            if is_read and type(content) not in _FIXED and content_of(holder, key) is content:
+                yield (path_of(root, key), holder, key), content
+        if not (whole or is_class or kind is Globals):
+            inherited = {key for cls in kind.__mro__ for key, content in vars(cls).items() if not _is_of_class(content)}
+            members = {key for cls in kind.__mro__ for key in vars(cls)}
+            for key in sorted((self._names & inherited) | (self._asked - members)):
+                if key not in before:
+                    yield (path_of(root, key), holder, key), UNBOUND
+
+    def containers(self) -> frozenset[int]:
+        """The ids of lists, dicts, and objects."""
+        return frozenset(id(root.value) for root, _ in self._roots()
+                         if type(root.value) is not CellType and not issubclass(type(root.value), (type, ModuleType)))
+
+    def arrays(self) -> list[Any]:
+        """The NumPy arrays that can be written, each once."""
+        contents = [content for _, content in self._variables()]
+        for _, before in self._roots():
+            contents += before.values() if isinstance(before, dict) else before
+        found: dict[int, Any] = {}
+        while contents:
+            content = contents.pop()
+            if issubclass(type(content), tuple):
+                contents += tuple.__iter__(content)
+            elif issubclass(type(content), np.ndarray) and content.flags.writeable:
+                found[id(content)] = content
+        return list(found.values())
+
+    def holders_of(self, values: Collection[int]) -> Iterator[Constant]:
+        """The places, of others than these, that hold a value with one of these ids, also in a tuple; and what they
+        hold."""
+        yield from (place for place in self._variables() if is_within(place[1], values))
+        for root, before in self._roots():
+            if id(root.value) in values:
+                continue
+            holder = root.value
+            items = before if not isinstance(before, dict) else holder if isinstance(holder, _UNCOPIED) else ()
+            if any(is_within(item, values) for item in items):
+                yield (path_of(root, None), holder, None), list(items)
+            if not isinstance(before, dict):
+                continue
+            if issubclass(type(holder), ModuleType):
+                holder = Globals(vars(holder), frozenset())
+            is_whole = type(holder) in (dict, CellType) or issubclass(type(holder), type)
+            for key, content in before.items():
+                if (is_whole or key in self._names) and is_within(content, values):
+                    yield (path_of(root, key), holder, key), content
+
+
+def is_within(value: Any, ids: Collection[int]) -> bool:
+    """Whether a value has one of these ids, or is a tuple of such."""
+    return id(value) in ids or (issubclass(type(value), tuple) and any(
+        is_within(part, ids) for part in tuple.__iter__(value)))
+
+
+def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
+    """The ids of objects that only attributes with other names lead to."""
+    parts = heap.copies()
+
+    def named(holder: Any, all_names: bool) -> Iterator[Any]:
+        before = holder if type(holder) is tuple else parts.get(id(holder), ())
+        if not isinstance(before, dict):
+            yield from before
+            return
+        every = all_names or type(holder) in (dict, CellType, Globals) or issubclass(type(holder), (type, ModuleType))
+        yield from (content for key, content in before.items() if every or key in names)
+
+    def closure(values: Iterable[Any], all_names: bool) -> set[int]:
+        found, pending = set[int](), list(values)
+        while pending:
+            value = pending.pop()
+            if id(value) not in found and (id(value) in parts or type(value) is tuple):
+                found.add(id(value))
+                pending += named(value, all_names)
+        return found
+
+    others = [content for root, before in heap.records if isinstance(before, dict) and not issubclass(
+        type(root.value), (dict, CellType, Globals, type, ModuleType)) for key, content in before.items()
+        if key not in names]
+    far = closure(others, True)
+    near = (root.value for root, _ in heap.records if id(root.value) not in far)
+    return far - closure([*heap.reach.entries, *near], False)
+
+
+def _asked_in(code: CodeType) -> frozenset[str]:
+    """The names that code may give `getattr` or `hasattr`."""
+    found, pending = set[str](), [code]
+    while pending:
+        part = pending.pop()
+        pending += [nested for nested in part.co_consts if isinstance(nested, CodeType)]
+        if not {"getattr", "hasattr"}.isdisjoint(part.co_names):
+            found.update(text for text in part.co_consts if type(text) is str and text.isidentifier())
+    return frozenset(found)
+
+
+def _is_of_class(content: Any) -> bool:
+    """Whether a member of a class is a method, property or the like, instead of which another one stands while a
+    function is traced."""
+    return type(content) in _FIXED or issubclass(type(content), type) or hasattr(type(content), "__get__")
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two contents are the same to code that reads them: constants by value (1 is not True or 1.0), also in
+    short lists and tuples, other objects by identity."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    if type(a) in (tuple, list):
+        return len(a) == len(b) <= MOST_ITEMS and all(map(is_same, a, b))
+    return type(a) in CONSTANTS and repr(a) == repr(b)
