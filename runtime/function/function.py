@@ -420,8 +420,7 @@ class Function(Called, Inspected):
         with mode:
             given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
         inputs, mode.captured = given.inputs, given.captured
-        creation = Creation(first, known)
-        unrolled = len(loops.unrolled)
+        creation, unrolled = Creation(first, known), len(loops.unrolled)
 
         def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
@@ -431,15 +430,14 @@ class Function(Called, Inspected):
                 args, kwargs = call.replace(inputs, variables, copies)
                 state = kwargs.pop(ATTRIBUTES, None)
                 with meeting() if self.autograph else nullcontext():
-                    outside = PriorState(meet_all(fn, args, kwargs), copies, inputs, self._code)
+                    outside = PriorState(meet_all(fn, args, kwargs), call, copies, inputs, self._code, objects)
                     mode.existed, mode.sources = outside.existed, outside.arrays
-                    shared = outside.shared_arguments(call, objects, call.finds_attributes and not until_error)
+                    outside.find_shared(call.finds_attributes and not until_error)
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(given.until_error(run) if until_error else run)
-                        outside.refuse_shared(call, shared)
                         constants = outside.constants(call.attributes)
                         if not until_error:
                             changed = outside.changed_data(bool(creation.created))
@@ -449,8 +447,6 @@ class Function(Called, Inspected):
                             outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
-                        if call.changed:
-                            outside.give_back(call)
                     except Exception:
                         if call.attributes is not None and call.attributes.stages_numbers:
                             outside.heap.restore()  # it will be traced again, without numbers as inputs
@@ -461,7 +457,7 @@ class Function(Called, Inspected):
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
                 aliases = [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
-                return returned, pack, aliases, constants, outside.found_elsewhere(call, objects)
+                return returned, pack, aliases, constants, outside.found_elsewhere()
 
         returned, pack, aliases, constants, elsewhere = restored(trace)
         prune_graph(graph)

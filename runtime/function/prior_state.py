@@ -85,12 +85,18 @@ def _is_in_no_module(value: Any) -> bool:
 class PriorState:
     """The objects that existed before the trace of one call.
 
+    call      which is traced; with arrays as objects or tensors
     copies    the containers that replace those of the call's arguments while it is traced
     inputs    the values that replace its leaves
     """
 
-    def __init__(self, reach: Reach, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None) -> None:
-        self.reach, self.code = reach, code
+    def __init__(
+        self, reach: Reach, call: Call, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None,
+        objects: bool,
+    ) -> None:
+        self.reach, self.call, self.code, self.are_objects = reach, call, code, objects
+        self.shared: list[Constant] = []
+        """The places, besides those of the call's `attributes`, that hold arguments of the call, and what they hold."""
         self.copies, self.inputs = copies, inputs
         self.numbers = {id(copy): i for i, copy in reversed([*enumerate(copies)])}
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
@@ -184,36 +190,35 @@ class PriorState:
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
-        keys = set() if state is None else state.keys
-        found = (constant for constant in Visible(self.heap).constants() if id(constant[0][1]) not in self.numbers
+        keys, arguments = set() if state is None else state.keys, self.numbers.keys() | self.call.own
+        found = (constant for constant in Visible(self.heap).constants() if id(constant[0][1]) not in arguments
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
 
-    def shared_arguments(self, call: Call, objects: bool, again: bool) -> list[Constant]:
-        """The places, besides those of its `attributes`, where the trace may find containers that are arguments of the
-        call, too, and what they hold; and, if arrays are `objects` in it, arrays that share memory with arguments.
-        `again`: NeedsAttributes if these can be arguments, so that each of the containers is one object."""
-        own = call.own
-        of_arrays = objects and bool(call.arrays) and bool(self.arrays)
+    def find_shared(self, again: bool) -> None:
+        """Find where the trace may meet containers that are arguments of the call, too, and, if arrays are objects,
+        arrays that share memory with arguments. `again`: NeedsAttributes if what holds them can be an argument, so that
+        each is one object."""
+        call, own = self.call, self.call.own
+        of_arrays = self.are_objects and bool(call.arrays) and bool(self.arrays)
         if not of_arrays and not any(id(x) in own and self.reach.met(x) for x in call.containers):
-            return []
+            return
         visible = Visible(self.heap)
         own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
         known = set() if call.attributes is None else call.attributes.keys
-        shared = [(place, content) for place, content in visible.holders_of(own) if not is_in(known, *place[1:])]
-        held = [(place, content) for place, content in shared if can_be_state(*place[1:], self.existed)]
+        self.shared = [(place, x) for place, x in visible.holders_of(own) if not is_in(known, *place[1:])]
+        held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
         if again and held:
             raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
-        return shared
 
-    def refuse_shared(self, call: Call, shared: Sequence[Constant]) -> None:
-        """StagingError if a container in one of these places, which is an argument, too, has been changed: the trace
-        has had two of it."""
-        if not shared:
+    def _refuse_shared(self) -> None:
+        """StagingError if an argument that the trace may meet elsewhere, too, has been changed: it has had two of
+        it."""
+        if not self.shared:
             return
-        changed = {id(call.containers[i]) for i, _ in self.changed_arguments()}
-        changed |= {id(root.value) for root, _, _ in self.heap.changes()} & call.own
-        for (path, *_), content in shared:
+        changed = {id(self.call.containers[i]) for i, _ in self.changed_arguments()}
+        changed |= {id(root.value) for root, _, _ in self.heap.changes()} & self.call.own
+        for (path, *_), content in self.shared:
             if any(is_within(part, changed) for part in (content if type(content) is list else [content])):
                 error = StagingError(
                     f"'{path}' holds an argument of the function, which the function changes, and a graph that finds it"
@@ -221,14 +226,14 @@ class PriorState:
                 locate(error, _line_of(self.code))
                 raise error
 
-    def found_elsewhere(self, call: Call, objects: bool) -> tuple[frozenset[int], list[Any]]:
-        """The ids of containers, and the arrays if they are `objects`, that the trace may find and that other calls may
+    def found_elsewhere(self) -> tuple[frozenset[int], list[Any]]:
+        """The ids of containers, and the arrays if they are objects, that the trace may meet and that other calls may
         have as arguments, if this one has containers or arrays."""
-        own = call.own
+        call, own = self.call, self.call.own
         if not own:
             return frozenset(), []
         visible, passed = Visible(self.heap), set(map(id, call.passed))
-        arrays = visible.arrays() if objects and call.arrays else []
+        arrays = visible.arrays() if self.are_objects and call.arrays else []
         return (visible.containers() - self.numbers.keys() - own,
                 [x for x in arrays if id(x) not in passed and not call.shares([x])])
 
@@ -246,7 +251,8 @@ class PriorState:
 
     def refuse_lost(self) -> None:
         """StagingError if a list or dict from before, which is no argument, has items that only the graph knows: the
-        call could not leave them there."""
+        call could not leave them there. And if an argument that it meets elsewhere, too, has been changed."""
+        self._refuse_shared()
         for root, _, new in self.heap.changes():
             if id(root.value) in self.numbers or not has_staged_items(root.value):
                 continue
@@ -282,10 +288,12 @@ class PriorState:
             if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
             leaving.at(root.value, key, new)
+        if self.call.changed:  # the trace serves for the call
+            self._give_back()
 
-    def give_back(self, call: Call) -> None:
+    def _give_back(self) -> None:
         """Put the caller's containers in place of their copies, wherever the trace has left these."""
-        giving = _GivingBack(self.existed, {number: call.containers[i] for number, i in self.numbers.items()})
+        giving = _GivingBack(self.existed, {number: self.call.containers[i] for number, i in self.numbers.items()})
         for root, key, new in list(self.heap.changes()):
             if id(root.value) not in self.numbers and new is not UNBOUND:
                 giving.at(root.value, key, new)

@@ -19,9 +19,15 @@ def test_random_functions(seed: int, tmp_path: Path) -> None:
         assert not between_calls.compare(seed, tmp_path)
 
 
-def test_a_difference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plant: what a trace has read is not looked at."""
-    monkeypatch.setattr(PriorState, "constants", lambda *_: [])
+PLANTS = {"stale": ("constants", lambda *_: []), "shared": ("find_shared", lambda *_: None)}
+
+
+@pytest.mark.parametrize("planted", PLANTS)
+def test_a_difference_is_found(planted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant: what a trace has read is not looked at; or, an argument that is found elsewhere is two objects."""
+    monkeypatch.setattr(PriorState, "found_elsewhere", lambda *_: (frozenset(), []))
+    name, instead = PLANTS[planted]
+    monkeypatch.setattr(PriorState, name, instead)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rt.RetracingWarning)
         assert any("in place of" in between_calls.compare(seed, tmp_path) for seed in range(16))

@@ -1,4 +1,4 @@
-"""Arguments that the function also finds elsewhere, in attributes, globals and closures, are one object, at each call."""
+"""Arguments that the function finds elsewhere, too, in attributes, globals or closures, are one object at each call."""
 from __future__ import annotations
 
 import dataclasses
