@@ -40,6 +40,10 @@ class Executable(Protocol):
     """Whether a call runs no Python code, and its results share no memory with its inputs: these may be arrays that the
     caller writes afterwards."""
 
+    overwritten: frozenset[int]
+    """The inputs whose memory a call changes as it runs, in the order of the graph, so also where it raises; none, or
+    all that it may put results into."""
+
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types. For
         a list it gives a tuple of its elements, or one array of which they are the rows."""

@@ -74,7 +74,8 @@ class ArrayUse:
     def left_by(self, error: Exception, call: Call, once: Callable[[], Any]) -> None:
         """Leave the caller's arrays as Python would after an error: `once` makes the trace of what the function does
         to them until it raises, which runs if it has no effect but that."""
-        if not self.objects or isinstance(error, StagingError) or not (call.arrays or self.captured):
+        if not self.objects or isinstance(error, StagingError) or call.overwritten or not (
+                call.arrays or self.captured):
             return
         both = tuple([i for i, x in enumerate(call.passed) if any(x is array for array in self.captured)])
         key = call.structure, call.shapes, call.arrays, both

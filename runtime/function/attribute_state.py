@@ -309,7 +309,7 @@ def _extended(call: Call, state: AttributeState) -> Call:
     begin, end = found.contents.start, found.contents.stop
     if len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
-    found.attributes, found.finds_attributes = state, True
+    found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
     found.given = {path: copy.copy(x) if type(x) in (*LISTS, *DICTS) else x for path, x in contents.items()}
     return found
 

@@ -226,7 +226,7 @@ class ConcreteFunction:
         if self._captured:
             outside = [object_for(array) for array in self._captured] if graph is not None else self._captured
             leaves = [*leaves, *(x if isinstance(x, GraphTensor) else EagerTensor(x) for x in outside)]
-            call = with_arrays(call, outside)
+            call = with_arrays(call, outside, leaves[len(leaves) - len(outside):])
         if graph is not None:
             if self._writes_tensors:
                 writes_tensor()
@@ -243,9 +243,12 @@ class ConcreteFunction:
     def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
         """The arrays of a call, of which those that it overwrites are the caller's, or copies."""
         arrays = arrays_of(leaves)
-        for place in self._donated.values():
-            if call is None or leaves[place] is not call.borrowed.get(place):
-                arrays[place] = arrays[place].copy()
+        copied = [place for place in self._donated.values()
+                  if call is None or leaves[place] is not call.borrowed.get(place)]
+        for place in copied:
+            arrays[place] = arrays[place].copy()
+        if call is not None and not copied:
+            call.overwritten.update(self._executable.overwritten)
         return arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

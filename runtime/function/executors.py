@@ -43,6 +43,7 @@ class Reference:
     """A graph for the reference executor: kernels are called in order."""
 
     is_closed = False  # kernels give views of their operands
+    overwritten = frozenset[int]()
 
     def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> None:
         self.graph = graph

@@ -117,11 +117,12 @@ class Call:
     classes       the plain classes of new objects in these places
     contents      where the containers that these places hold are among the `containers`
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
+    overwritten   the leaves, by number, in whose memory the graph makes changes when Python does, not at the end
     """
 
     __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
-                 "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "passed", "shapes",
-                 "structure", "types", "variables")
+                 "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten", "passed",
+                 "shapes", "structure", "types", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -140,6 +141,7 @@ class Call:
         self.leaves: list[Any] = []
         self.passed: list[Any] = []
         self.borrowed: dict[int, EagerTensor] = {}
+        self.overwritten: set[int] = set()
         self.types: list[Type] = []
         self.objects: list[Any] = []
         self.containers: list[Any] = []
@@ -321,9 +323,12 @@ class Call:
         return args, {name: named[name] for name in self.kwargs}
 
 
-def with_arrays(call: Call | None, arrays: Sequence[Any]) -> Call:
-    """A copy of a call that passes some more leaves, which are no arguments."""
+def with_arrays(call: Call | None, arrays: Sequence[Any], leaves: Sequence[Any]) -> Call:
+    """A copy of a call that passes some more `leaves`, for arrays that are no arguments."""
     made = Call((), {}) if call is None else copy.copy(call)
+    borrowed = {len(made.passed) + k: leaf for k, (x, leaf) in enumerate(zip(arrays, leaves, strict=True))
+                if _is_plain(x)}
+    made.borrowed = {**made.borrowed, **borrowed}
     made.passed = [*made.passed, *arrays]
     return made
 

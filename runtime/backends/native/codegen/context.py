@@ -141,6 +141,8 @@ class Lowering(ListMemory):
         self.outputs: list[tuple[str, Any]] = []  # of the graph, then the new arrays of `written`
         self.made_by: list[Node | None] = []  # the nodes of the outputs of known shapes
         self.written: list[Variable] = []
+        self.overwritten: dict[str, int] = {}  # the inputs that may be written, by their pointers
+        self.in_place: set[int] = set()  # those of them that have the outputs that are put into them
         self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
         self.direct: dict[Any, Any] = {}  # the functions of the module by the routines whose graphs they run

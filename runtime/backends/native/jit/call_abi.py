@@ -9,8 +9,9 @@ arrays before Python runs again, so that no signal handler comes in between.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from sys import intern
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -47,14 +48,15 @@ SYMBOLS: Final = {_ARRAY: id(_NAME), "PyArray_Type_": id(np.ndarray)}
 """Addresses of Python objects that this code uses."""
 
 
-def write(w: Lowering, donated: Collection[int] = ()) -> str:
-    """The text of the module for the graph of `w`. `donated`: the outputs that are put into inputs."""
-    _body(w, donated)
+def write(w: Lowering, donated: Mapping[int, int] = MappingProxyType({}), overwritten: Collection[int] = ()) -> str:
+    """The text of the module for the graph of `w`. `donated`: the outputs that are put into inputs, and these inputs,
+    of which some may be `overwritten` before all outputs are known."""
+    _body(w, donated, overwritten)
     w.module.parts.append(w.b.function("i32 @body(ptr noalias %frame, ptr noalias %args) nounwind"))
     return w.module.text()
 
 
-def _body(w: Lowering, donated: Collection[int]) -> None:
+def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int]) -> None:
     """The code of `body`, from arguments to outputs."""
     b, graph = w.b, w.graph
     b.entry += ["  %table = getelementptr ptr, ptr %frame, i64 1", "  %constants = load ptr, ptr %table"]
@@ -66,7 +68,7 @@ def _body(w: Lowering, donated: Collection[int]) -> None:
         position += 1
         return b.offset(w.args, position - 1, "i64")
 
-    for value in graph.inputs:
+    for number, value in enumerate(graph.inputs):
         type = value.type
         if isinstance(type, ListType):
             env[value] = Boxed(w.new_object())
@@ -76,6 +78,9 @@ def _body(w: Lowering, donated: Collection[int]) -> None:
             b.unwritten.add(pointer.ref)
         env[value] = w.incoming(type, pointer, [
             b.load("i64", argument()) if size is None else size for size in type.shape])
+        if number in overwritten and isinstance(found := env[value], Leaf):
+            found.scratch = True
+            w.overwritten[pointer.ref] = number
     for storage in w.storages:
         type = storage.type
         pointer = b.load("ptr", argument())
@@ -93,7 +98,7 @@ def _body(w: Lowering, donated: Collection[int]) -> None:
     b.line("ret i32 0")
 
 
-def _find_finals(w: Lowering, graph: Graph, position: int, donated: Collection[int]) -> None:
+def _find_finals(w: Lowering, graph: Graph, position: int, donated: Mapping[int, int]) -> None:
     """Record the destinations of outputs of known shapes, which are arguments from a position on: they need not be
     copied."""
     own = frozenset(graph.nodes)
@@ -110,7 +115,7 @@ def _find_finals(w: Lowering, graph: Graph, position: int, donated: Collection[i
 
 
 def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Callable[[], Val],
-             donated: Collection[int]) -> None:
+             donated: Mapping[int, int]) -> None:
     """Store outputs and variables where Python expects them."""
     flushed = [s for s in w.storages if s in w.dirty]
     wanted = [(value.type, x) for value, x in zip(graph.outputs, results, strict=True)]
@@ -149,7 +154,10 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
         if k < len(results) and x is w.finals.pop(graph.outputs[k], None):
             continue  # it is there already
         if k < len(results) and k in donated:
-            last.append((_apart(w, x), pointer))
+            if isinstance(x, Leaf) and w.overwritten.get(x.pointer.ref) == donated[k]:
+                w.in_place.add(donated[k])
+            else:
+                last.append((_apart(w, x), pointer))
         elif isinstance(x, Leaf) and x.flat:
             w.copy(x, pointer)
         else:

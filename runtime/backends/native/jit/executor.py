@@ -27,6 +27,7 @@ from runtime.backends.native.jit.call_abi import NOT_PLAIN, description, write
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
 from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
+from runtime.backends.native.jit.overwritten_inputs import overwritten_inputs
 from runtime.backends.native.jit.unstack import UNSTACK, can_unstack, unstacked, wrapped
 from runtime.backends.native.kernels import (
     concat_split,
@@ -98,13 +99,19 @@ class Native:
 
     def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}) -> None:
         def lowered() -> tuple[Lowering, str]:
-            w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
-            return w, write(w, donated)
+            overwritten = overwritten_inputs(graph, donated)
+            while True:
+                w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
+                text = write(w, donated, overwritten)
+                if w.in_place == overwritten:
+                    return w, text
+                overwritten = frozenset()
 
         with phase(f"lower {graph.name}"):
             w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
         self.donated = donated
+        self.overwritten = frozenset(w.in_place)
         self.graph = graph
         self.body: Body | None = None
         with phase(f"LLVM: {graph.name}"):

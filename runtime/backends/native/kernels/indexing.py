@@ -198,7 +198,8 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     assert isinstance(x, Array)
     value = w.settle(value) if not isinstance(value, (Leaf, Map)) else value
     chosen = _selection(w, node, x, index, iter(operands), [x, value, *operands])
-    joined = around(w.b, x, value, chosen) if isinstance(value, Map) else None
+    at_once = isinstance(x, Leaf) and x.pointer.ref in w.overwritten
+    joined = around(w.b, x, value, chosen) if isinstance(value, Map) and not at_once else None
     if joined is not None:
         return joined
     value = w.settle(value) if not isinstance(value, Leaf) else value
@@ -218,6 +219,8 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
     variable = assigned_next(w)
     if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes in between
         beside.append(variable)
+    if leaf.pointer.ref in w.overwritten:
+        _set_apart(w, leaf)
     if not w.overwritable(0, leaf, beside):
         target = w.memory(leaf.dtype, leaf.dims)
         w.copy(leaf, target.pointer)
@@ -228,6 +231,14 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
             others[k] = apart = w.memory(other.dtype, other.dims)
             w.store_all([(other, apart)])
     return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), others
+
+
+def _set_apart(w: Lowering, leaf: Leaf) -> None:
+    """Copy what is used after the current node and has not been read yet from the memory of operand 0."""
+    for value, x in list(w.env.items()):
+        if value not in w.operands and value in w.last and isinstance(x, Array) and reads(x, leaf):
+            w.env[value] = apart = w.memory(x.dtype, x.dims)
+            w.store_all([(x, apart)])
 
 
 def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Value]) -> None:
