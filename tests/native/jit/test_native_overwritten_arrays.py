@@ -41,7 +41,7 @@ def test_random_assignments(tmp_path: Path) -> None:
     for seed in range(60):
         draw = random.Random(seed)
         lines = ["r = x * 1.0", "c = a[:2] * 1.0", *(draw.choice(STATEMENTS) for _ in range(draw.randint(1, 6)))]
-        source = "def f(a, b, i, j, x):\n" + "".join(f"    {line}\n" for line in lines) + "    return r, a[0] * 1.0, c\n"
+        source = "\n    ".join(["def f(a, b, i, j, x):", *lines, "return r, a[0] * 1.0, c\n"])
         f = load(source, tmp_path / f"assignments_{seed}.py")
         traced = rt.function(f, executor="native")
         for call in range(3):
