@@ -105,9 +105,8 @@ class Lowering(ListMemory):
         self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # where they are
         self.on_stack = _STACK, _STACK_ALL  # the sizes up to which an array, and all, are on the stack
         self.objects = 0  # size of the table of objects
-        self.loops = 0  # current loop depth
+        self.loops = self.inside = 0  # current depth of loops, and of parts that threads run
         self.stack = 0
-        self.inside = 0  # current depth of parts that threads run
         self.blocked: list[Node] = []  # tiled loops
         self.laned: dict[Node, int | str] = {}  # SPMD loops: the number of lanes, or why they do not run in lanes
         self.ahead: dict[Node, int | str] = {}  # batched products: for how many steps of a loop, or why not
@@ -128,8 +127,7 @@ class Lowering(ListMemory):
         self.regions: dict[Any, Any] = {}  # the kept state of each enclosing `try`
         self.dirty: dict[Variable, None] = {}  # variables whose value Python does not have yet
         self.forced: list[list[Map | Joined]] = [[]]
-        self.passed: set[tuple[GraphValue, int, Index]] = set()
-        """Which columns of indices are known to be below which sizes, in code of the current graph."""
+        self.passed: set[tuple[GraphValue, int, Index]] = set()  # columns of indices known to be below these sizes
         self.fitting: set[tuple[int | str, ...]] = set()  # the unknown sizes of shapes that have been checked
         self.placed: dict[GraphValue, int] = {}  # results that already have a place in the table of objects
         self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
