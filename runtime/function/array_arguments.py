@@ -225,7 +225,7 @@ def put_back(array: Any, contents: Any) -> None:
     if isinstance(array, StagedArray):
         put_result(contents, array)
     elif isinstance(contents, EagerTensor):
-        if contents._array.ctypes.data != array.ctypes.data:  # else native code has put them there
+        if contents._array is not array:  # else native code has put them there
             np.copyto(array, contents._array)
     else:
         raise want_objects(staging_error(

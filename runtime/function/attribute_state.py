@@ -10,6 +10,7 @@ import dataclasses
 import threading
 import weakref
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from types import CellType
 from typing import Any, Final
 
@@ -149,6 +150,8 @@ class AttributeState:
                 path += "_"
             before.add(path)
             self._places.append((path, weakly(holder), key))
+        self._wholes = frozenset(id(kept) for _, kept, key in self._places if _is_whole(kept, key))
+        self._lists = frozenset(path for path, kept, key in self._places if key is None and type(kept) is list)
         if earlier is not None:
             self._known, self._staged = dict(earlier._known), set(earlier._staged)
         held = dict(zip([key_of(holder, key) for _, holder, key in places[len(places) - len(contents):]], contents))
@@ -167,38 +170,35 @@ class AttributeState:
         found = [(path, held_by(kept), key) for path, kept, key in self._places]
         return None if any(holder is None for _, holder, _ in found) else found
 
-    def read(self) -> dict[str, Any]:
-        """What the places hold, by path; UNBOUND for nothing."""
-        return {path: content_of(holder, key) for path, holder, key in self.places or ()}
-
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self, places: Sequence[Place]) -> dict[str, Any]:
         """What the places hold as an argument of a call."""
-        contents = self.read()
+        contents = _read(places)
         if not self.needs_numbers:
             for path, content in contents.items():
                 if not _is_same(self._known.setdefault(path, content), content):
                     self._staged.add(path)
-        wholes = {id(holder) for _, holder, key in self.places or () if _is_whole(holder, key)}
-        contents = {path: Held(content) if id(content) in wholes else content for path, content in contents.items()}
+        if self._wholes:
+            contents = {path: Held(x) if id(x) in self._wholes else x for path, x in contents.items()}
         return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.needs_numbers))
 
     def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
         """`contents` with what `change` makes of each, and of the items of lists that are places themselves, which are
         copies here; other lists are the objects that the places hold."""
-        lists = {path for path, holder, key in self.places or () if key is None and type(holder) is list}
-        return {path: [change(item, path) for item in content] if path in lists and len(content) <= _MOST_NUMBERS
-                else change(content, path) for path, content in contents.items()}
+        return {path: [change(item, path) for item in x] if path in self._lists and len(x) <= _MOST_NUMBERS
+                else change(x, path) for path, x in contents.items()}
 
     @property
     def stages_numbers(self) -> bool:
         return bool(self._staged) and not self.needs_numbers
 
-    def write(self, contents: dict[str, Any], given: dict[str, Any] | None = None) -> None:
+    def write(
+        self, places: Sequence[Place], contents: dict[str, Any], given: dict[str, Any] | None = None
+    ) -> None:
         """Put the contents into the places; not those that are as they were `given`: Python code that the graph calls
         may have put others there."""
         given = {} if given is None else self._each(given, lambda x, _: as_number(x))
         contents = self._each(contents, lambda x, _: as_number(x))
-        for path, holder, key in self.places or ():
+        for path, holder, key in places:
             new = contents.get(path, UNBOUND)
             if path in given and _is_left(given[path], new, _is_whole(holder, key)):
                 continue
@@ -213,19 +213,25 @@ class AttributeState:
     def within(self, contents: dict[str, Any], run: Callable[[], Any]) -> Callable[[], Any]:
         """`run` with `contents` in the places, and after it in `contents` what it has left there."""
         def traced() -> Any:
-            before, given = self.read(), dict(contents)
-            self.write(contents)
-            begun = self.read()
+            places = self.places or ()
+            before, given = _read(places), dict(contents)
+            self.write(places, contents)
+            begun = _read(places)
             try:
                 return run()
             finally:
-                left = self.read()
-                for path, holder, key in self.places or ():
+                left = _read(places)
+                for path, holder, key in places:
                     is_left = _is_left(begun[path], left[path], _is_whole(holder, key))
                     contents[path] = given[path] if is_left else left[path]
-                self.write(before)
+                self.write(places, before)
 
         return traced
+
+
+def _read(places: Sequence[Place]) -> dict[str, Any]:
+    """What the places hold, by path; UNBOUND for nothing."""
+    return {path: content_of(holder, key) for path, holder, key in places}
 
 
 class AttributeStates:
@@ -248,8 +254,8 @@ class AttributeStates:
                 if state is None or places is None:
                     result = compute(call, *others)
                 else:
-                    with decomposing(state.classes):
-                        extended = _extended(call, state)
+                    with decomposing(state.classes) if state.classes else nullcontext():
+                        extended = _extended(call, state, places)
                         result = compute(extended, *others)
             except NeedsAttributes as needed:
                 assert state is None or not (needed.classes <= state.classes and all(
@@ -264,7 +270,7 @@ class AttributeStates:
                 state.needs_numbers = True
                 continue
             if state is not None and places is not None:
-                state.write(extended.kwargs[ATTRIBUTES], extended.given)
+                state.write(places, extended.kwargs[ATTRIBUTES], extended.given)
             if extended.changed:
                 changed, before = zip(*extended.changed, strict=True)
                 self._add(call, [*(places or ()), *changed], extended.classes, before,
@@ -303,8 +309,8 @@ class AttributeStates:
             self._states = {**dict(kept[-_MOST:]), call.structure: AttributeState(places, classes, contents, earlier)}
 
 
-def _extended(call: Call, state: AttributeState) -> Call:
-    contents = state.arguments()
+def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Call:
+    contents = state.arguments(places)
     found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents})
     begin, end = found.contents.start, found.contents.stop
     if len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted

@@ -259,6 +259,9 @@ class Function(Called, Inspected):
         if call.structure in self._identified:
             call.identify(self._identified[call.structure])
         key = call.structure, call.shapes, call.arrays
+        with self._lock:
+            if (found := self._find(call, key)) is not None:
+                return found
         me = threading.get_ident()
         mine = Pending(me)
         while True:
