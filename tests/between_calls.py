@@ -44,7 +44,7 @@ class Box:
     def __init__(self):
         self.n, self.t, self.on, self.name, self.best = 0, 0.0, True, "a", None
         self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
-        self.part, self.other, self.last = Part(), Part(), deque([0, 1], 2)
+        self.part, self.other, self.last, self.seen = Part(), Part(), deque([0, 1], 2), []
 
 ALIAS, ARRAY = Part(), np.ones(2)
 
@@ -66,7 +66,8 @@ READS = ["o.n", "o.t", "o.on * 1.0", "len(o.name)", "o.xs[0]", "o.xs[-1]", "sum(
          "o.table.get('b', 0)", "o.part.k", "o.part.ys[0]", "o.other.k", "NUMBER", "NUMBERS[0]", "TABLE['x']",
          "o.array[0]", "o.array.sum()", "Shared.total", "(0 if o.best is None else o.best)", "getattr(o, 'extra', 1.0)",
          "o.pair[0]", "o.last[0]", "ALIAS.k", "count()", "o.part.step()", "xs[0]", "xs[-1]", "len(xs)", "(xs is o.xs)",
-         "table.get('a', 1)", "len(table)", "array[0]", "array.sum()", "part.k", "part.ys[0]", "(part is o.part)"]
+         "table.get('a', 1)", "len(table)", "array[0]", "array.sum()", "part.k", "part.ys[0]", "(part is o.part)",
+         "len(o.seen)", "(o.seen[-1] if o.seen else 0.5)", "sum(o.seen[-2:])"]
 CHANGES = [
     "o.n += 2", "o.t += 0.5", "o.t += o.n * 0.1", "o.t += x", "o.on = not o.on", "o.name = o.name[-2:] + 'b'",
     "o.name = o.name + str(o.n % 3)", "o.xs[0] = o.n", "o.xs[-1] = x", "o.xs = o.xs[1:] + o.xs[:1]", "o.xs.append(o.n)",
@@ -79,7 +80,8 @@ CHANGES = [
     "o.n = o.n % 3", "o.n, o.part.k = o.part.k, o.n", "o.part = Part()", "o.part, o.other = o.other, o.part",
     "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1", "xs[0] = xs[0] + 1.0", "xs[-1] = x", "xs.append(2.0)", "o.xs = xs",
     "table['a'] = table.get('a', 1) + 1", "table['x'] = 3", "array[0] = array[1] + x", "array += 1.0", "part.k += 1",
-    "part.ys[-1] = x", "o.other = part", "o.t = 0.0", "o.best = None", "o.xs = [1.0, 2.0]"]
+    "part.ys[-1] = x", "o.other = part", "o.t = 0.0", "o.best = None", "o.xs = [1.0, 2.0]", "o.seen.append(x)",
+    "o.seen.append(x * 2)", "o.seen = o.seen[-3:]"]
 TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
          "NUMBER % 3 == 1"]
 BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[1] = 9.0", "o.xs.append(4.0)",

@@ -38,6 +38,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
+from runtime.function.grown_lists import LENGTHS, GrownList, as_grown, extend
 from runtime.function.number_state import Held, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
@@ -137,10 +138,11 @@ class AttributeState:
         before: set[str] = set()
         self.classes = classes
         """The plain classes of objects in them, which each call makes anew."""
-        self.needs_numbers = False
-        """Whether it cannot be traced with numbers as inputs: each number has a trace of its own."""
+        self.is_exact = False
+        """Whether it cannot be traced with numbers, and lists of any length, as inputs: each has a trace of its own."""
         self._known: dict[str, Any] = {}  # what they held in the first call
         self._staged: set[str] = set()  # whose numbers were others in another call: they are inputs of the graph
+        self._lengths: dict[str, set[int]] = {}  # of lists: some that they have had
         self._places: list[Place] = []
         wholes = {id(holder) for _, holder, key in places if key is None}
         for path, holder, key in places:
@@ -154,6 +156,7 @@ class AttributeState:
         self._lists = frozenset(path for path, kept, key in self._places if key is None and type(kept) is list)
         if earlier is not None:
             self._known, self._staged = dict(earlier._known), set(earlier._staged)
+            self._lengths = {path: set(lengths) for path, lengths in earlier._lengths.items()}
         held = dict(zip([key_of(holder, key) for _, holder, key in places[len(places) - len(contents):]], contents))
         for path, kept, key in self._places:
             if (at := key_of(held_by(kept), key)) in held:
@@ -173,23 +176,35 @@ class AttributeState:
     def arguments(self, places: Sequence[Place]) -> dict[str, Any]:
         """What the places hold as an argument of a call."""
         contents = _read(places)
-        if not self.needs_numbers:
+        if not self.is_exact:
             for path, content in contents.items():
                 if not _is_same(self._known.setdefault(path, content), content):
                     self._staged.add(path)
+            for path in self._lists:
+                contents[path] = self._of_any_length(path, contents[path])
         if self._wholes:
             contents = {path: Held(x) if id(x) in self._wholes else x for path, x in contents.items()}
-        return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.needs_numbers))
+        return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.is_exact))
+
+    def _of_any_length(self, path: str, items: list[Any]) -> Any:
+        """The items of a list, as a GrownList if it has had several lengths."""
+        lengths = self._lengths.setdefault(path, set())
+        if len(lengths) < LENGTHS:
+            lengths.add(len(items))
+        return (as_grown(items) if len(lengths) == LENGTHS else None) or items
 
     def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
         """`contents` with what `change` makes of each, and of the items of lists that are places themselves, which are
         copies here; other lists are the objects that the places hold."""
-        return {path: [change(item, path) for item in x] if path in self._lists and len(x) <= _MOST_NUMBERS
+        return {path: [change(item, path) for item in x] if type(x) is list and path in self._lists and len(
+                x) <= _MOST_NUMBERS
                 else change(x, path) for path, x in contents.items()}
 
     @property
-    def stages_numbers(self) -> bool:
-        return bool(self._staged) and not self.needs_numbers
+    def is_general(self) -> bool:
+        """Whether its numbers, or lists of any length, are inputs."""
+        return not self.is_exact and (bool(self._staged) or any(
+            len(lengths) == LENGTHS for lengths in self._lengths.values()))
 
     def write(
         self, places: Sequence[Place], contents: dict[str, Any], given: dict[str, Any] | None = None
@@ -201,6 +216,13 @@ class AttributeState:
         for path, holder, key in places:
             new = contents.get(path, UNBOUND)
             if path in given and _is_left(given[path], new, _is_whole(holder, key)):
+                continue
+            if type(new) is GrownList:
+                if not given:
+                    holder[:] = new.staged()
+                continue
+            if given and key is None and type(holder) is list:
+                extend(holder, new)
                 continue
             old = content_of(holder, key)
             if new is UNBOUND and old is not UNBOUND:
@@ -265,9 +287,9 @@ class AttributeStates:
                           None if places is None else state)
                 continue
             except Exception:
-                if state is None or not state.stages_numbers or extended.structure in traced:
+                if state is None or not state.is_general or extended.structure in traced:
                     raise
-                state.needs_numbers = True
+                state.is_exact = True
                 continue
             if state is not None and places is not None:
                 state.write(places, extended.kwargs[ATTRIBUTES], extended.given)

@@ -451,8 +451,8 @@ class Function(Called, Inspected):
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     except Exception:
-                        if call.attributes is not None and call.attributes.stages_numbers:
-                            outside.heap.restore()  # it will be traced again, without numbers as inputs
+                        if call.attributes is not None and call.attributes.is_general:
+                            outside.heap.restore()  # it will be traced again, for these numbers and lengths
                         raise
                     finally:
                         outside.leave(variables)
