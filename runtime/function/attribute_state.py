@@ -38,7 +38,7 @@ from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
-from runtime.function.grown_lists import LENGTHS, GrownList, as_grown, extend
+from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
 from runtime.function.number_state import Held, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
@@ -217,6 +217,9 @@ class AttributeState:
             new = contents.get(path, UNBOUND)
             if path in given and _is_left(given[path], new, _is_whole(holder, key)):
                 continue
+            if type(new) is Appended:
+                holder += new.items
+                continue
             if type(new) is GrownList:
                 if not given:
                     holder[:] = new.staged()
@@ -246,6 +249,8 @@ class AttributeState:
                 for path, holder, key in places:
                     is_left = _is_left(begun[path], left[path], _is_whole(holder, key))
                     contents[path] = given[path] if is_left else left[path]
+                    if path in self._lists and (new := appended(begun[path], left[path])) is not None:
+                        contents[path] = new
                 self.write(places, before)
 
         return traced

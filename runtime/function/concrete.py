@@ -64,9 +64,9 @@ class ConcreteFunction:
 
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
-        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_variables",
-        "_writes_tensors", "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name",
-        "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_unused",
+        "_variables", "_writes_tensors", "fast_math", "findable", "graph", "guards", "identified", "input_specs",
+        "is_kept", "name", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -85,6 +85,8 @@ class ConcreteFunction:
         self.guards = ConstantGuards(constants, *elsewhere) if constants or any(elsewhere) else None
         self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
         self.input_specs = _input_specs(own)
+        used = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}
+        self._unused = frozenset(k for k, value in enumerate(graph.inputs) if value not in used)
         self.structured_input_signature = call.described(self.input_specs)
         self._signature = signature
         self._pack = pack
@@ -242,7 +244,7 @@ class ConcreteFunction:
 
     def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
         """The arrays of a call, of which those that it overwrites are the caller's, or copies."""
-        arrays = arrays_of(leaves)
+        arrays = arrays_of(leaves, self._unused)
         copied = [place for place in self._donated.values()
                   if call is None or leaves[place] is not call.borrowed.get(place)]
         for place in copied:

@@ -8,7 +8,7 @@ import functools
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -64,9 +64,10 @@ class Reference:
         return f"{self.graph.name} runs on NumPy: {len(list(self.graph.walk()))} kernels are called in order."
 
 
-def arrays_of(leaves: Sequence[Any]) -> list[Any]:
-    """What executables take for eager tensors and lists."""
-    return [leaf.items if isinstance(leaf, EagerList) else leaf._array for leaf in leaves]
+def arrays_of(leaves: Sequence[Any], unused: Container[int] = ()) -> list[Any]:
+    """What executables take for eager tensors and lists; for lists whose numbers are `unused` nothing."""
+    return [leaf._array if not isinstance(leaf, EagerList) else () if k in unused else leaf.items
+            for k, leaf in enumerate(leaves)]
 
 
 def tensors_of(arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:

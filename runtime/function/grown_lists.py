@@ -2,57 +2,190 @@
 trace serves all lengths."""
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from runtime.core import pytree
 from runtime.core.tensor import EagerList, EagerTensor, GraphList
+from runtime.core.trace import wrap
 from runtime.core.types import ListType, type_of_array
 from runtime.staging.values.list import StagedItems
+from runtime.staging.values.record_list import StagedStructures
 
-__all__ = ["LENGTHS", "GrownList", "as_grown", "extend"]
+__all__ = ["LENGTHS", "Appended", "GrownList", "appended", "as_grown", "extend"]
 
 LENGTHS: Final = 3
 """So many lengths have a trace each before that."""
 
 
 class GrownList:
-    """A list of tensors of one type, whatever its length: as an argument, and where a call has left it."""
+    """A list of tensors, or of tuples of tensors, of one type, whatever its length: as an argument, and where a call
+    has left it."""
 
-    __slots__ = ("items",)
+    __slots__ = ("columns", "structure")
 
-    def __init__(self, items: EagerList | GraphList) -> None:
-        self.items = items
+    def __init__(self, columns: Sequence[EagerList | GraphList], structure: Any) -> None:
+        """`columns`: for each tensor in an item the list of those; `structure`: an item."""
+        self.columns, self.structure = columns, structure
+
+    @property
+    def __static__(self) -> Any:
+        """What the cache key has besides the leaves."""
+        return self.structure
 
     def __leaves__(self) -> Sequence[Any]:
-        return [self.items]
+        return self.columns
 
     def __rebuild__(self, leaves: Sequence[Any]) -> GrownList:
-        return GrownList(leaves[0])
+        return GrownList(leaves, self.structure)
 
     def staged(self) -> list[Any]:
         """What a list holds, while a function is traced, that has these items."""
-        assert isinstance(self.items, GraphList)
-        return [StagedItems([self.items])]
+        is_flat = not isinstance(self.structure, tuple)
+        columns = [column for column in self.columns if isinstance(column, GraphList)]
+        return [StagedItems(columns) if is_flat else StagedStructures(columns, self.structure)]
 
 
 def as_grown(items: list[Any]) -> GrownList | None:
-    """The items of a list; None if they are no eager tensors of one type."""
-    if not items or operator.countOf(map(type, items), EagerTensor) != len(items):
+    """The items of a list; None if they are no eager tensors of one type, or tuples of such."""
+    if not items:
         return None
-    arrays = tuple([item._array for item in items])
-    dtype, shape = arrays[0].dtype, arrays[0].shape
-    if any(array.dtype != dtype or array.shape != shape for array in arrays):
+    first = items[0]
+    if type(first) is EagerTensor:
+        columns = _columns([items])
+    elif type(first) is tuple:
+        rows = [_leaves(item) for item in items]
+        if None in rows or not rows[0] or not all(_is_alike(first, item) for item in items):
+            return None
+        columns = _columns(zip(*rows, strict=True))
+    else:
         return None
-    return GrownList(EagerList(arrays, ListType(type_of_array(arrays[0]))))
+    return None if columns is None else GrownList(columns, pytree.map_structure(lambda _: None, first))
+
+
+def _columns(columns: Iterable[Sequence[Any]]) -> list[EagerList | GraphList] | None:
+    found: list[EagerList | GraphList] = []
+    for column in columns:
+        if operator.countOf(map(type, column), EagerTensor) != len(column):
+            return None
+        arrays = [*map(_ARRAY, column)]
+        if operator.countOf(map(_DTYPE, arrays), arrays[0].dtype) != len(arrays) or operator.countOf(
+                map(_SHAPE, arrays), arrays[0].shape) != len(arrays):
+            return None
+        found.append(_Column(column, ListType(type_of_array(column[0]._array))))
+    return found
+
+
+def _leaves(item: Any) -> list[Any] | None:
+    """The parts of nested tuples; None for what is no tuple."""
+    if type(item) is not tuple:
+        return None
+    found = []
+    for part in item:
+        found += (_leaves(part) or []) if type(part) is tuple else [part]
+    return found
+
+
+def _is_alike(a: Any, b: Any) -> bool:
+    """Whether two items are tuples of the same structure."""
+    if type(a) is not tuple or type(b) is not tuple:
+        return type(a) is not tuple and type(b) is not tuple
+    return len(a) == len(b) and all(map(_is_alike, a, b))
+
+
+class _Column(EagerList):
+    """One of the `columns`, which takes the arrays of its tensors when a graph needs them."""
+
+    __slots__ = ("tensors",)
+
+    def __init__(self, tensors: Sequence[EagerTensor], type: ListType) -> None:
+        super().__init__((), type)
+        self.tensors = tensors
+
+    @property
+    def items(self) -> Sequence[Any]:
+        if not len(self.whole):
+            self.whole = tuple(map(_ARRAY, self.tensors))
+        return super().items
+
+
+class Appended:
+    """What a call has appended to a list that it has not changed otherwise."""
+
+    __slots__ = ("columns", "structure")
+
+    def __init__(self, columns: Sequence[Sequence[Any]], structure: Any) -> None:
+        """`columns`: as in GrownList, of what is new."""
+        self.columns, self.structure = columns, structure
+
+    def __leaves__(self) -> Sequence[Any]:
+        return [tensor for column in self.columns for tensor in column]
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Appended:
+        count = len(self.columns[0])
+        return Appended([leaves[k:k + count] for k in range(0, len(leaves), count)], self.structure)
+
+    @property
+    def items(self) -> list[Any]:
+        rows = zip(*self.columns, strict=True)
+        return [pytree.pack_sequence_as(self.structure, row) if isinstance(self.structure, tuple) else row[0]
+                for row in rows]
+
+
+def appended(before: list[Any], after: list[Any]) -> Appended | None:
+    """What statements outside of loops and branches have appended to a GrownList, as lists hold it while a function is
+    traced; None if they have done something else."""
+    if not (len(before) == len(after) == 1 and isinstance(before[0], StagedItems)
+            and type(after[0]) is type(before[0])):
+        return None
+    columns = [_tail(a, b) for a, b in zip(before[0].leaves, after[0].leaves, strict=True)]
+    if any(not column or len(column) != len(columns[0]) for column in columns):
+        return None
+    return Appended(columns, before[0].structure)
+
+
+def _tail(before: Any, after: Any) -> list[Any]:
+    found: list[Any] = []
+    value = after.value if isinstance(before, GraphList) and isinstance(after, GraphList) else None
+    while value is not None and value is not before.value:
+        node = value.node
+        if node is None or node.op.name != "list_append":
+            return []
+        value = node.inputs[0]
+        found.append(wrap(node.inputs[1]))
+    return found[::-1]
 
 
 def extend(old: list[Any], new: Sequence[Any]) -> None:
     """Make a list have the `new` items: those that are as before stay the same objects."""
-    same = 0
-    for before, now in zip(old, new, strict=False):
-        if not (type(now) is type(before) is EagerTensor and now.type == before.type
-                and now._array.tobytes() == before._array.tobytes()):
-            break
-        same += 1
+    count = len(old)
+    if count <= len(new) and _contents(old) == _contents(new[:count]) is not None:
+        old += new[count:]
+        return
+    same = sum(1 for _ in itertools.takewhile(lambda pair: _is_same(*pair), zip(old, new, strict=False)))
     old[same:] = new[same:]
+
+
+def _contents(items: Sequence[Any]) -> Any:
+    """What tells eager tensors apart, without Python code for each; None for other items."""
+    if operator.countOf(map(type, items), EagerTensor) != len(items):
+        return None
+    arrays = [*map(_ARRAY, items)]
+    return [*map(_DTYPE, arrays)], [*map(_SHAPE, arrays)], b"".join(map(_BYTES, arrays))
+
+
+_ARRAY: Final = operator.attrgetter("_array")
+_DTYPE: Final = operator.attrgetter("dtype")
+_SHAPE: Final = operator.attrgetter("shape")
+_BYTES: Final = operator.methodcaller("tobytes")
+
+
+def _is_same(before: Any, now: Any) -> bool:
+    if type(before) is tuple and type(now) is tuple:
+        return len(before) == len(now) and all(map(_is_same, before, now))
+    if not type(now) is type(before) is EagerTensor:
+        return False
+    a, b = before._array, now._array
+    return a.dtype == b.dtype and a.shape == b.shape and bool(a.tobytes() == b.tobytes())

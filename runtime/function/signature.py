@@ -215,7 +215,7 @@ class Call:
         if isinstance(x, TensorSpec):
             return self._leaf(x, x.type)
         if hasattr(kind, "__leaves__"):
-            return kind, tuple([self._key(leaf) for leaf in x.__leaves__()])
+            return kind, getattr(x, "__static__", None), tuple([self._key(leaf) for leaf in x.__leaves__()])
         if isinstance(x, (EagerList, GraphList)):
             return self._leaf(x, x.type)
         parts = children(x)

@@ -88,6 +88,10 @@ class Trainer:
         self.log.append(x)
         return sum([value * value for value in self.log])
 
+    def pairs(self, x):
+        self.log.append((x, (x * 2, x + 1)))
+        return self.log[-1][1][0]
+
     def text(self, x):
         self.log.append(x)
         return f"{len(self.log)}"
@@ -96,7 +100,7 @@ class Trainer:
 def plain(x: Any) -> Any:
     if isinstance(x, (rt.Tensor, np.ndarray)):
         return round(float(x), 3)
-    if isinstance(x, list):
+    if isinstance(x, (list, tuple)):
         return [plain(item) for item in x]
     if isinstance(x, dict):
         return {key: plain(item) for key, item in x.items()}
@@ -153,6 +157,22 @@ def test_changes_between_calls_are_seen() -> None:
     assert float(run(rt.constant(4.0))) == 4
     trainer.log[:] = [rt.constant([1.0, 2.0])]
     assert run(rt.constant([3.0, 2.0])).numpy().tolist() == [2, 2]
+
+
+def test_items_of_another_structure_have_another_trace() -> None:
+    trainer = Trainer()
+
+    @rt.function
+    def first(x):
+        trainer.log.append(trainer.log[0])
+        return trainer.log[0][0]
+
+    a, b, c = (rt.constant(x) for x in (1.0, 2.0, 3.0))
+    for item, want in (((a, (b, c)), [1]), (((a, b), c), [1, 2])):
+        trainer.log[:] = [item]
+        for _ in range(5):
+            assert np.ravel(first(a)).tolist() == want
+        assert all(type(x) is tuple and type(x[0]) is type(item[0]) for x in trainer.log) and len(trainer.log) == 6
 
 
 def test_what_needs_the_length_is_traced_for_each() -> None:
