@@ -46,7 +46,7 @@ class Box:
         self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
         self.part, self.other, self.last, self.seen = Part(), Part(), deque([0, 1], 2), []
 
-ALIAS, ARRAY = Part(), np.ones(2)
+ALIAS, SPARE, ARRAY = Part(), Part(), np.ones(2)
 
 def counting():
     n = 0
@@ -84,24 +84,25 @@ CHANGES = [
     "o.seen.append(x * 2)", "o.seen = o.seen[-3:]"]
 TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
          "NUMBER % 3 == 1"]
-BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[1] = 9.0", "o.xs.append(4.0)",
+BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[-1:] = [9.0]", "o.xs.append(4.0)",
            "o.table['a'] = 7", "o.part.k = 4", "o.part.ys = [5.0]", "m.NUMBER = 10", "m.NUMBERS[0] = 6",
            "m.TABLE['x'] = 3", "o.array[0] = 4.0", "o.array = np.full(2, 3.0)", "m.Shared.total = 9", "o.best = 2",
            "o.extra = 8.0", "o.pair = (5, 6)", "o.last[0] = 3", "o.part = m.Part()", "pass", "pass", "pass"]
-ARGUMENTS = (("o.xs", "o.part.ys", "[7.0, 8.0]", "m.ALIAS.ys"), ("o.table", "m.TABLE", "{'a': 4}"),
-             ("o.array", "np.zeros(2)", "m.ARRAY"), ("o.part", "o.other", "m.Part()", "m.ALIAS"))
-"""What calls have as `xs`, `table`, `array` and `part`."""
+ARGUMENTS = {
+    "xs": ("o.xs", "o.part.ys", "[7.0, 8.0]", "m.ALIAS.ys"), "table": ("o.table", "m.TABLE", "{'a': 4}"),
+    "array": ("o.array", "np.zeros(2)", "m.ARRAY"), "part": ("o.part", "o.other", "m.SPARE", "m.ALIAS")}
+"""What calls have as these arguments, if the function uses them."""
 
 
-def block(draw: random.Random, depth: int = 0) -> list[str]:
+def block(draw: random.Random, reads: list[str], changes: list[str], depth: int = 0) -> list[str]:
     """Statements, with others in them."""
     lines: list[str] = []
     for _ in range(draw.randint(1, 3)):
         kind = draw.random() if depth < 2 else draw.uniform(0, 0.75)
         if kind < 0.35:
-            lines.append(f"y = y + {draw.choice(READS)} * {draw.choice(['1', '0.5', 'x'])}")
+            lines.append(f"y = y + {draw.choice(reads)} * {draw.choice(['1', '0.5', 'x'])}")
         elif kind < 0.75:
-            lines.append(draw.choice(CHANGES))
+            lines.append(draw.choice(changes))
         else:
             if kind < 0.9:
                 lines.append(f"if {draw.choice(TESTS)}:")
@@ -109,7 +110,7 @@ def block(draw: random.Random, depth: int = 0) -> list[str]:
                 lines += [f"while x < {draw.choice('36')}:", "    x = x + 1.5"]
             else:
                 lines.append(f"for i in range({draw.choice(['2', '3', 'o.n % 3', 'int(x)'])}):")
-            lines += [f"    {line}" for line in block(draw, depth + 1)]
+            lines += [f"    {line}" for line in block(draw, reads, changes, depth + 1)]
     return lines
 
 
@@ -146,21 +147,24 @@ def agree(a: Any, b: Any) -> bool:
 
 
 def left(module: ModuleType, o: Any) -> list[Any]:
-    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "ARRAY")
+    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "SPARE", "ARRAY")
     return [plain(o), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
 
 
 def compare(seed: int, folder: Path) -> str:
     """What differs from Python; empty: nothing. An error of the runtime is one, too, if Python has none."""
     draw = random.Random(seed)
-    source = HEAD + "".join(f"    {line}\n" for line in [*block(draw), *block(draw), "return y"])
+    subjects = draw.sample(READS, 8), draw.sample(CHANGES, 8)  # few, so that they meet
+    lines = [*block(draw, *subjects), *block(draw, *subjects), "return y"]
+    source = HEAD + "".join(f"    {line}\n" for line in lines)
     python, traced = (load(source, folder / f"between_calls_{kind}_{seed}.py") for kind in ("python", "traced"))
     a, b = python.Box(), traced.Box()
     f = rt.function(lambda x, *more: traced.f(b, x, *more), executor=("numpy", "native")[seed % 2])
     for call in range(6):
         x, change = draw.choice([1.0, 2.0, 3.0, 0.5, 4.0]), draw.choice(BETWEEN)
-        if not call or draw.random() < 0.4:
-            chosen = [draw.choice(kind) for kind in ARGUMENTS]
+        if not call or draw.random() < 0.25:
+            chosen = [draw.choice(kind) if any(name in line for line in lines) else "None"
+                      for name, kind in ARGUMENTS.items()]
         more = []
         for module, o in (python, a), (traced, b):
             names = {"o": o, "m": module, "np": np}

@@ -30,4 +30,4 @@ def test_a_difference_is_found(planted: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(PriorState, name, instead)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rt.RetracingWarning)
-        assert any("in place of" in between_calls.compare(seed, tmp_path) for seed in range(80))
+        assert any("in place of" in between_calls.compare(seed, tmp_path) for seed in range(40))
