@@ -1,6 +1,8 @@
 """Traced functions: making a trace, calling it, and an iteration of a loop in it."""
 from __future__ import annotations
 
+import functools
+import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +26,18 @@ def count_down(n):
     while n > 0:
         n -= 1
     return n
+
+
+def set_item(a, k, x):
+    a[k] = x
+
+
+class Log:
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def append(self, x):
+        self.items.append(x)
 
 
 def run(budget: Budget) -> Iterator[Row]:
@@ -51,6 +65,8 @@ def run(budget: Budget) -> Iterator[Row]:
         target = ("< 20 us", times[OURS] < 20e-6) if not value.ndim else ("", None)
         yield Row(name, "us", {k: v * 1e6 for k, v in times.items()}, *target)
 
+    yield from _arrays_and_lists(budget)
+
     loops: dict[str, Callable[[], Any]] = {"Python": lambda: count_down(ITERATIONS)}
     for framework, tf in frameworks.items():
         loops[framework] = _calling(tf.function(count_down), tf.constant(ITERATIONS))
@@ -59,6 +75,36 @@ def run(budget: Budget) -> Iterator[Row]:
         loops["jax"] = _calling(lambda n: compiled(n).block_until_ready(), jax.numpy.asarray(ITERATIONS))
     times = in_turns(loops, budget)
     yield Row("an iteration of a scalar while loop", "us", {k: v * 1e6 / ITERATIONS for k, v in times.items()})
+
+
+def _arrays_and_lists(budget: Budget) -> Iterator[Row]:
+    """Calls that change what the caller has: their time must not depend on the size of that."""
+    of_small = None
+    for size in (1_000, 1_000_000):
+        array, k, x = np.zeros(size), rt.constant(3), rt.constant(1.0, rt.float64)
+        traced = rt.function(set_item)
+        runs = {"Python": functools.partial(set_item, array, 3, 1.0), OURS: functools.partial(traced, array, k, x)}
+        if budget.peers and importlib.util.find_spec("numba") is not None:
+            import numba
+
+            runs["numba"] = functools.partial(numba.njit(set_item), array, 3, 1.0)
+        times = in_turns(runs, budget)
+        target = ("< 2 x that of 1,000", times[OURS] < 2 * of_small) if of_small is not None else ("", None)
+        of_small = times[OURS]
+        yield Row(f"set an item of an array of {size:,}", "us", {k: v * 1e6 for k, v in times.items()}, *target)
+
+    log, item = Log(), rt.constant(1.0)
+    append = rt.function(log.append)
+
+    def append_to_1000() -> None:
+        del log.items[1000:]
+        append(item)
+
+    for _ in range(5):
+        append(item)
+    log.items *= 250
+    times = in_turns({OURS: append_to_1000}, budget)
+    yield Row("append a tensor to a list of 1,000", "us", {k: v * 1e6 for k, v in times.items()})
 
 
 def _tracing(tf: Any, fn: Any, parameters: int) -> Callable[[], Any]:
