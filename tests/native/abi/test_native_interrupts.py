@@ -190,11 +190,11 @@ def test_variables_have_what_was_assigned_before_python_is_called_when_a_signal_
         return rt.py_function(lambda x: calls.append(float(x)) or x, [n], rt.float32)
 
     f(rt.constant(1.0))
-    whole = took(lambda: f(rt.constant(2.0)))
+    whole = min(took(lambda: f(rt.constant(2.0))) for _ in range(3))  # one may be slower than those that are stopped
     for n in (3.0, 4.0, 5.0):
-        stop_after(0.5 * whole, lambda: f(rt.constant(n)))
+        stop_after(0.3 * whole, lambda: f(rt.constant(n)))
         assert (first.numpy(), last.numpy()) == (n, n)
-    assert calls == [1.0, 2.0]
+    assert calls == [1.0, 2.0, 2.0, 2.0]
     assert capfd.readouterr().err == ""
 
 
