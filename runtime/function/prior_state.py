@@ -198,33 +198,39 @@ class PriorState:
     def find_shared(self, again: bool) -> None:
         """Find where the trace may meet containers that are arguments of the call, too, and, if arrays are objects,
         arrays that share memory with arguments. `again`: NeedsAttributes if what holds them can be an argument, so that
-        each is one object."""
+        each is one object. StagingError if they are items of sets or keys of dicts, which would not find them."""
         call, own = self.call, self.call.own
         of_arrays = self.are_objects and bool(call.arrays) and bool(self.arrays)
-        if not of_arrays and not any(id(x) in own and self.reach.met(x) for x in call.containers):
+        if not of_arrays and not any(id(x) in own and (self.reach.met(x) or type(x).__hash__ is not None)
+                                     for x in call.containers):
             return
         visible = Visible(self.heap)
         own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
         known = set() if call.attributes is None else call.attributes.keys
         self.shared = [(place, x) for place, x in visible.holders_of(own) if not is_in(known, *place[1:])]
+        for (path, holder, key), _ in self.shared:
+            if key is None and issubclass(type(holder), (set, frozenset, dict)):
+                raise self._two_objects(path)
         held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
         if again and held:
             raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
 
     def _refuse_shared(self) -> None:
-        """StagingError if an argument that the trace may meet elsewhere, too, has been changed: it has had two of
-        it."""
+        """StagingError if an argument that the trace may meet elsewhere, too, has been changed."""
         if not self.shared:
             return
         changed = {id(self.call.containers[i]) for i, _ in self.changed_arguments()}
         changed |= {id(root.value) for root, _, _ in self.heap.changes()} & self.call.own
         for (path, *_), content in self.shared:
             if any(is_within(part, changed) for part in (content if type(content) is list else [content])):
-                error = StagingError(
-                    f"'{path}' holds an argument of the function, which the function changes, and a graph that finds it"
-                    " in two ways has two of it", remedy="Pass a copy, or make the function reach it in one way.")
-                locate(error, _line_of(self.code))
-                raise error
+                raise self._two_objects(path)
+
+    def _two_objects(self, path: str) -> StagingError:
+        error = StagingError(
+            f"'{path}' holds an argument of the function, which has two of it in its graph, as it finds it in two ways",
+            remedy="Pass a copy, or make the function reach it in one way.")
+        locate(error, _line_of(self.code))
+        return error
 
     def found_elsewhere(self) -> tuple[frozenset[int], list[Any]]:
         """The ids of containers, and the arrays if they are objects, that the trace may meet and that other calls may

@@ -26,7 +26,7 @@ __all__ = ["CONSTANTS", "MOST_ITEMS", "Constant", "Visible", "is_owned", "is_sam
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
-_UNCOPIED: Final = (*LISTS, set, frozenset)  # and subclasses: the heap has no copies of what sets and these hold
+_UNCOPIED: Final = LISTS  # subclasses: the heap has no copies of what these hold
 MOST_ITEMS: Final = 64  # of a list or dict whose items are looked at
 
 Constant = tuple[Place, Any]
@@ -139,6 +139,10 @@ class Visible:
         """The places, of others than these, that hold a value with one of these ids, also in a tuple; and what they
         hold."""
         yield from (place for place in self._variables() if is_within(place[1], values))
+        for root, _ in self._heap.records:
+            keys = list(root.value) if issubclass(type(root.value), (set, frozenset, dict)) else ()
+            if id(root.value) not in self._hidden and any(is_within(key, values) for key in keys):
+                yield (path_of(root, None), root.value, None), keys
         for root, before in self._roots():
             if id(root.value) in values:
                 continue

@@ -205,6 +205,27 @@ def test_what_cannot_be_an_argument_is_refused_if_it_changes() -> None:
         rt.function(changed)(holder[0])
 
 
+@dataclasses.dataclass(eq=False)
+class Hashed:
+    x: Any
+
+
+def test_items_of_sets_and_keys_are_refused() -> None:
+    one = Hashed(1.0)
+    seen, counts = {one}, {one: 1}
+
+    def in_a_set(cell):
+        return cell in seen
+
+    def a_key(cell):
+        return counts[cell]
+
+    for function in (in_a_set, a_key):
+        with pytest.raises(rt.errors.StagingError, match="holds an argument of the function"):
+            rt.function(function)(one)
+    assert not bool(rt.function(in_a_set)(Hashed(1.0)))
+
+
 class Child:
     def __init__(self, parent: Parent) -> None:
         self.parent, self.gain = parent, 2.0
