@@ -198,18 +198,20 @@ class PriorState:
     def find_shared(self, again: bool) -> None:
         """Find where the trace may meet containers that are arguments of the call, too, and, if arrays are objects,
         arrays that share memory with arguments. `again`: NeedsAttributes if what holds them can be an argument, so that
-        each is one object. StagingError if they are items of sets or keys of dicts, which would not find them."""
+        each is one object. StagingError if they are items of sets or keys of dicts, which tell them apart by identity
+        and would not find them."""
         call, own = self.call, self.call.own
         of_arrays = self.are_objects and bool(call.arrays) and bool(self.arrays)
-        if not of_arrays and not any(id(x) in own and (self.reach.met(x) or type(x).__hash__ is not None)
-                                     for x in call.containers):
+        by_identity = {id(x) for x in call.containers if _is_hashed_by_identity(type(x))}
+        if not of_arrays and not by_identity and not any(id(x) in own and self.reach.met(x) for x in call.containers):
             return
         visible = Visible(self.heap)
         own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
         known = set() if call.attributes is None else call.attributes.keys
         self.shared = [(place, x) for place, x in visible.holders_of(own) if not is_in(known, *place[1:])]
-        for (path, holder, key), _ in self.shared:
-            if key is None and issubclass(type(holder), (set, frozenset, dict)):
+        for (path, holder, key), content in self.shared:
+            if key is None and issubclass(type(holder), (set, frozenset, dict)) and any(
+                    is_within(item, by_identity) for item in content):
                 raise self._two_objects(path)
         held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
         if again and held:
@@ -401,6 +403,10 @@ def _parts(holder: Any) -> list[tuple[Any, Any]]:
     if isinstance(holder, CellType):
         return [(None, holder.cell_contents)] if cell_is_filled(holder) else []
     return list((fields_in(holder) or {}).items())
+
+
+def _is_hashed_by_identity(kind: Any) -> bool:
+    return kind.__hash__ is object.__hash__
 
 
 def _is_data(x: Any) -> bool:

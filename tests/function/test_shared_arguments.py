@@ -226,6 +226,17 @@ def test_items_of_sets_and_keys_are_refused() -> None:
     assert not bool(rt.function(in_a_set)(Hashed(1.0)))
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    name: str
+
+
+def test_keys_by_value_are_found() -> None:
+    settings = Settings("a")
+    sizes = {settings: 3}
+    assert int(rt.function(lambda s, x: x * sizes[s])(settings, rt.constant(2))) == 6
+
+
 class Child:
     def __init__(self, parent: Parent) -> None:
         self.parent, self.gain = parent, 2.0
