@@ -209,13 +209,16 @@ class PriorState:
         own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
         known = set() if call.attributes is None else call.attributes.keys
         self.shared = [(place, x) for place, x in visible.holders_of(own) if not is_in(known, *place[1:])]
+        self._refuse_hashed(by_identity)
+        held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
+        if again and held:
+            raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
+
+    def _refuse_hashed(self, by_identity: set[int]) -> None:
         for (path, holder, key), content in self.shared:
             if key is None and issubclass(type(holder), (set, frozenset, dict)) and any(
                     is_within(item, by_identity) for item in content):
                 raise self._two_objects(path)
-        held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
-        if again and held:
-            raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
 
     def _refuse_shared(self) -> None:
         """StagingError if an argument that the trace may meet elsewhere, too, has been changed."""
