@@ -52,17 +52,24 @@ def as_grown(items: list[Any]) -> GrownList | None:
     """The items of a list; None if they are no eager tensors of one type, or tuples of such."""
     if not items:
         return None
-    first = items[0]
-    if type(first) is EagerTensor:
+    structure = _structure(items[0])
+    if structure is None:
         columns = _columns([items])
-    elif type(first) is tuple:
-        rows = [_leaves(item) for item in items]
-        if None in rows or not rows[0] or not all(_is_alike(first, item) for item in items):
-            return None
-        columns = _columns(zip(*rows, strict=True))
+    elif all(_structure(item) == structure for item in items):
+        columns = _columns(zip(*map(_leaves, items), strict=True))
     else:
         return None
-    return None if columns is None else GrownList(columns, pytree.map_structure(lambda _: None, first))
+    return GrownList(columns, structure) if columns else None
+
+
+def _structure(item: Any) -> Any:
+    """Of nested tuples, with None for what is none."""
+    return tuple(map(_structure, item)) if type(item) is tuple else None
+
+
+def _leaves(item: Any) -> list[Any]:
+    """The parts of nested tuples."""
+    return [leaf for part in item for leaf in _leaves(part)] if type(item) is tuple else [item]
 
 
 def _columns(columns: Iterable[Sequence[Any]]) -> list[EagerList | GraphList] | None:
@@ -76,23 +83,6 @@ def _columns(columns: Iterable[Sequence[Any]]) -> list[EagerList | GraphList] | 
             return None
         found.append(_Column(column, ListType(type_of_array(column[0]._array))))
     return found
-
-
-def _leaves(item: Any) -> list[Any] | None:
-    """The parts of nested tuples; None for what is no tuple."""
-    if type(item) is not tuple:
-        return None
-    found = []
-    for part in item:
-        found += (_leaves(part) or []) if type(part) is tuple else [part]
-    return found
-
-
-def _is_alike(a: Any, b: Any) -> bool:
-    """Whether two items are tuples of the same structure."""
-    if type(a) is not tuple or type(b) is not tuple:
-        return type(a) is not tuple and type(b) is not tuple
-    return len(a) == len(b) and all(map(_is_alike, a, b))
 
 
 class _Column(EagerList):

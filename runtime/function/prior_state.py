@@ -49,7 +49,7 @@ from runtime.function.constant_guards import MOST
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.signature import Call
 from runtime.function.variable_argument import VariableArgument
-from runtime.function.visible_places import CONSTANTS, Constant, Visible, is_owned, is_within, owned_in
+from runtime.function.visible_places import CONSTANTS, Constant, Visible, is_within
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.values.iterables import Poison
 
@@ -164,8 +164,9 @@ class PriorState:
                 if can_be_state(root.value, key, self.existed)]
 
     @functools.cached_property
-    def _owned(self) -> set[int]:
-        return owned_in(self.heap)
+    def _visible(self) -> Visible:
+        """What the trace could read, once it has run."""
+        return Visible(self.heap)
 
     def changed_data(self, sets_up: bool) -> list[Constant]:
         """The places where objects from before have other constants, or lists, tuples and dicts of constants, than
@@ -176,7 +177,7 @@ class PriorState:
         keys = []
         for root, key, new in self.heap.changes():
             before = records[id(root.value)]
-            if id(root.value) in self.numbers or not is_owned(root.value, self._owned):
+            if id(root.value) in self.numbers or not self._visible.owns(root.value):
                 continue
             whole = is_list(root.value)
             old = before.get(key, UNBOUND) if isinstance(before, dict) else before
@@ -191,7 +192,7 @@ class PriorState:
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
         keys, arguments = set() if state is None else state.keys, self.numbers.keys() | self.call.own
-        found = (constant for constant in Visible(self.heap).constants() if id(constant[0][1]) not in arguments
+        found = (constant for constant in self._visible.constants() if id(constant[0][1]) not in arguments
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
 
@@ -232,8 +233,8 @@ class PriorState:
 
     def _two_objects(self, path: str) -> StagingError:
         error = StagingError(
-            f"'{path}' holds an argument of the function, which has two of it in its graph, as it finds it in two ways",
-            remedy="Pass a copy, or make the function reach it in one way.")
+            f"'{path}' holds an argument of the function, and the graph cannot tell that both are one object",
+            remedy="Pass a copy, or let the function find it in one of the two ways only.")
         locate(error, _line_of(self.code))
         return error
 
@@ -243,9 +244,9 @@ class PriorState:
         call, own = self.call, self.call.own
         if not own:
             return frozenset(), []
-        visible, passed = Visible(self.heap), set(map(id, call.passed))
-        arrays = visible.arrays() if self.are_objects and call.arrays else []
-        return (visible.containers() - self.numbers.keys() - own,
+        passed = set(map(id, call.passed))
+        arrays = self._visible.arrays() if self.are_objects and call.arrays else []
+        return (self._visible.containers() - self.numbers.keys() - own,
                 [x for x in arrays if id(x) not in passed and not call.shares([x])])
 
     def leaks_into(self, holder: Any, value: Any) -> bool:

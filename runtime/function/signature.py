@@ -160,13 +160,14 @@ class Call:
     @property
     def own(self) -> set[int]:
         """The ids of the containers and arrays among its arguments that can change."""
-        arrays = [self.passed[i] for i, *_ in self.arrays]
-        return {id(x) for x in (*self.containers, *arrays) if not isinstance(x, tuple)}
+        return {id(x) for x in (*self.containers, *self._own_arrays()) if not isinstance(x, tuple)}
 
     def shares(self, arrays: Sequence[Any]) -> bool:
         """Whether its arguments share memory with one of these."""
-        own = [self.passed[i] for i, *_ in self.arrays] if arrays else ()
-        return any(_share(x, array) for x in own for array in arrays)
+        return bool(arrays) and any(_share(x, array) for x in self._own_arrays() for array in arrays)
+
+    def _own_arrays(self) -> Iterator[Any]:
+        return (self.passed[i] for i, *_ in self.arrays)
 
     def keep(self) -> None:
         """Have copies of the caller's arrays as leaves, which stay as they are when the caller changes these."""

@@ -22,17 +22,16 @@ from autograph.backend import (
 )
 from runtime.function.attribute_state import Place, content_of, path_of
 
-__all__ = ["CONSTANTS", "MOST_ITEMS", "Constant", "Visible", "is_owned", "is_same", "is_within", "owned_in"]
+__all__ = ["CONSTANTS", "MOST_ITEMS", "Constant", "Visible", "is_same", "is_within"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
-_UNCOPIED: Final = LISTS  # subclasses: the heap has no copies of what these hold
 MOST_ITEMS: Final = 64  # of a list or dict whose items are looked at
 
 Constant = tuple[Place, Any]
 
 
-def owned_in(heap: Heap) -> set[int]:
+def _owned_in(heap: Heap) -> set[int]:
     """The ids of lists and dicts that variables and attributes of code that converts hold, also in each other: not
     those of the standard library."""
     contents: list[Any] = []
@@ -56,11 +55,6 @@ def _is_users(holder: Any) -> bool:
     return kind in (CellType, Globals) or issubclass(kind, (type, ModuleType)) or is_of_converted_code(kind)
 
 
-def is_owned(holder: Any, owned: set[int]) -> bool:
-    """Whether what a place holds is the user's. `owned`: `owned_in` the heap."""
-    return id(holder) in owned if is_list(holder) or type(holder) is dict else _is_users(holder)
-
-
 class Visible:
     """The places that the code within reach may read."""
 
@@ -70,12 +64,16 @@ class Visible:
         self._asked = frozenset[str]().union(*map(_asked_in, codes))
         """The names of attributes that may be missing."""
         self._names = names_of(codes) | self._asked
-        self._owned, self._hidden = owned_in(heap), _hidden_in(heap, self._names)
+        self._owned, self._hidden = _owned_in(heap), _hidden_in(heap, self._names)
+
+    def owns(self, holder: Any) -> bool:
+        """Whether what an object holds is the user's."""
+        return id(holder) in self._owned if is_list(holder) or type(holder) is dict else _is_users(holder)
 
     def _roots(self) -> Iterator[tuple[Reached, Any]]:
         """The objects, but for globals, and copies of what they held before the trace."""
         return ((root, before) for root, before in self._heap.records if type(root.value) is not Globals
-                and is_owned(root.value, self._owned) and id(root.value) not in self._hidden)
+                and self.owns(root.value) and id(root.value) not in self._hidden)
 
     def _variables(self) -> Iterator[Constant]:
         for scope in self._heap.reach.named:
@@ -91,7 +89,7 @@ class Visible:
             yield from self._constants_of(root, before)
         old = self._heap.copies()
         for root, key, new in self._heap.changes():  # an object that the first call makes, and later ones find
-            if is_users_object(new) and is_owned(root.value, self._owned) and (
+            if is_users_object(new) and self.owns(root.value) and (
                     (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
                 yield (path_of(root, key), root.value, key), before
 
@@ -147,7 +145,7 @@ class Visible:
             if id(root.value) in values:
                 continue
             holder = root.value
-            items = before if not isinstance(before, dict) else holder if isinstance(holder, _UNCOPIED) else ()
+            items = before if not isinstance(before, dict) else holder if isinstance(holder, LISTS) else ()
             if any(is_within(item, values) for item in items):
                 yield (path_of(root, None), holder, None), list(items)
             if not isinstance(before, dict):
