@@ -66,7 +66,8 @@ from runtime.core.types import (
 )
 from runtime.debugging import Assert, ensure_shape, print
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.function import Function, function
+from runtime.function.decorate import function
+from runtime.function.function import Function
 from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor

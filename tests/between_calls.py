@@ -2,7 +2,7 @@
 or both, with changes between their calls.
 
 `python -m tests.between_calls 200 --seed 1` compares so many with Python: the results of six calls, and after each all
-that there is.
+that there is. A third of the functions is called with one of eight objects in each of twenty calls.
 """
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ class Box:
         self.n, self.t, self.on, self.name, self.best = 0, 0.0, True, "a", None
         self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
         self.part, self.other, self.last, self.seen = Part(), Part(), deque([0, 1], 2), []
+
+def boxes():
+    made = [Box() for _ in range(8)]
+    for k, box in enumerate(made):
+        box.n, box.t, box.on, box.xs[0], box.array[1] = k % 5, k / 4, k % 3 != 1, k / 2, k
+        box.part.k, box.other.ys[-1] = k // 2, 1.5 * k
+        box.name = "abc"[k % 3]
+    made[2].part, made[5].other = made[3].part, made[5].part
+    return made
 
 ALIAS, SPARE, ARRAY = Part(), Part(), np.ones(2)
 
@@ -146,9 +155,9 @@ def agree(a: Any, b: Any) -> bool:
     return abs(a - b) <= 1e-3 * max(1, abs(a)) if type(a) is type(b) is float else bool(a == b)
 
 
-def left(module: ModuleType, o: Any) -> list[Any]:
+def left(module: ModuleType, boxes: list[Any]) -> list[Any]:
     names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "SPARE", "ARRAY")
-    return [plain(o), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
+    return [plain(boxes), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
 
 
 def compare(seed: int, folder: Path) -> str:
@@ -158,24 +167,27 @@ def compare(seed: int, folder: Path) -> str:
     lines = [*block(draw, *subjects), *block(draw, *subjects), "return y"]
     source = HEAD + "".join(f"    {line}\n" for line in lines)
     python, traced = (load(source, folder / f"between_calls_{kind}_{seed}.py") for kind in ("python", "traced"))
-    a, b = python.Box(), traced.Box()
-    f = rt.function(lambda x, *more: traced.f(b, x, *more), executor=("numpy", "native")[seed % 2])
-    for call in range(6):
+    many = seed % 3 == 2
+    a, b = python.boxes(), traced.boxes()
+    f = rt.function(traced.f if many else lambda _, x, *more: traced.f(b[0], x, *more),
+                    executor=("numpy", "native")[seed % 2])
+    for call in range(20 if many else 6):
+        at = draw.randrange(8) if many else 0
         x, change = draw.choice([1.0, 2.0, 3.0, 0.5, 4.0]), draw.choice(BETWEEN)
         if not call or draw.random() < 0.25:
             chosen = [draw.choice(kind) if any(name in line for line in lines) else "None"
                       for name, kind in ARGUMENTS.items()]
         more = []
-        for module, o in (python, a), (traced, b):
+        for module, o in (python, a[at]), (traced, b[at]):
             names = {"o": o, "m": module, "np": np}
             exec(change, names)
             more.append([eval(text, names) for text in chosen])
         try:
-            want = float(python.f(a, x, *more[0]))
+            want = float(python.f(a[at], x, *more[0]))
         except (IndexError, OverflowError, ZeroDivisionError):
             return ""
         try:
-            got = float(f(rt.constant(x), *more[1]))
+            got = float(f(b[at] if many else None, rt.constant(x), *more[1]))
             found, expected = [*left(traced, b), plain(more[1])], [*left(python, a), plain(more[0])]
         except (rt.errors.StagingError, rt.errors.DTypeError) as error:
             return f"refused: {error}"

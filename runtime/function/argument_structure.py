@@ -6,11 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Final
 
 from autograph.backend import declared_fields, fields_in, is_list
 
-__all__ = ["children", "decomposing", "keys_in_order", "rebuild"]
+__all__ = ["Names", "children", "decomposing", "keys_in_order", "rebuild"]
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
@@ -27,19 +28,24 @@ def children(value: Any) -> list[tuple[str, Any]] | None:
     return None if names is None else [(f".{name}", getattr(value, name)) for name in names]
 
 
+Names = frozenset[str] | None
+"""The names of attributes; None for all."""
+
+
 class _Decomposed(threading.local):
-    classes: frozenset[type] = frozenset()
+    classes: Mapping[type, Names] = MappingProxyType({})
 
 
 _decomposed: Final = _Decomposed()
 
 
 @contextmanager
-def decomposing(classes: frozenset[type]) -> Iterator[None]:
-    """Objects of these plain classes among the arguments are structures of their attributes, as those of dataclasses
-    are; others are arguments by identity."""
+def decomposing(classes: Mapping[type, Names]) -> Iterator[None]:
+    """Objects of these plain classes among the arguments are structures of their attributes with these names, as those
+    of dataclasses are of their fields; others are arguments by identity."""
     before = _decomposed.classes
-    _decomposed.classes = before | classes
+    _decomposed.classes = {**before, **{
+        kind: None if names is None else before.get(kind, names) for kind, names in classes.items()}}
     try:
         yield
     finally:
@@ -47,7 +53,11 @@ def decomposing(classes: frozenset[type]) -> Iterator[None]:
 
 
 def _fields(value: Any) -> list[str] | None:
-    return sorted(fields_in(value) or ()) if type(value) in _decomposed.classes else declared_fields(value)
+    kind = type(value)
+    if kind not in _decomposed.classes:
+        return declared_fields(value)
+    names, fields = _decomposed.classes[kind], fields_in(value) or {}
+    return sorted(fields if names is None else names.intersection(fields))
 
 
 def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
@@ -70,7 +80,11 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
         new = copy.copy(value) if isinstance(value, dict) else dict(value)
         new.update((key, by_key[key]) for key in value)
         return new if isinstance(value, dict) else kind(new)
-    new = copy.copy(value)
-    for name, part in zip(_fields(value) or (), parts, strict=True):
+    by_name = dict(zip(_fields(value) or (), parts, strict=True))
+    if kind in _decomposed.classes:
+        new, by_name = object.__new__(kind), {name: by_name[name] for name in fields_in(value) or {} if name in by_name}
+    else:
+        new = copy.copy(value)
+    for name, part in by_name.items():
         object.__setattr__(new, name, part)  # works for frozen classes, too
     return new

@@ -281,7 +281,7 @@ class AttributeStates:
                 if state is None or places is None:
                     result = compute(call, *others)
                 else:
-                    with decomposing(state.classes) if state.classes else nullcontext():
+                    with decomposing(dict.fromkeys(state.classes)) if state.classes else nullcontext():
                         extended = _extended(call, state, places)
                         result = compute(extended, *others)
             except NeedsAttributes as needed:

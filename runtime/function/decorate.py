@@ -1,23 +1,113 @@
-"""What `rt.function` decorates: functions, methods, callable objects, and traced functions with other options."""
+"""`rt.function`: what it decorates (functions, methods, callable objects, and traced functions with other options), and
+its options."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from runtime.backends.executable import Called
+from runtime.core.config import check_executor
 from runtime.core.errors import locate
+from runtime.core.graph import Graph
 from runtime.core.positions import user_position
+from runtime.core.traceback_replay import show_users
+from runtime.function.differential_check import verified_call
+from runtime.function.function import Function
 from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
+from runtime.function.signatures import Decorator, TracedFunction
 
-__all__ = ["decorate"]
+__all__ = ["function"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def decorate(options: dict[str, Any], func: Any, make: Callable[..., Any]) -> Any:
+class VerifiedFunction(Function):
+    """A Function that compares each call with the Python function: `runtime.function.differential_check`."""
+
+    shares = False  # the comparison traces by itself
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            instance = None if self._instance is None else self._instance()
+            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
+                                 self._arrays.captured)
+        except BaseException as error:
+            show_users(error)
+            raise
+
+    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return self._find_or_trace(self._arguments(args, kwargs)).graph
+
+
+@overload
+def function(
+    func: Callable[P, R], input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
+) -> TracedFunction[P, R]: ...
+@overload
+def function(
+    func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
+    experimental_implements: Any = None, experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
+    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
+) -> Decorator: ...
+def function(
+    func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
+    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
+    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
+) -> Any:
+    """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
+
+    input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
+    autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
+    reduce_retracing  make a dimension unknown at the second shape, not at the third
+    executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
+                      llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
+    fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
+    name              the name in graphs and messages
+    max_traces        how many traces to keep; the least recently used is dropped
+    verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
+                      difference in printed text, exception, result, arguments or variables (for tests: slow)
+
+    Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
+    they are. Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects
+    among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
+    from before that are given tensors. StagingError for objects that cannot be made anew.
+
+    `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
+    graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
+    """
+    for option in ignored:
+        if not option.startswith("experimental_"):
+            error = TypeError(f"function() got an unexpected keyword argument {option!r}")
+            locate(error, user_position())
+            raise error
+    if executor is not None:
+        check_executor(executor)
+    options: dict[str, Any] = {
+        "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
+        "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
+        "max_traces": max_traces, "fast_math": fast_math}
+    make = VerifiedFunction if verify else Function
+    if func is None:
+        return functools.partial(_decorated, options, make=make)
+    return _decorated(options, func, make)
+
+
+def _decorated(options: dict[str, Any], func: Any, make: Callable[..., Any]) -> Any:
     """What `make` makes of `func` with the options. TypeError for what is no function."""
     if isinstance(func, (staticmethod, classmethod)):
-        return type(func)(decorate(options, func.__func__, make))
+        return type(func)(_decorated(options, func.__func__, make))
     if isinstance(func, Method):
         func = MethodType(func.python_function, func.__self__)
     if not callable(func) or isinstance(func, type):

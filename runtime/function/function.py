@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import nullcontext
 from types import CodeType, MethodType
-from typing import Any, Final, ParamSpec, TypeVar, overload
+from typing import Any, Final
 
 import autograph as ag
 from autograph.backend import meet_all, meeting, rarely_collected, restored, until_gone
 from runtime.backends.executable import Called
 from runtime.core.array_mode import tracing_objects
-from runtime.core.config import check_executor, settings
+from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import INSTEAD, Graph, Unrolled, loops
 from runtime.core.positions import user_position
@@ -38,16 +38,14 @@ from runtime.function.array_arguments import ArrayArguments, ArrayUse
 from runtime.function.attribute_state import AttributeStates
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.constant_guards import holds, large_in
-from runtime.function.decorate import decorate
-from runtime.function.differential_check import verified_call
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.inspection import Inspected
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
 from runtime.function.retracing import CacheInfo, History, Pending
+from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
-from runtime.function.signatures import Decorator, TracedFunction
 from runtime.function.unranked import unranked
 from runtime.function.variable import Creation, LateVariableError
 from runtime.function.visible_places import Constant
@@ -57,10 +55,8 @@ from runtime.staging.control.recursion import EndlessError, endless, is_widening
 from runtime.staging.values.body_tracing import in_body, trace_function
 from runtime.staging.values.trials import leaking
 
-__all__ = ["Function", "function"]
+__all__ = ["Function"]
 
-P = ParamSpec("P")
-R = TypeVar("R")
 _MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one function
 
 
@@ -71,10 +67,14 @@ class Function(Called, Inspected):
     threads at a time; each trace is made by one of them.
     """
 
+    shares = True
+    """Whether objects of a class come to share traces."""
+
     def __init__(
         self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
         autograph: bool = True, reduce_retracing: bool = False, executor: str | None = None, name: str | None = None,
         max_traces: int = 64, fast_math: bool = False, instance: weakref.ref[Any] | None = None,
+        owner: Function | None = None,
     ) -> None:
         if max_traces < 1:
             raise ValueError(f"max_traces must be at least 1, not {max_traces}")
@@ -89,7 +89,8 @@ class Function(Called, Inspected):
         self.max_traces = max_traces
         self.name: str = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         functools.update_wrapper(self, python_function)
-        self._instance = instance
+        self._instance, self._owner = instance, owner  # for a method: the object, and the function of all objects
+        self._objects = SharedObjects()
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._lock = threading.RLock()
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
@@ -145,8 +146,23 @@ class Function(Called, Inspected):
         graph = current_graph()
         if graph is not None and (closes_over_graph_value(self.python_function) or (self.autograph and is_widening())):
             return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
+        if graph is None and (owner := self._sharing) is not None and self._instance is not None:
+            return owner._call((self._instance(), *args), kwargs)
         self._clock[0] += 1
-        call = self._arguments(args, kwargs)
+        if graph is None and self._objects.classes:
+            return self._objects.computed(self._run, args, kwargs)
+        return self._run(args, kwargs)
+
+    @property
+    def _sharing(self) -> Function | None:
+        """For a method of an object that has no trace yet, the function of all objects, if these share traces."""
+        if self._owner is None or self._count or self._instance is None:
+            return None
+        return self._owner if type(self._instance()) in self._owner._objects.classes else None
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Twins | None = None) -> Any:
+        graph = current_graph()
+        call = self._arguments(args, kwargs, twins=twins)
         try:
             return self._attributes.computed(self._computed, self._groups, call, args, kwargs)
         except Exception as error:
@@ -186,11 +202,13 @@ class Function(Called, Inspected):
             show_users(error)
             raise
 
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False) -> Call:
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], specs: bool = False, twins: Twins | None = None
+    ) -> Call:
         try:
             if specs and self.input_signature is not None and not args and not kwargs:
                 return self._signature.spec_call()
-            return self._signature.call(args, kwargs)
+            return self._signature.call(args, kwargs, Call if twins is None else twins.call)
         except Exception as exc:
             locate(exc, user_position())
             raise
@@ -238,7 +256,7 @@ class Function(Called, Inspected):
                 made = type(self)(
                     self.python_function, input_signature=self.input_signature, autograph=self.autograph,
                     reduce_retracing=self.reduce_retracing, executor=self.executor, name=self.name,
-                    max_traces=self.max_traces, fast_math=self.fast_math, instance=reference)
+                    max_traces=self.max_traces, fast_math=self.fast_math, instance=reference, owner=self)
                 entry = methods[key] = reference, made
         return Method(entry[1], instance)
 
@@ -289,10 +307,18 @@ class Function(Called, Inspected):
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
         with phase(f"trace {self.name}"):
-            concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
-        if concrete.is_kept and not concrete.identified:
-            with self._lock:
+            try:
+                concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
+            except Exception as error:
+                self._objects.failed(error)
+                raise
+        with self._lock:
+            if concrete.is_kept and not concrete.identified:
                 self._insert(call, key, concrete)
+            if self.shares and self.input_signature is None:
+                self._objects.saw([*call.objects, *call.containers], concrete.names)
+                if self._owner is not None and self._instance is not None:
+                    self._owner._objects.saw([self._instance()], concrete.names)
         return concrete
 
     def _end(self, key: Hashable, pending: Pending) -> None:
@@ -425,7 +451,7 @@ class Function(Called, Inspected):
         inputs, mode.captured = given.inputs, given.captured
         creation, unrolled = Creation(first, known), len(loops.unrolled)
 
-        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any]:
+        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, frozenset[str]]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
@@ -441,6 +467,7 @@ class Function(Called, Inspected):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(given.until_error(run) if until_error else run)
+                        self._objects.check(outside.names, outside.heap.restore)
                         constants = outside.constants(call.attributes)
                         if not until_error:
                             changed = outside.changed_data(bool(creation.created))
@@ -451,7 +478,7 @@ class Function(Called, Inspected):
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     except Exception:
-                        if call.attributes is not None and call.attributes.is_general:
+                        if self._objects.is_trying or (call.attributes is not None and call.attributes.is_general):
                             outside.heap.restore()  # it will be traced again, for these numbers and lengths
                         raise
                     finally:
@@ -460,14 +487,15 @@ class Function(Called, Inspected):
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
                 aliases = [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
-                return returned, pack, aliases, constants, outside.found_elsewhere()
+                return returned, pack, aliases, constants, outside.found_elsewhere(), outside.names
 
-        returned, pack, aliases, constants, elsewhere = restored(trace)
+        returned, pack, aliases, constants, elsewhere, named = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
             call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
         concrete.is_kept &= not call.changed
+        concrete.names = named
         return concrete, bool(creation.created)
 
     @property
@@ -507,6 +535,8 @@ class Function(Called, Inspected):
     def explain(self) -> str:
         """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long
         loops over Python values that the last trace unrolled, why, and what to write."""
+        if (owner := self._sharing) is not None:
+            return str(owner.explain())
         text = self._history.explain(self._clock[0], len(self._watched), self._count)
         return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
 
@@ -521,80 +551,3 @@ class Function(Called, Inspected):
 def _runs_here() -> bool:
     """Whether calls run immediately, without a recorder."""
     return _tracing_state.graph is None and not recorders
-
-
-class VerifiedFunction(Function):
-    """A Function that compares each call with the Python function: `runtime.function.differential_check`."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            instance = None if self._instance is None else self._instance()
-            return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
-                                 self._arrays.captured)
-        except BaseException as error:
-            show_users(error)
-            raise
-
-    def _graph(self, *args: Any, **kwargs: Any) -> Graph:
-        return self._find_or_trace(self._arguments(args, kwargs)).graph
-
-
-@overload
-def function(
-    func: Callable[P, R], input_signature: Sequence[Any] | None = None, autograph: bool = True,
-    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
-    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
-    experimental_implements: Any = None, experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
-) -> TracedFunction[P, R]: ...
-@overload
-def function(
-    func: None = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
-    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
-    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False,
-    experimental_implements: Any = None, experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None, experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None, experimental_follow_type_hints: bool | None = None,
-) -> Decorator: ...
-def function(
-    func: Any = None, input_signature: Sequence[Any] | None = None, autograph: bool = True,
-    jit_compile: bool | None = None, reduce_retracing: bool = False, *, executor: str | None = None,
-    fast_math: bool = False, name: str | None = None, max_traces: int = 64, verify: bool = False, **ignored: Any,
-) -> Any:
-    """Make calls of a Python function run as graphs: bare decorator, decorator with arguments, or call (`tf.function`).
-
-    input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
-    autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
-    reduce_retracing  make a dimension unknown at the second shape, not at the third
-    executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
-                      llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
-    fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
-    name              the name in graphs and messages
-    max_traces        how many traces to keep; the least recently used is dropped
-    verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
-                      difference in printed text, exception, result, arguments or variables (for tests: slow)
-
-    Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
-    they are. Objects that the function makes and returns are made anew by each call; lists, dicts and dataclass objects
-    among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
-    from before that are given tensors. StagingError for objects that cannot be made anew.
-
-    `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
-    graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
-    """
-    for option in ignored:
-        if not option.startswith("experimental_"):
-            error = TypeError(f"function() got an unexpected keyword argument {option!r}")
-            locate(error, user_position())
-            raise error
-    if executor is not None:
-        check_executor(executor)
-    options: dict[str, Any] = {
-        "input_signature": input_signature, "autograph": autograph, "executor": executor, "name": name,
-        "reduce_retracing": reduce_retracing or bool(ignored.get("experimental_relax_shapes")),
-        "max_traces": max_traces, "fast_math": fast_math}
-    make = VerifiedFunction if verify else Function
-    if func is None:
-        return functools.partial(decorate, options, make=make)
-    return decorate(options, func, make)

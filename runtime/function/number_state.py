@@ -17,8 +17,8 @@ from runtime.core.types import float32, float64, int32, int64
 from runtime.numpy.array_objects import ArrayCell
 
 __all__ = [
-    "Held", "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy", "number_of",
-    "widened"]
+    "ArgumentNumber", "Held", "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy",
+    "number_of", "widened"]
 
 class StagedNumber:
     """An int64 or float64 scalar that stands for a Python number."""
@@ -28,11 +28,27 @@ class StagedNumber:
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
+    @classmethod
+    def of(cls, x: int | float) -> StagedNumber:
+        return cls(EagerTensor(np.array(x, np.float64 if isinstance(x, float) else np.int64)))
+
     def __leaves__(self) -> Sequence[Any]:
         return [self.tensor]
 
     def __rebuild__(self, leaves: Sequence[Any]) -> StagedNumber:
         return StagedNumber(leaves[0])
+
+    def __repr__(self) -> str:
+        return "a number"
+
+
+class ArgumentNumber(StagedNumber):
+    """One among the arguments of a call, where the traced function gets the number itself."""
+
+    __slots__ = ()
+
+    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
+        return number_of(leaves[0])
 
 
 class Held:
@@ -62,7 +78,7 @@ def can_be_staged(x: Any) -> bool:
 def as_argument(x: Any, stages: bool) -> Any:
     """A Python number of a graph as a StagedNumber, and if it `stages`, one outside of graphs, too; else `x`."""
     if (stages and can_be_staged(x)) or type(x) in _OF_NUMPY:
-        return StagedNumber(EagerTensor(np.array(x, np.float64 if isinstance(x, float) else np.int64)))
+        return StagedNumber.of(x)
     return StagedNumber(widened(x)) if is_number(x) else x
 
 

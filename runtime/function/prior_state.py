@@ -131,15 +131,15 @@ class PriorState:
         """The ids of objects that are bound to names of modules."""
         return set(map(id, _objects_of_modules()))
 
-    def changed_arguments(self) -> list[tuple[int, dict[Any, Any]]]:
-        """The containers among the arguments that the trace changed: their numbers, and their current parts."""
+    def changed_arguments(self) -> list[tuple[int, dict[Any, Any], dict[Any, Any]]]:
+        """The containers among the arguments that the trace changed: their numbers, and their parts before and now."""
         found = []
         for i, (copy, before) in enumerate(zip(self.copies, self.before, strict=True)):
             if isinstance(copy, tuple) or self.numbers[id(copy)] != i:
                 continue
             now = parts_of_argument(copy)
             if [*now] != [*before] or any(now[key] is not before[key] for key in now):
-                found.append((i, now))
+                found.append((i, before, now))
         return found
 
     @functools.cached_property
@@ -189,6 +189,11 @@ class PriorState:
                 found[key_of(root.value, keys[-1][1])] = list(old) if whole else old
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of globals and attributes in the code within reach."""
+        return self._visible.names
+
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""
         keys, arguments = set() if state is None else state.keys, self.numbers.keys() | self.call.own
@@ -225,7 +230,7 @@ class PriorState:
         """StagingError if an argument that the trace may meet elsewhere, too, has been changed."""
         if not self.shared:
             return
-        changed = {id(self.call.containers[i]) for i, _ in self.changed_arguments()}
+        changed = {id(self.call.containers[i]) for i, *_ in self.changed_arguments()}
         changed |= {id(root.value) for root, _, _ in self.heap.changes()} & self.call.own
         for (path, *_), content in self.shared:
             if any(is_within(part, changed) for part in (content if type(content) is list else [content])):

@@ -4,7 +4,7 @@ from __future__ import annotations
 import bisect
 import dis
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from itertools import compress
 from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -88,7 +88,7 @@ class Pack:
     """
 
     def __init__(
-        self, part: Part, changes: Sequence[tuple[int, Sequence[tuple[Part, Part]]]], uses_call: bool,
+        self, part: Part, changes: Sequence[tuple[int, Sequence[Any], Sequence[tuple[Part, Part]]]], uses_call: bool,
         arrays: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.part, self.changes, self.uses_call, self.arrays = part, changes, uses_call, arrays
@@ -100,9 +100,9 @@ class Pack:
         for place, output in self.arrays:
             put_back(call.passed[place], results[output])
         if self.changes:
-            for place, parts in [(place, [(key(values), part(values)) for key, part in parts])
-                                 for place, parts in self.changes]:
-                _fill(call.containers[place], parts)
+            for place, before, parts in [(place, before, [(key(values), part(values)) for key, part in parts])
+                                         for place, before, parts in self.changes]:
+                _fill(call.containers[place], parts, before)
         return self.part(values)
 
 
@@ -119,16 +119,16 @@ def plan(
     part = planner.result(returned)
     changes = []
     planner.keeps_numbers = True
-    for place, parts in outside.changed_arguments():
+    for place, before, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
-        changes.append((place, planned))
+        changes.append((place, tuple(before), planned))
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
     return Pack(part, changes, planner.uses_call or bool(written), written)
 
 
-def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
-    """Replace the parts of a list, dict or object of the caller's."""
+def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -> None:
+    """Replace the parts of a list or dict of the caller's, or those of an object that had these names `before`."""
     if isinstance(container, LISTS):
         refill(container, spread(part for _, part in parts))
         return
@@ -136,8 +136,9 @@ def _fill(container: Any, parts: list[tuple[Any, Any]]) -> None:
     if isinstance(container, dict):
         fill(container, parts)
         return
-    for key in fields_in(container) or {}:
-        if all(key != name for name, _ in parts):
+    fields, now = fields_in(container) or {}, {name for name, _ in parts}
+    for key in before:
+        if key not in now and key in fields:
             take_out(container, key)
     for key, part in parts:
         put(container, key, part)

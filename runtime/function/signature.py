@@ -265,6 +265,7 @@ class Call:
             except TypeError:
                 pass
             else:
+                self.objects.append(x)
                 return kind, x
         self.objects.append(x)
         return kind, id(x)
@@ -440,10 +441,12 @@ class Signature:
         bound.apply_defaults()
         return bound.args, bound.kwargs
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The call with these arguments, checked and converted to the specs if there are any."""
+    def call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Call] = Call
+    ) -> Call:
+        """The call with these arguments, which `make` makes; checked and converted to the specs if there are any."""
         if self.specs is None:
-            return Call(*self.canonical(args, kwargs))
+            return make(*self.canonical(args, kwargs))
         passed = len(args) + len(kwargs)
         try:
             bound = self.parameters.bind(*args, **kwargs)

@@ -61,10 +61,11 @@ class Visible:
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
         codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # objects from before have had that
-        self._asked = frozenset[str]().union(*map(_asked_in, codes))
+        self._asked = _texts_beside(_ASKING, codes)
         """The names of attributes that may be missing."""
-        self._names = names_of(codes) | self._asked
-        self._owned, self._hidden = _owned_in(heap), _hidden_in(heap, self._names)
+        self.names = names_of(codes) | self._asked | _texts_beside(_OPERATORS, codes)
+        """The names of globals and attributes."""
+        self._owned, self._hidden = _owned_in(heap), _hidden_in(heap, self.names)
 
     def owns(self, holder: Any) -> bool:
         """Whether what an object holds is the user's."""
@@ -104,13 +105,13 @@ class Visible:
             return
         is_class, whole = issubclass(kind, type), kind in (dict, CellType)
         for key, content in before.items():
-            is_read = not _is_of_class(content) if is_class else whole or key in self._names
+            is_read = not _is_of_class(content) if is_class else whole or key in self.names
             if is_read and type(content) not in _FIXED and content_of(holder, key) is content:
                 yield (path_of(root, key), holder, key), content
         if not (whole or is_class or kind is Globals):
             inherited = {key for cls in kind.__mro__ for key, content in vars(cls).items() if not _is_of_class(content)}
             members = {key for cls in kind.__mro__ for key in vars(cls)}
-            for key in sorted((self._names & inherited) | (self._asked - members)):
+            for key in sorted((self.names & inherited) | (self._asked - members)):
                 if key not in before:
                     yield (path_of(root, key), holder, key), UNBOUND
 
@@ -154,7 +155,7 @@ class Visible:
                 holder = Globals(vars(holder), frozenset())
             is_whole = type(holder) in (dict, CellType) or issubclass(type(holder), type)
             for key, content in before.items():
-                if (is_whole or key in self._names) and is_within(content, values):
+                if (is_whole or key in self.names) and is_within(content, values):
                     yield (path_of(root, key), holder, key), content
 
 
@@ -193,14 +194,19 @@ def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
     return far - closure([*heap.reach.entries, *near], False)
 
 
-def _asked_in(code: CodeType) -> frozenset[str]:
-    """The names that code may give `getattr` or `hasattr`."""
-    found, pending = set[str](), [code]
+_ASKING: Final = frozenset({"getattr", "hasattr"})
+_OPERATORS: Final = frozenset({"attribute", "to_delete"})
+"""Those of converted code that get the name of an attribute."""
+
+
+def _texts_beside(functions: frozenset[str], codes: Iterable[CodeType]) -> frozenset[str]:
+    """The names among the constants of code that names one of these functions."""
+    found, pending = set[str](), [*codes]
     while pending:
-        part = pending.pop()
-        pending += [nested for nested in part.co_consts if isinstance(nested, CodeType)]
-        if not {"getattr", "hasattr"}.isdisjoint(part.co_names):
-            found.update(text for text in part.co_consts if type(text) is str and text.isidentifier())
+        code = pending.pop()
+        pending += [nested for nested in code.co_consts if isinstance(nested, CodeType)]
+        if not functions.isdisjoint(code.co_names):
+            found.update(text for text in code.co_consts if type(text) is str and text.isidentifier())
     return frozenset(found)
 
 

@@ -12,7 +12,7 @@ from runtime.core.positions import located
 from runtime.core.tensor import GraphList, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType
-from runtime.function.function import function
+from runtime.function.decorate import function
 from runtime.ops.lists import list_stack
 from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.structures import rebuilt

@@ -25,7 +25,8 @@ from runtime.autodiff.reverse import derivative
 from runtime.core.errors import DataLossError, FailedPreconditionError, NotFoundError
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.function.concrete import ConcreteFunction
-from runtime.function.function import Function, function
+from runtime.function.decorate import function
+from runtime.function.function import Function
 from runtime.function.method import Method
 from runtime.function.signature import InvalidArgumentsError
 from runtime.numbers.prepared import prepared

@@ -1,0 +1,263 @@
+"""Objects among the arguments of a traced function that share traces.
+
+At first a trace is for one object of a plain class, and for the numbers that an object of a dataclass has. From the
+fifth trace for objects of a class, a plain object is the attributes that the function names, as one of a dataclass
+is its fields, and numbers among them that are others in another call are inputs of the graph.
+"""
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from typing import Any, Final
+
+from autograph.backend import UNBOUND, can_be_record, declared_fields, is_of_converted_code
+from runtime.function.argument_structure import Names, children, decomposing, rebuild
+from runtime.function.escaped_tensors import ATOMS
+from runtime.function.number_state import ArgumentNumber, can_be_staged
+from runtime.function.signature import Call, holds_numbers, is_leaf
+from runtime.function.variable import Variable
+
+__all__ = ["SharedObjects", "Twins"]
+
+_FEW: Final = 4  # objects of a class that have traces of their own
+_MOST: Final = 1000  # parts of the objects of one call that share traces
+_MOST_NUMBERS: Final = 64  # of a list or tuple that are inputs
+_DYNAMIC: Final = frozenset({
+    "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "setattr", "vars"})
+"""Names of what reads attributes that the code does not name."""
+_BY_IDENTITY: Final = frozenset({"id", "numpy_function", "py_function", "ref", "weakref"})
+"""Names of what may tell objects apart, or keep them for when the graph runs."""
+
+Place = tuple[type, str]
+"""A class, and the path of an attribute, or of a part of it."""
+
+
+class _NeedsClassesError(Exception):
+    """Objects of these classes, or more of their attributes, are parts of arguments that share traces."""
+
+    def __init__(self, classes: Mapping[type, Names]) -> None:
+        super().__init__(classes)
+        self.classes = classes
+
+
+class _EntangledError(Exception):
+    """Objects of these classes hold variables, too much, or each other in a circle."""
+
+    def __init__(self, classes: frozenset[type]) -> None:
+        super().__init__(classes)
+        self.classes = classes
+
+
+class SharedObjects:
+    """What a traced function knows of the classes of its arguments."""
+
+    def __init__(self) -> None:
+        self.classes: dict[type, Names] = {}
+        """Those whose objects share traces, with the names of the attributes that they are."""
+        self._apart: frozenset[type] = frozenset()  # those whose objects do not
+        self._seen: dict[type, list[Callable[[], Any]]] = {}  # weak references to objects that traces are for
+        self.known: dict[Place, Any] = {}  # the first numbers in a place
+        self.staged: set[Place] = set()  # where there were others later
+        self.is_exact = False
+        """Whether it cannot be traced with numbers as inputs: each has a trace of its own."""
+        self._active: dict[int, Any] = {}  # by thread that is in a call that shares, why its trace failed
+
+    def saw(self, objects: Sequence[Any], names: frozenset[str]) -> None:
+        """Note the objects that a trace is for. `names`: of globals and attributes in the code within its reach."""
+        for x in objects:
+            kind, is_declared = type(x), declared_fields(x) is not None
+            if kind in self.classes or names & _BY_IDENTITY or not (is_declared or self.can_share(kind)):
+                continue
+            seen = self._seen.setdefault(kind, [])
+            if not any(reference() is x for reference in seen):
+                seen.append(_reference(x))
+            if len(seen) >= _FEW:
+                del self._seen[kind]
+                self._share({kind: None if is_declared or names & _DYNAMIC else names})
+                self._learn([o for reference in seen if (o := reference()) is not None])
+
+    def _learn(self, objects: Sequence[Any]) -> None:
+        """Note the numbers of objects that begin to share traces."""
+        while True:
+            try:
+                with decomposing(self.classes):
+                    Twins(self).call(tuple(objects), {})
+                return
+            except _NeedsClassesError as needed:
+                self._share(needed.classes)
+            except _EntangledError as entangled:
+                self._part(entangled.classes)
+                return
+
+    def can_share(self, kind: type) -> bool:
+        """Whether objects of a plain class may share traces."""
+        return kind not in self._apart and can_be_record(kind) and is_of_converted_code(kind)
+
+    def _share(self, classes: Mapping[type, Names]) -> None:
+        wider = {kind: None if names is None or self.classes.get(kind, names) is None
+                 else names | (self.classes.get(kind) or names) for kind, names in classes.items()}
+        self.classes = {**self.classes, **wider}
+
+    def _part(self, classes: frozenset[type]) -> None:
+        self._apart |= classes
+        self.classes = {kind: names for kind, names in self.classes.items() if kind not in classes}
+
+    def computed(
+        self, run: Callable[[tuple[Any, ...], dict[str, Any], Twins], Any], args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """What `run` computes of the arguments, with the objects among them as others of their classes; with less of
+        them, where it cannot be traced so."""
+        me, before = threading.get_ident(), (self.is_exact, self._apart, self.classes)
+        around = self._active.get(me, UNBOUND)
+        try:
+            while True:
+                self._active[me], twins = None, Twins(self)
+                try:
+                    with decomposing(self.classes):
+                        return run(args, kwargs, twins)
+                except _NeedsClassesError as needed:
+                    self._share(needed.classes)
+                except _EntangledError as entangled:
+                    self._part(entangled.classes)
+                except Exception as error:
+                    if self._active[me] is not error:
+                        raise
+                    if not self._share_less(twins):
+                        self.is_exact, self._apart, self.classes = before  # it is not because of what is shared
+                        raise
+        finally:
+            if around is UNBOUND:
+                del self._active[me]
+            else:
+                self._active[me] = around
+
+    def _share_less(self, twins: Twins) -> bool:
+        """Have numbers, or else objects, known to their traces, if there are any such."""
+        if twins.numbers and not self.is_exact:
+            self.is_exact = True
+        elif twins.plain:
+            self._part(frozenset(twins.plain))
+        else:
+            return False
+        return True
+
+    @property
+    def is_trying(self) -> bool:
+        """Whether this thread is in a call that may be traced in another way if it cannot be in this one."""
+        return threading.get_ident() in self._active
+
+    def failed(self, error: Exception) -> None:
+        """A trace has failed."""
+        if self.is_trying:
+            self._active[threading.get_ident()] = error
+
+    def check(self, names: frozenset[str], restore: Callable[[], None]) -> None:
+        """After a trace, that its objects have all attributes that it may have read."""
+        if not self.is_trying:
+            return
+        found = None if names & _DYNAMIC else names
+        more = {kind: found for kind, known in self.classes.items()
+                if known is not None and (found is None or not found <= known)}
+        if names & _BY_IDENTITY:
+            restore()
+            raise _EntangledError(frozenset(self.classes))
+        if more:
+            restore()
+            raise _NeedsClassesError(more)
+
+
+class Twins:
+    """The arguments of one call, with others in place of objects that have numbers which are inputs.
+
+    containers   the containers of the arguments, in the order of those of a Call
+    numbers      whether there are such numbers
+    plain        the plain classes of objects that share traces
+    """
+
+    def __init__(self, shared: SharedObjects) -> None:
+        self._shared, self._classes = shared, shared.classes
+        self.containers: list[Any] = []
+        self.numbers = False
+        self.plain: set[type] = set()
+        self._around: dict[int, type] = {}  # the objects in which it is
+        self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
+        self._parts = 0
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call with these arguments, which are in canonical order."""
+        placed = tuple([self._of(x, None) for x in args])
+        named = {name: self._of(kwargs[name], None) for name in sorted(kwargs)}
+        call = Call(placed, {name: named[name] for name in kwargs})
+        assert len(call.containers) == len(self.containers)
+        call.containers = self.containers
+        return call
+
+    def _of(self, x: Any, at: Place | None) -> Any:
+        """`x` or another in its place. `at`: where it is in an object that shares traces."""
+        kind = type(x)
+        if kind is int or kind is float:
+            return x if at is None else self._number(x, at)
+        if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
+            return x
+        if at is not None:
+            self._check(x, kind, at)
+        parts = children(x)
+        if parts is None:
+            return x
+        self.containers.append(x)
+        if id(x) in self._made:
+            at = None  # one object has one in its place, wherever it is
+        if holds_numbers(x):
+            return self._placed(x, x if at is None else self._numbers(x, at))
+        if id(x) in self._around:
+            raise self._entangled(kind)
+        shares = kind in self._classes
+        if shares and declared_fields(x) is None:
+            self.plain.add(kind)
+        self._parts += len(parts) if at is not None or shares else 0
+        if self._parts > _MOST:
+            raise self._entangled(kind)
+        self._around[id(x)] = kind
+        new = [self._of(part, (kind, label) if shares else None if at is None else (at[0], at[1] + label))
+               for label, part in parts]
+        del self._around[id(x)]
+        return self._placed(x, x if all(map(is_, new, [part for _, part in parts])) else rebuild(x, new))
+
+    def _placed(self, x: Any, other: Any) -> Any:
+        return self._made.setdefault(id(x), other)
+
+    def _check(self, x: Any, kind: type, at: Place) -> None:
+        if issubclass(kind, Variable):
+            raise self._entangled(at[0])
+        if kind not in self._classes and self._shared.can_share(kind):
+            raise _NeedsClassesError({kind: self._classes[at[0]]})
+
+    def _entangled(self, kind: type) -> _EntangledError:
+        return _EntangledError(frozenset({kind, *self._around.values()} & {*self._classes}))
+
+    def _number(self, x: float, at: Place) -> Any:
+        shared = self._shared
+        if at not in shared.staged and repr(shared.known.setdefault(at, x)) != repr(x):
+            shared.staged.add(at)
+        if shared.is_exact or at not in shared.staged or not can_be_staged(x):
+            return x
+        self.numbers = True
+        return ArgumentNumber.of(x)
+
+    def _numbers(self, x: Any, at: Place) -> Any:
+        """A list, tuple or deque of numbers."""
+        if len(x) > _MOST_NUMBERS:
+            return x
+        kind, path = at
+        new = [self._number(item, (kind, f"{path}[{len(x)}]")) if type(item) in (int, float) else item for item in x]
+        return x if all(map(is_, new, x)) else rebuild(x, new)
+
+
+def _reference(x: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return lambda: None
