@@ -45,6 +45,7 @@ class Box:
         self.n, self.t, self.on, self.name, self.best = 0, 0.0, True, "a", None
         self.xs, self.table, self.array, self.pair = [1.0, 2.0, 3.0], {"a": 1}, np.ones(2), (1, 2)
         self.part, self.other, self.last, self.seen = Part(), Part(), deque([0, 1], 2), []
+        self.marks = {0, 2}
 
 def boxes():
     made = [Box() for _ in range(8)]
@@ -55,7 +56,7 @@ def boxes():
     made[2].part, made[5].other = made[3].part, made[5].part
     return made
 
-ALIAS, SPARE, ARRAY = Part(), Part(), np.ones(2)
+ALIAS, SPARE, ARRAY, MARKS = Part(), Part(), np.ones(2), {1}
 
 def counting():
     n = 0
@@ -67,7 +68,7 @@ def counting():
 
 count = counting()
 
-def f(o, x, xs, table, array, part):
+def f(o, x, xs, table, array, part, marks):
     global NUMBER
     y = x * 0
 """
@@ -76,7 +77,8 @@ READS = ["o.n", "o.t", "o.on * 1.0", "len(o.name)", "o.xs[0]", "o.xs[-1]", "sum(
          "o.array[0]", "o.array.sum()", "Shared.total", "(0 if o.best is None else o.best)", "getattr(o, 'extra', 1.0)",
          "o.pair[0]", "o.last[0]", "ALIAS.k", "count()", "o.part.step()", "xs[0]", "xs[-1]", "len(xs)", "(xs is o.xs)",
          "table.get('a', 1)", "len(table)", "array[0]", "array.sum()", "part.k", "part.ys[0]", "(part is o.part)",
-         "len(o.seen)", "(o.seen[-1] if o.seen else 0.5)", "sum(o.seen[-2:])"]
+         "len(o.seen)", "(o.seen[-1] if o.seen else 0.5)", "sum(o.seen[-2:])", "len(o.marks)",
+         "(2 in o.marks)", "sum(MARKS)", "len(marks)", "(3 in marks)", "(marks is o.marks)"]
 CHANGES = [
     "o.n += 2", "o.t += 0.5", "o.t += o.n * 0.1", "o.t += x", "o.on = not o.on", "o.name = o.name[-2:] + 'b'",
     "o.name = o.name + str(o.n % 3)", "o.xs[0] = o.n", "o.xs[-1] = x", "o.xs = o.xs[1:] + o.xs[:1]", "o.xs.append(o.n)",
@@ -90,16 +92,19 @@ CHANGES = [
     "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1", "xs[0] = xs[0] + 1.0", "xs[-1] = x", "xs.append(2.0)", "o.xs = xs",
     "table['a'] = table.get('a', 1) + 1", "table['x'] = 3", "array[0] = array[1] + x", "array += 1.0", "part.k += 1",
     "part.ys[-1] = x", "o.other = part", "o.t = 0.0", "o.best = None", "o.xs = [1.0, 2.0]", "o.seen.append(x)",
-    "o.seen.append(x * 2)", "o.seen = o.seen[-3:]"]
+    "o.seen.append(x * 2)", "o.seen = o.seen[-3:]", "o.marks.add(o.n % 4)", "o.marks.discard(2)", "MARKS.add(len(MARKS))",
+    "marks.add(3)", "o.marks = {len(o.marks)} | marks", "o.marks = marks", "marks |= o.marks"]
 TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
          "NUMBER % 3 == 1"]
 BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[-1:] = [9.0]", "o.xs.append(4.0)",
            "o.table['a'] = 7", "o.part.k = 4", "o.part.ys = [5.0]", "m.NUMBER = 10", "m.NUMBERS[0] = 6",
            "m.TABLE['x'] = 3", "o.array[0] = 4.0", "o.array = np.full(2, 3.0)", "m.Shared.total = 9", "o.best = 2",
-           "o.extra = 8.0", "o.pair = (5, 6)", "o.last[0] = 3", "o.part = m.Part()", "pass", "pass", "pass"]
+           "o.extra = 8.0", "o.pair = (5, 6)", "o.last[0] = 3", "o.part = m.Part()", "o.marks.add(2)",
+           "o.marks = {3}", "m.MARKS.clear()", "pass", "pass", "pass"]
 ARGUMENTS = {
     "xs": ("o.xs", "o.part.ys", "[7.0, 8.0]", "m.ALIAS.ys"), "table": ("o.table", "m.TABLE", "{'a': 4}"),
-    "array": ("o.array", "np.zeros(2)", "m.ARRAY"), "part": ("o.part", "o.other", "m.SPARE", "m.ALIAS")}
+    "array": ("o.array", "np.zeros(2)", "m.ARRAY"), "part": ("o.part", "o.other", "m.SPARE", "m.ALIAS"),
+    "marks": ("o.marks", "m.MARKS", "{0, 3}")}
 """What calls have as these arguments, if the function uses them."""
 
 
@@ -138,6 +143,8 @@ def plain(value: Any) -> Any:
         raise rt.errors.StagingError("an object that only the graph knows is left")
     if isinstance(value, (rt.Tensor, np.ndarray, np.generic)):
         return plain(np.asarray(value).tolist())
+    if isinstance(value, set):
+        return sorted(map(float, value))
     if isinstance(value, (list, tuple, deque)):
         return [plain(item) for item in value]
     if isinstance(value, dict):
@@ -156,7 +163,7 @@ def agree(a: Any, b: Any) -> bool:
 
 
 def left(module: ModuleType, boxes: list[Any]) -> list[Any]:
-    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "SPARE", "ARRAY")
+    names = ("NUMBER", "NUMBERS", "TABLE", "ALIAS", "SPARE", "ARRAY", "MARKS")
     return [plain(boxes), module.Shared.total, *(plain(getattr(module, name)) for name in names)]
 
 

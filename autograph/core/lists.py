@@ -1,11 +1,11 @@
-"""Python's mutable sequences and mappings that are state, by their items: lists, deques and dicts."""
+"""Python's mutable collections that are state, by their items: lists, deques, dicts and sets."""
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["DICTS", "LISTS", "is_list", "refill"]
+__all__ = ["DICTS", "LISTS", "is_collection", "is_list", "refill"]
 
 LISTS: Final[tuple[type[list[Any]], type[deque[Any]]]] = (list, deque)
 
@@ -17,8 +17,13 @@ def is_list(value: Any) -> bool:
     return type(value) in LISTS
 
 
+def is_collection(value: Any) -> bool:
+    """Whether `value` is a list, deque or set, and not an object of a subclass."""
+    return type(value) in LISTS or type(value) is set
+
+
 def refill(value: Any, items: Iterable[Any]) -> None:
-    """Replace the items of a list or deque; of a dict, by those with the keys 0, 1, ..."""
+    """Replace the items of a list, deque or set; of a dict, by those with the keys 0, 1, ..."""
     if isinstance(value, list):
         value[:] = items
         return
@@ -30,4 +35,4 @@ def refill(value: Any, items: Iterable[Any]) -> None:
         return
     items = list(items)
     value.clear()
-    value.extend(items)
+    (value.update if isinstance(value, set) else value.extend)(items)

@@ -13,7 +13,7 @@ from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from autograph.core.backend import UNBOUND, has_staged_items
-from autograph.core.lists import is_list, refill
+from autograph.core.lists import is_collection, is_list, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.key_order import reorder
@@ -58,8 +58,10 @@ class Heap:
     """Shallow copies of the objects and containers within reach."""
 
     def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
-        """`names`: what the statement names; `others`: whether to copy objects that are not state, too."""
+        """`names`: what the statement names; `others`: whether to copy objects that are not state, too; sets are
+        collections if not."""
         self.reach = reach
+        self._is_collection = is_list if others else is_collection
         self.records: list[tuple[Reached, Any]] = []
         self.others: list[tuple[Reached, Other]] = []
         self.unnamed: Reached | None = None
@@ -77,7 +79,7 @@ class Heap:
                        for reached, other in self.others]
 
     def _copy(self, value: Any) -> Any:
-        if is_list(value):
+        if self._is_collection(value):
             return list(value)
         return value.__leaves__() if hasattr(type(value), "__become__") else self._parts(value)
 
@@ -168,7 +170,7 @@ class Heap:
         """Restore all contents."""
         for reached, before in self.records:
             value = reached.value
-            if is_list(value) or hasattr(type(value), "__become__"):
+            if self._is_collection(value) or hasattr(type(value), "__become__"):
                 _restore(value, before)
                 continue
             now = self._parts(value)
@@ -185,11 +187,11 @@ class Heap:
         return {id(reached.value): before for reached, before in self.records}
 
     def changes(self) -> Iterator[tuple[Reached, Any, Any]]:
-        """The changes as (object, key, new value): the key is None for a list, a cell and a value of a backend, the
-        value UNBOUND if it was deleted."""
+        """The changes as (object, key, new value): the key is None for a collection, a cell and a value of a backend,
+        the value UNBOUND if it was deleted."""
         for reached, before in self.records:
             value = reached.value
-            if is_list(value) or hasattr(type(value), "__become__"):
+            if self._is_collection(value) or hasattr(type(value), "__become__"):
                 now = self._copy(value)
                 if len(now) != len(before) or not all(map(operator.is_, now, before)):
                     known = set(map(id, before))
@@ -247,7 +249,7 @@ def _is_literal(key: Any) -> bool:
 
 
 def _restore(value: Any, before: Any) -> None:
-    if is_list(value):
+    if is_collection(value):
         refill(value, before)
     else:
         value.__become__(before)

@@ -28,10 +28,12 @@ from autograph.backend import (
     fields_of,
     fill,
     has_staged_items,
+    is_collection,
     is_of_converted_code,
     is_users_class,
     parts_in,
     put,
+    refill,
     take_out,
 )
 from runtime.core.tensor import GraphTensor
@@ -51,6 +53,7 @@ __all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can
 
 Place = tuple[str, Any, Any]
 """The path of an attribute, item or variable, for names in the graph; what holds it, and its key there."""
+_WHOLES: Final = (*LISTS, *DICTS, set)
 _MOST: Final = 1000  # structures of calls whose places are remembered
 _MOST_NUMBERS: Final = 64  # items of a list up to which its numbers are inputs of a graph
 
@@ -73,7 +76,7 @@ def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
     knows. `existed`: of objects from before."""
     if key is None and type(holder) in DICTS:
         return has_staged_items(holder)
-    if key is None and type(holder) in LISTS:
+    if key is None and is_collection(holder):
         return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item, existed))
     is_variable = type(holder) is CellType or type(holder) is Globals
     if not (is_variable or (key is not None and (
@@ -92,7 +95,7 @@ def _parts_within(
         return
     yield content
     kind = type(content)  # asked without `isinstance`, which objects that may be None refuse
-    if kind in LISTS or issubclass(kind, tuple):
+    if kind in LISTS or issubclass(kind, (tuple, set, frozenset)):
         parts: Iterable[Any] = content
     elif kind in DICTS:
         parts = dict.values(content)
@@ -110,8 +113,8 @@ def _parts_within(
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Select, Text, tuple, np.ndarray,
-               np.number)) or (
+        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Select, Text, tuple, set, frozenset,
+               np.ndarray, np.number)) or (
         is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 
 
@@ -230,6 +233,8 @@ class AttributeState:
             old = content_of(holder, key)
             if new is UNBOUND and old is not UNBOUND:
                 take_out(holder, key)
+            elif type(holder) is set:
+                refill(holder, new)
             elif _is_whole(holder, key):
                 fill(holder, parts_in(new))
             elif new is not old:
@@ -343,18 +348,20 @@ def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Cal
     if len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
-    found.given = {path: copy.copy(x) if type(x) in (*LISTS, *DICTS) else x for path, x in contents.items()}
+    found.given = {path: copy.copy(x) if type(x) in _WHOLES else x for path, x in contents.items()}
     return found
 
 
 def _is_whole(holder: Any, key: Any) -> bool:
-    """Whether a place is a list or dict as a whole."""
-    return key is None and type(holder) in (*LISTS, *DICTS)
+    """Whether a place is a list, dict or set as a whole."""
+    return key is None and type(holder) in _WHOLES
 
 
 def _is_left(given: Any, now: Any, whole: bool) -> bool:
     """Whether a call has left what a place held; of a list or dict that is a place itself, its parts."""
-    if whole and type(given) in (*LISTS, *DICTS) and type(now) is type(given):
+    if whole and type(given) in _WHOLES and type(now) is type(given):
+        if type(given) is set:
+            return bool(given == now)
         before, after = list(parts_in(given)), list(parts_in(now))
         return len(before) == len(after) and all(map(_is_left_part, before, after))
     return _is_left_part(given, now)
@@ -367,8 +374,8 @@ def _is_left_part(given: Any, now: Any) -> bool:
 
 
 def content_of(holder: Any, key: Any) -> Any:
-    """What a place holds; UNBOUND if nothing. Of the items of a list or dict a copy."""
-    if key is None and type(holder) in (*LISTS, *DICTS):
+    """What a place holds; UNBOUND if nothing. Of the items of a list, dict or set a copy."""
+    if key is None and type(holder) in _WHOLES:
         return copy.copy(holder)
     if type(holder) is CellType:
         return holder.cell_contents if cell_is_filled(holder) else UNBOUND

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import UNBOUND, Globals, is_list
+from autograph.backend import UNBOUND, Globals, is_collection
 from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
 from runtime.function.signature import Call, weakly
 from runtime.function.visible_places import MOST_ITEMS, Constant, is_same
@@ -79,7 +79,7 @@ class ConstantGuards:
                 self._absent.append((kept, key))
             elif type(holder) is CellType:
                 self._cells.append((holder, content))
-            elif is_list(holder):
+            elif is_collection(holder):
                 self._lists.append((holder, content))
             elif type(holder) is Globals or type(holder) is dict:
                 namespace = holder.namespace if type(holder) is Globals else holder
@@ -131,8 +131,8 @@ class ConstantGuards:
         if not self.hold():
             places = [(path, held_by(kept), key) for path, kept, key, _ in self._places]
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
-            constants = [(place, list(x) if is_list(place[1]) else x) for place, x in now
-                         if not is_list(place[1]) or len(x) <= MOST_ITEMS]
+            constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now
+                         if not is_collection(place[1]) or len(x) <= MOST_ITEMS]
             ConstantGuards.__init__(self, constants, self.containers, self.others)
 
     def changed(self) -> list[Constant]:
@@ -143,7 +143,7 @@ class ConstantGuards:
             holder = held_by(kept)
             if holder is not None:
                 now = content_of(holder, key)
-                if not is_same(list(now) if is_list(holder) else now, content) or not elements.get(id(now), True):
+                if not is_same(list(now) if is_collection(holder) else now, content) or not elements.get(id(now), True):
                     found.append(((path, holder, key), content))
         return found
 

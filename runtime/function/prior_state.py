@@ -27,7 +27,7 @@ from autograph.backend import (
     cell_is_filled,
     fields_in,
     has_staged_items,
-    is_list,
+    is_collection,
     is_of_converted_code,
     put,
     refill,
@@ -156,7 +156,7 @@ class PriorState:
     @property
     def state(self) -> list[Place]:
         """The places of those leaks where each call can put its values."""
-        return self._places((root, None if is_list(root.value) else key) for root, key, _ in self.leaks)
+        return self._places((root, None if is_collection(root.value) else key) for root, key, _ in self.leaks)
 
     def _places(self, keys: Iterable[tuple[Reached, Any]]) -> list[Place]:
         distinct = {key_of(root.value, key): (root, key) for root, key in keys}
@@ -179,7 +179,7 @@ class PriorState:
             before = records[id(root.value)]
             if id(root.value) in self.numbers or not self._visible.owns(root.value):
                 continue
-            whole = is_list(root.value)
+            whole = is_collection(root.value)
             old = before.get(key, UNBOUND) if isinstance(before, dict) else before
             new = list(root.value) if whole else new
             if (old is UNBOUND or old is None) and is_of_converted_code(type(new)):
@@ -224,7 +224,9 @@ class PriorState:
         for (path, holder, key), content in self.shared:
             if key is None and issubclass(type(holder), (set, frozenset, dict)) and any(
                     is_within(item, by_identity) for item in content):
-                raise self._two_objects(path)
+                raise self._two_objects(f"'{path}'")
+        if any(type(x) is set and any(is_within(item, by_identity) for item in x) for x in self.call.containers):
+            raise self._two_objects("a set among the arguments")
 
     def _refuse_shared(self) -> None:
         """StagingError if an argument that the trace may meet elsewhere, too, has been changed."""
@@ -234,11 +236,11 @@ class PriorState:
         changed |= {id(root.value) for root, _, _ in self.heap.changes()} & self.call.own
         for (path, *_), content in self.shared:
             if any(is_within(part, changed) for part in (content if type(content) is list else [content])):
-                raise self._two_objects(path)
+                raise self._two_objects(f"'{path}'")
 
-    def _two_objects(self, path: str) -> StagingError:
+    def _two_objects(self, holder: str) -> StagingError:
         error = StagingError(
-            f"'{path}' holds an argument of the function, and the graph cannot tell that both are one object",
+            f"{holder} holds an argument of the function, and the graph cannot tell that both are one object",
             remedy="Pass a copy, or let the function find it in one of the two ways only.")
         locate(error, _line_of(self.code))
         return error
@@ -348,7 +350,7 @@ class _Leaving:
 
     def at(self, holder: Any, key: Any, value: Any) -> None:
         """Do so for what the trace has put at a place."""
-        if key is None and is_list(holder):
+        if key is None and is_collection(holder):
             self.within(holder)
         elif key is not None or type(holder) is CellType:
             put(holder, key, self.of(value, is_new=True))
@@ -419,9 +421,9 @@ def _is_hashed_by_identity(kind: Any) -> bool:
 
 
 def _is_data(x: Any) -> bool:
-    """Whether `x` is a constant, an eager tensor, an array, a user's object, UNBOUND, or made of lists, tuples and
-    dicts of such."""
-    if type(x) in (list, tuple):
+    """Whether `x` is a constant, an eager tensor, an array, a user's object, UNBOUND, or made of lists, tuples, sets
+    and dicts of such."""
+    if type(x) in (list, tuple, set, frozenset):
         return all(map(_is_data, x))
     if type(x) is dict:
         return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
@@ -430,7 +432,9 @@ def _is_data(x: Any) -> bool:
 
 
 def parts_of_argument(value: Any) -> dict[Any, Any]:
-    """The parts of a container among the arguments, by index, key or attribute."""
+    """The parts of a container among the arguments, by index, key or attribute; the items of a set."""
+    if isinstance(value, set):
+        return dict.fromkeys(value)
     if isinstance(value, (*LISTS, tuple)):
         return dict(enumerate(value))
     if isinstance(value, dict):

@@ -128,9 +128,12 @@ def plan(
 
 
 def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -> None:
-    """Replace the parts of a list or dict of the caller's, or those of an object that had these names `before`."""
+    """Replace the parts of a list, dict or set of the caller's, or those of an object that had these names `before`."""
     if isinstance(container, LISTS):
         refill(container, spread(part for _, part in parts))
+        return
+    if isinstance(container, set):
+        refill(container, [key for key, _ in parts])
         return
     parts = spread_items(parts)
     if isinstance(container, dict):

@@ -202,6 +202,9 @@ class Twins:
             return x if at is None else self._number(x, at)
         if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
             return x
+        if kind is set:
+            self.containers.append(x)
+            return x
         if at is not None:
             self._check(x, kind, at)
         parts = children(x)

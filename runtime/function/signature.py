@@ -105,7 +105,7 @@ class Call:
     structure     key for everything but the shapes
     shapes        the shapes of the leaves
     objects       the objects that the key knows by identity
-    containers    the lists, tuples, mappings, and objects of dataclasses and attrs classes, in order
+    containers    the lists, tuples, mappings, sets, and objects of dataclasses and attrs classes, in order
     passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     variables     the variables for which placeholders are traced, each once; the key has their types
     arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
@@ -254,6 +254,8 @@ class Call:
                 self.variables.append(x)
             return Variable, number, x.dtype.name, x.type.shape, x.trainable
         if isinstance(x, (set, frozenset)):
+            if kind is set:
+                self.containers.append(x)
             return kind, frozenset(x)
         if kind is slice:
             return kind, self._key(x.start), self._key(x.stop), self._key(x.step)
@@ -310,6 +312,9 @@ class Call:
                 return of_object(x, [next(leaves) for _ in x.__leaves__()])
             if holds_numbers(x):
                 made.append(known.setdefault(id(x), rebuild(x, [*x])))
+                return made[-1]
+            if type(x) is set:
+                made.append(known.setdefault(id(x), x.copy()))
                 return made[-1]
             parts = children(x)
             if parts is None:

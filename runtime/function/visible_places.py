@@ -14,7 +14,7 @@ from autograph.backend import (
     Globals,
     Heap,
     Reached,
-    is_list,
+    is_collection,
     is_of_converted_code,
     is_users_object,
     names_of,
@@ -43,7 +43,7 @@ def _owned_in(heap: Heap) -> set[int]:
     found = set[int]()
     while contents:
         content = contents.pop()
-        if (is_list(content) or type(content) in (dict, tuple)) and id(content) not in found:
+        if (is_collection(content) or type(content) in (dict, tuple)) and id(content) not in found:
             found.add(id(content))
             parts = list(dict.values(content) if type(content) is dict else content)
             contents += [] if only_atoms(parts) else parts
@@ -69,7 +69,7 @@ class Visible:
 
     def owns(self, holder: Any) -> bool:
         """Whether what an object holds is the user's."""
-        return id(holder) in self._owned if is_list(holder) or type(holder) is dict else _is_users(holder)
+        return id(holder) in self._owned if is_collection(holder) or type(holder) is dict else _is_users(holder)
 
     def _roots(self) -> Iterator[tuple[Reached, Any]]:
         """The objects, but for globals, and copies of what they held before the trace."""
@@ -97,7 +97,7 @@ class Visible:
     def _constants_of(self, root: Reached, before: Any) -> Iterator[Constant]:
         holder = Globals(vars(root.value), frozenset()) if issubclass(type(root.value), ModuleType) else root.value
         kind = type(holder)
-        if is_list(holder):
+        if is_collection(holder):
             if is_same(list(content_of(holder, None)), before):
                 yield (path_of(root, None), holder, None), list(before)
             return
