@@ -376,6 +376,11 @@ class _Leaving:
     def within(self, holder: Any) -> None:
         """Do so for all parts of `holder`."""
         self.seen.add(id(holder))
+        if isinstance(holder, set):
+            items = [self.of(item) for item in holder]
+            if not all(map(operator.is_, items, holder)):
+                refill(holder, items)
+            return
         for key, part in _parts(holder):
             new = self.of(part)
             if new is not part:
@@ -399,7 +404,7 @@ class _GivingBack(_Leaving):
         if isinstance(value, tuple):
             parts = [self.of(item) for item in value]
             return value if all(map(operator.is_, parts, value)) else tuple.__new__(type(value), parts)
-        if isinstance(value, (*LISTS, dict)) or fields_in(value) is not None:
+        if isinstance(value, (*LISTS, dict, set)) or fields_in(value) is not None:
             self.within(value)
         return value
 

@@ -153,6 +153,15 @@ def test_objects_in_sets_are_known_by_identity() -> None:
     assert visited == set(nodes[:8])
 
     @rt.function
+    def note(node, x):
+        visited.add(node)
+        return x
+
+    for node in nodes:
+        note(node, rt.constant(1.0))
+    assert visited == set(nodes)
+
+    @rt.function
     def visit_in(seen, node, x):
         seen.add(node)
         return x * len(seen)
