@@ -92,8 +92,8 @@ CHANGES = [
     "o.t = np.sqrt(o.t + 1.0)", "ALIAS.k += 1", "xs[0] = xs[0] + 1.0", "xs[-1] = x", "xs.append(2.0)", "o.xs = xs",
     "table['a'] = table.get('a', 1) + 1", "table['x'] = 3", "array[0] = array[1] + x", "array += 1.0", "part.k += 1",
     "part.ys[-1] = x", "o.other = part", "o.t = 0.0", "o.best = None", "o.xs = [1.0, 2.0]", "o.seen.append(x)",
-    "o.seen.append(x * 2)", "o.seen = o.seen[-3:]", "o.marks.add(o.n % 4)", "o.marks.discard(2)", "MARKS.add(len(MARKS))",
-    "marks.add(3)", "o.marks = {len(o.marks)} | marks", "o.marks = marks", "marks |= o.marks"]
+    "o.seen.append(x * 2)", "o.seen = o.seen[-3:]", "o.marks.add(o.n % 4)", "o.marks.discard(2)",
+    "MARKS.add(len(MARKS))", "marks.add(3)", "o.marks = {len(o.marks)} | marks", "o.marks = marks", "marks |= o.marks"]
 TESTS = ["x > 2", "o.n % 2 == 0", "o.on", "o.t > 1", "len(o.name) > 2", "o.table['a'] > 2", "o.best is None", "x > o.n",
          "NUMBER % 3 == 1"]
 BETWEEN = ["o.n = 5", "o.t = 2.5", "o.on = False", "o.name = 'zzz'", "o.xs[-1:] = [9.0]", "o.xs.append(4.0)",

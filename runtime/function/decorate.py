@@ -80,9 +80,9 @@ def function(
                       difference in printed text, exception, result, arguments or variables (for tests: slow)
 
     Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
-    they are. Objects that the function makes and returns are made anew by each call; lists, dicts, sets and dataclass
-    objects among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
-    from before that are given tensors. StagingError for objects that cannot be made anew.
+    they are. Objects that the function makes and returns are made anew by each call; lists, dicts, sets and objects
+    among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
+    from before. StagingError for objects that cannot be made anew.
 
     `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
     graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.

@@ -11,7 +11,7 @@ import runtime as rt
 
 class Search:
     def __init__(self) -> None:
-        self.seen: set[Any] = set()
+        self.seen = set[Any]()
         self.words = {"a"}
         self.fixed = frozenset({1})
         self.layers = [{1}, {2, 3}]
