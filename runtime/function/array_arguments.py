@@ -3,13 +3,13 @@ function changes, such as a global's. A call puts what the graph leaves in them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import CellType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from autograph.backend import Handler, Heap, as_records, put, scopes, variables
+from autograph.backend import Heap, as_records, put, scopes, variables
 from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, NeedsSets, TraceAgain, want_objects, with_sets
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
@@ -20,11 +20,9 @@ from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
 from runtime.function.attribute_state import content_of
-from runtime.function.signature import ArrayPattern, Call, is_array
+from runtime.function.signature import ArrayPattern, is_array
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
-from runtime.staging.control.exceptions import stage_try
-from runtime.staging.values.body_tracing import Step
 
 __all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
 
@@ -46,7 +44,6 @@ class ArrayUse:
         self.classes: frozenset[type] = frozenset()
         self.sets = False
         self.captured: list[Any] = []
-        self._until_error: dict[Any, Any] = {}
 
     def traced(self, once: Callable[[], T]) -> T:
         """The trace that `once` makes: with arrays as tensors, or as objects if the function turns out to need that."""
@@ -70,25 +67,6 @@ class ArrayUse:
                     raise needed.error from None
                 self.objects = True
                 self.captured += new
-
-    def left_by(self, error: Exception, call: Call, once: Callable[[], Any]) -> None:
-        """Leave the caller's arrays as Python would after an error: `once` makes the trace of what the function does
-        to them until it raises, which runs if it has no effect but that."""
-        if not self.objects or isinstance(error, StagingError) or call.overwritten or not (
-                call.arrays or self.captured):
-            return
-        both = tuple([i for i, x in enumerate(call.passed) if any(x is array for array in self.captured)])
-        key = call.structure, call.shapes, call.arrays, both
-        with suppress(Exception):
-            if key not in self._until_error:
-                self._until_error[key] = self.traced(once)
-            concrete = self._until_error[key]
-            if all(node.op.name in _HARMLESS or not node.op.effect for node in concrete.graph.walk()):
-                concrete.apply(call.leaves, call, call.variables)
-
-
-_HARMLESS: Final = frozenset({"check_bound", "hold_error", "keep", "raise", "raise_unless", "read_variable", "reraise"})
-"""Ops with an effect that may run again."""
 
 
 class ArrayArguments:
@@ -183,20 +161,6 @@ class ArrayArguments:
     def changed(self) -> list[tuple[int, GraphTensor]]:
         """The arrays that the graph changes, by number, with their contents at the end."""
         return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
-
-    def until_error(self, run: Callable[[], Any]) -> Callable[[], None]:
-        """A function that runs `run` and catches its error, so that the arrays are left as they are then."""
-        cells = tuple([cell for _, cell, _ in self.places])
-
-        def body(*values: Any) -> tuple[Any, ...]:
-            run()
-            return values
-
-        def caught() -> None:
-            stage_try(Step(body), [Handler((Exception,), Step(lambda *values: values), False)], cells,
-                      [f"array_{i}" for i in range(len(cells))], lambda: cells)
-
-        return caught
 
     def aliases(self, output: Any) -> frozenset[int]:
         """The numbers of the arrays whose elements an output shares."""

@@ -9,7 +9,7 @@ import copy
 import dataclasses
 import threading
 import weakref
-from collections.abc import Callable, Collection, Container, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from types import CellType
 from typing import Any, Final
@@ -274,10 +274,10 @@ class AttributeStates:
         self._lock = threading.Lock()
 
     def computed(
-        self, compute: Callable[..., Any], traced: Container[Hashable], call: Call, *others: Any
+        self, compute: Callable[..., Any], in_trace: Callable[[Exception], bool], call: Call, *others: Any
     ) -> Any:
         """The result of `compute(call, *others)`, where the call has what the places hold as an argument, and its trace
-        may find more of them. `traced`: the structures of calls for which there are traces."""
+        may find more of them. `in_trace`: of errors, whether nothing has run before them."""
         call.finds_attributes = True
         while True:
             state, extended = self._states.get(call.structure) if self._states else None, call
@@ -296,8 +296,8 @@ class AttributeStates:
                 self._add(call, [*kept, *needed.places], needed.classes, needed.before,
                           None if places is None else state)
                 continue
-            except Exception:
-                if state is None or not state.is_general or extended.structure in traced:
+            except Exception as error:
+                if state is None or not state.is_general or not in_trace(error):
                     raise
                 state.is_exact = True
                 continue

@@ -111,6 +111,11 @@ class ConcreteFunction:
         self.findable: Any = None
 
     @property
+    def changes(self) -> bool:
+        """Whether calls change arguments, or objects from before."""
+        return self._changes_attributes or bool(self._pack.changes or self._pack.arrays)
+
+    @property
     def optimized(self) -> Graph:
         """The graph that runs."""
         if self._optimized is None:

@@ -12,7 +12,7 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import CodeType, MethodType
 from typing import Any, Final
 
@@ -47,6 +47,7 @@ from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.unranked import unranked
+from runtime.function.until_error import can_run_again, raised, until_error, without_output
 from runtime.function.variable import Creation, LateVariableError
 from runtime.function.visible_places import Constant
 from runtime.numpy.array_objects import StagedArray
@@ -91,6 +92,7 @@ class Function(Called, Inspected):
         functools.update_wrapper(self, python_function)
         self._instance, self._owner = instance, owner  # for a method: the object, and the function of all objects
         self._objects = SharedObjects()
+        self._until_error: UntilError | None = None
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._lock = threading.RLock()
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
@@ -149,9 +151,24 @@ class Function(Called, Inspected):
         if graph is None and (owner := self._sharing) is not None and self._instance is not None:
             return owner._call((self._instance(), *args), kwargs)
         self._clock[0] += 1
-        if graph is None and self._objects.classes:
-            return self._objects.computed(self._run, args, kwargs)
-        return self._run(args, kwargs)
+        try:
+            if graph is None and self._objects.classes:
+                return self._objects.computed(self._run, args, kwargs)
+            return self._run(args, kwargs)
+        except Exception as error:
+            if graph is None:
+                self._leave(error, args, kwargs)
+            raise
+
+    def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Leave what the call has changed before the error."""
+        is_left = raised.is_left(error) and self.autograph
+        raised.forget()
+        if is_left:
+            if self._until_error is None:
+                self._until_error = UntilError(until_error, executor=self.executor, name=self.name)
+            with suppress(Exception):
+                self._until_error(self._bound(self.python_function), *args, **kwargs)
 
     @property
     def _sharing(self) -> Function | None:
@@ -161,14 +178,8 @@ class Function(Called, Inspected):
         return self._owner if type(self._instance()) in self._owner._objects.classes else None
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Twins | None = None) -> Any:
-        graph = current_graph()
         call = self._arguments(args, kwargs, twins=twins)
-        try:
-            return self._attributes.computed(self._computed, self._groups, call, args, kwargs)
-        except Exception as error:
-            if graph is None:
-                self._arrays.left_by(error, call, lambda: self._trace_once(call, call.types, False, True)[0])
-            raise
+        return self._attributes.computed(self._computed, raised.in_trace, call, args, kwargs)
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = current_graph()
@@ -188,7 +199,12 @@ class Function(Called, Inspected):
             if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves) and all(
                     type(x) is EagerTensor for x in args):
                 self._remember_arrays([x._array for x in args], concrete)
-        return concrete.apply(call.leaves, call, call.variables)
+        try:
+            return concrete.apply(call.leaves, call, call.variables)
+        except Exception as error:
+            if not call.overwritten:  # else what it has changed is there
+                raised.note(error, concrete)
+            raise
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may stand for a tensor
@@ -199,6 +215,7 @@ class Function(Called, Inspected):
             with tracing(None):
                 return self._find_or_trace(self._arguments(args, kwargs, specs=True))
         except BaseException as error:
+            raised.forget()
             show_users(error)
             raise
 
@@ -310,7 +327,7 @@ class Function(Called, Inspected):
             try:
                 concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
             except Exception as error:
-                self._objects.failed(error)
+                raised.note(error)
                 raise
         with self._lock:
             if concrete.is_kept and not concrete.identified:
@@ -431,10 +448,9 @@ class Function(Called, Inspected):
         return concrete
 
     def _trace_once(
-        self, call: Call, types: Sequence[Type], first: bool, until_error: bool = False
+        self, call: Call, types: Sequence[Type], first: bool
     ) -> tuple[ConcreteFunction, bool]:
-        """The trace, and whether it created variables. `until_error`: of what the function does to arrays until it
-        raises."""
+        """The trace, and whether it created variables."""
         fn = self._bound(self._converted)
         graph = Graph(self.name)
         names = self._signature.input_names(call)
@@ -461,25 +477,24 @@ class Function(Called, Inspected):
                 with meeting() if self.autograph else nullcontext():
                     outside = PriorState(meet_all(fn, args, kwargs), call, copies, inputs, self._code, objects)
                     mode.existed, mode.sources = outside.existed, outside.arrays
-                    outside.find_shared(call.finds_attributes and not until_error)
+                    outside.find_shared(call.finds_attributes)
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
-                            returned = trace_function(given.until_error(run) if until_error else run)
+                            returned = trace_function(run)
                         self._objects.check(outside.names, outside.heap.restore)
                         constants = outside.constants(call.attributes)
-                        if not until_error:
-                            changed = outside.changed_data(bool(creation.created))
-                            places = [*outside.state, *large_in(constants, all_captured)]
-                            self._attributes.found(
-                                call, places, changed, bool(creation.created), outside.existed, outside.heap.restore)
-                            outside.refuse_lost()
+                        changed = outside.changed_data(bool(creation.created))
+                        places = [*outside.state, *large_in(constants, all_captured)]
+                        self._attributes.found(
+                            call, places, changed, bool(creation.created), outside.existed, outside.heap.restore)
+                        outside.refuse_lost()
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     except Exception:
-                        if self._objects.is_trying or (call.attributes is not None and call.attributes.is_general):
-                            outside.heap.restore()  # it will be traced again, for these numbers and lengths
+                        if not creation.created:
+                            outside.heap.restore()  # as if there had been no trace
                         raise
                     finally:
                         outside.leave(variables)
@@ -546,6 +561,18 @@ class Function(Called, Inspected):
 
     def __repr__(self) -> str:
         return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
+
+
+class UntilError(Function):
+    """`until_error`, traced: it runs if that has no effect but what it leaves."""
+
+    def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        concrete = self._find_or_trace(call)
+        without_output(concrete.graph)
+        return concrete.apply(call.leaves, call, call.variables) if can_run_again(concrete.graph) else None
+
+    def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        raised.forget()
 
 
 def _runs_here() -> bool:

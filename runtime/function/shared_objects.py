@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import Any, Final
 
-from autograph.backend import UNBOUND, can_be_record, declared_fields, is_of_converted_code
+from autograph.backend import can_be_record, declared_fields, is_of_converted_code
 from runtime.function.argument_structure import Names, children, decomposing, rebuild
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.number_state import ArgumentNumber, can_be_staged
 from runtime.function.signature import Call, holds_numbers, is_leaf
+from runtime.function.until_error import raised
 from runtime.function.variable import Variable
 
 __all__ = ["SharedObjects", "Twins"]
@@ -62,7 +63,7 @@ class SharedObjects:
         self.staged: set[Place] = set()  # where there were others later
         self.is_exact = False
         """Whether it cannot be traced with numbers as inputs: each has a trace of its own."""
-        self._active: dict[int, Any] = {}  # by thread that is in a call that shares, why its trace failed
+        self._trying = threading.local()
 
     def saw(self, objects: Sequence[Any], names: frozenset[str]) -> None:
         """Note the objects that a trace is for. `names`: of globals and attributes in the code within its reach."""
@@ -110,11 +111,11 @@ class SharedObjects:
     ) -> Any:
         """What `run` computes of the arguments, with the objects among them as others of their classes; with less of
         them, where it cannot be traced so."""
-        me, before = threading.get_ident(), (self.is_exact, self._apart, self.classes)
-        around = self._active.get(me, UNBOUND)
+        before, around = (self.is_exact, self._apart, self.classes), self.is_trying
+        self._trying.now = True
         try:
             while True:
-                self._active[me], twins = None, Twins(self)
+                twins = Twins(self)
                 try:
                     with decomposing(self.classes):
                         return run(args, kwargs, twins)
@@ -123,16 +124,13 @@ class SharedObjects:
                 except _EntangledError as entangled:
                     self._part(entangled.classes)
                 except Exception as error:
-                    if self._active[me] is not error:
+                    if not raised.in_trace(error):
                         raise
                     if not self._share_less(twins):
                         self.is_exact, self._apart, self.classes = before  # it is not because of what is shared
                         raise
         finally:
-            if around is UNBOUND:
-                del self._active[me]
-            else:
-                self._active[me] = around
+            self._trying.now = around
 
     def _share_less(self, twins: Twins) -> bool:
         """Have numbers, or else objects, known to their traces, if there are any such."""
@@ -147,12 +145,7 @@ class SharedObjects:
     @property
     def is_trying(self) -> bool:
         """Whether this thread is in a call that may be traced in another way if it cannot be in this one."""
-        return threading.get_ident() in self._active
-
-    def failed(self, error: Exception) -> None:
-        """A trace has failed."""
-        if self.is_trying:
-            self._active[threading.get_ident()] = error
+        return getattr(self._trying, "now", False)
 
     def check(self, names: frozenset[str], restore: Callable[[], None]) -> None:
         """After a trace, that its objects have all attributes that it may have read."""

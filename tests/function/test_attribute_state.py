@@ -206,7 +206,7 @@ def test_objects_are_not_kept_alive() -> None:
     assert [reference() for reference in found] == [None] * 5
 
 
-def test_what_a_call_raises_before_its_end_changes_nothing() -> None:
+def test_what_comes_before_an_error_is_left() -> None:
     @rt.function
     def f(o: Any, x: Any) -> Any:
         o.last = x
@@ -218,7 +218,7 @@ def test_what_a_call_raises_before_its_end_changes_nothing() -> None:
     f(o, rt.constant(1.0))
     with pytest.raises(ValueError, match="too large"):
         f(o, rt.constant(3.0))
-    assert o.last.numpy() == 1
+    assert o.last.numpy() == 3
 
 
 def test_the_object_may_be_returned() -> None:

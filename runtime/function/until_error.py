@@ -1,0 +1,103 @@
+"""What a traced function has changed when it raises: as in Python, what came before the error.
+
+A graph changes nothing of the caller's before its end. After an error the function runs again, with a `try` around it,
+from what it had: so it leaves what it has changed until then. It must have no other effect than that and what it
+prints.
+"""
+from __future__ import annotations
+
+import linecache
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+from autograph.backend import ConversionError
+from runtime.core.errors import (
+    DTypeError,
+    InaccessibleTensorError,
+    NotIterableError,
+    OperatorNotAllowedInGraphError,
+    ShapeError,
+    StagingError,
+    UnimplementedError,
+)
+from runtime.core.graph import Graph
+from runtime.core.pruning import prune
+from runtime.function.concrete import ConcreteFunction
+from runtime.ops.effects import PRINT
+
+__all__ = ["can_run_again", "raised", "until_error", "without_output"]
+
+_TEXT: Final = '''
+def until_error(function, /, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except Exception:
+        pass
+'''
+_FILE: Final = "<until_error>"
+
+
+def _made() -> Callable[..., None]:
+    """The function of this text: it converts, which functions of this package do not."""
+    linecache.cache[_FILE] = len(_TEXT), None, _TEXT.splitlines(keepends=True), _FILE
+    names: dict[str, Any] = {"__name__": "until_error"}
+    exec(compile(_TEXT, _FILE, "exec"), names)
+    made: Callable[..., None] = names["until_error"]
+    return made
+
+
+until_error: Final = _made()
+
+_HARMLESS: Final = frozenset({
+    "assert_compare", "check", "check_bound", "check_numerics", "hold_error", "keep", "print", "raise", "raise_unless",
+    "read_variable", "reraise"})
+"""Ops with an effect that may run again."""
+
+
+_OF_GRAPHS: Final = (
+    ConversionError, DTypeError, InaccessibleTensorError, NotIterableError, OperatorNotAllowedInGraphError, ShapeError,
+    StagingError, UnimplementedError)
+"""Errors that Python would not raise."""
+
+
+def can_run_again(graph: Graph) -> bool:
+    """Whether a graph that has raised has no effect that would come twice, but for what it prints."""
+    return all(node.op.name in _HARMLESS or not node.op.effect for node in graph.walk())
+
+
+def without_output(graph: Graph) -> None:
+    """Let a graph print nothing: that has been printed."""
+    for inner in [graph, *(sub for node in graph.walk() for sub in node.subgraphs.values())]:
+        inner.nodes = [node for node in inner.nodes if node.op is not PRINT]
+    prune(graph)
+
+
+class _Raised(threading.local):
+    """The last error of traced functions in this thread, and where it came from."""
+
+    error: BaseException | None = None
+    concrete: ConcreteFunction | None = None
+
+    def note(self, error: BaseException, concrete: ConcreteFunction | None = None) -> None:
+        """An error in a run of `concrete`, or in a trace."""
+        self.error, self.concrete = error, concrete
+
+    def forget(self) -> None:
+        """Keep no object alive that the error refers to."""
+        self.error = self.concrete = None
+
+    def in_trace(self, error: BaseException) -> bool:
+        """Whether it was raised while a function was traced, so that nothing has run."""
+        return self.error is error and self.concrete is None
+
+    def is_left(self, error: BaseException) -> bool:
+        """Whether what came before the error can have been changed, and is to be left as in Python."""
+        if self.error is not error:
+            return False
+        if self.concrete is None:
+            return not isinstance(error, _OF_GRAPHS)
+        return self.concrete.changes and can_run_again(self.concrete.graph)
+
+
+raised: Final = _Raised()

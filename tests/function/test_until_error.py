@@ -1,0 +1,212 @@
+"""What a call has changed before an error is there after it, as in Python."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+
+@dataclasses.dataclass
+class Pair:
+    x: float
+    k: int = 0
+
+
+class State:
+    def __init__(self) -> None:
+        self.n, self.total, self.log, self.table, self.pair = 0, 0.0, list[Any](), {"a": 1.0}, Pair(2.0)
+        self.weights = np.ones(3, np.float32)
+
+
+state, numbers = State(), list[int]()
+count = 0
+
+
+def attributes(o, xs, x):
+    state.n += 1
+    state.total = state.total + x
+    state.log.append(x)
+    state.table["b"] = x
+    state.pair.k += 1
+    if x > 1:
+        raise ValueError("large")
+    state.n += 10
+    state.table["a"] = state.table["a"] * 2
+    return x
+
+
+def arguments(o, xs, x):
+    o.k += 1
+    o.x = o.x + x
+    xs.append(x)
+    if x > 1:
+        raise KeyError("large")
+    xs.append(x * 2)
+    return o.x
+
+
+def variables(o, xs, x):
+    global count
+    for i in range(3):
+        count += 1
+        numbers.append(i)
+        if x * i > 2:
+            raise IndexError("large")
+    return x
+
+
+def over_tensors(o, xs, x):
+    total = x * 0
+    for v in rt.range(4):
+        state.n += 1
+        o.x = o.x + 1.0
+        if rt.cast(v, rt.float32) > x:
+            raise ValueError("large")
+        total += x
+    return total
+
+
+def always(o, xs, x):
+    state.n += 1
+    o.k += 2
+    raise ValueError("always")
+
+
+def in_handlers(o, xs, x):
+    state.n += 1
+    try:
+        state.total = state.total + x
+        if x > 0.75:
+            raise ValueError("large")
+        state.n += 5
+    except ValueError:
+        state.log.append(x)
+        if x > 1:
+            raise KeyError("larger") from None
+    finally:
+        o.k += 1
+    return x
+
+
+def of_python(o, xs, x):
+    state.total = state.total + x
+    state.log.append(state.total)
+    return x * {0: 1.0, 1: 2.0}[len(xs)]
+
+
+def of_an_op(o, xs, x):
+    state.n += 1
+    state.log.append(x)
+    y = 6 // (rt.cast(x, rt.int32) - 2)
+    state.n += 1
+    return y
+
+
+def arrays(o, xs, x):
+    for i in range(3):
+        state.weights[i] += x
+        if x * i > 1:
+            raise ValueError("large")
+    return x
+
+
+def printed(o, xs, x):
+    state.n += 1
+    print("before", len(state.log))
+    state.log.append(1)
+    if x > 1:
+        raise ValueError("large")
+    print("after")
+    return x
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, (rt.Tensor, np.ndarray, np.generic, float, int)):
+        return np.round(np.asarray(value, np.float64), 4).tolist()
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return plain(vars(value)) if hasattr(value, "__dict__") else value
+
+
+def history(fn: Callable[..., Any], of: Callable[[Any], Any]) -> list[Any]:
+    global count
+    State.__init__(state)
+    numbers.clear()
+    count = 0
+    o, xs, log = Pair(1.0), list[Any](), list[Any]()
+    for x in (0.5, 2.0, 1.5, 1.0, 2.0, 0.5, 3.0):
+        try:
+            result = plain(fn(o, xs if fn is not of_python else [0] * (int(x) + 0), of(x)))
+        except Exception as error:
+            result = next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        log.append([result, plain(o), plain(xs), plain(state), plain(numbers), count])
+    return log
+
+
+FUNCTIONS = [attributes, arguments, variables, over_tensors, always, in_handlers, of_python, of_an_op, arrays, printed]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", FUNCTIONS)
+def test_as_in_python(fn: Callable[..., Any], executor: str, capsys: pytest.CaptureFixture[str]) -> None:
+    want, text = history(lambda *args: fn(*args), np.float32), capsys.readouterr().out
+    assert history(rt.function(fn, executor=executor), rt.constant) == want
+    assert capsys.readouterr().out == text
+
+
+def test_what_cannot_run_again_leaves_everything_as_it_was() -> None:
+    variable = rt.Variable(1.0)
+
+    @rt.function
+    def f(x):
+        state.n += 1
+        variable.assign_add(x)
+        if x > 1:
+            raise ValueError("large")
+        return x
+
+    State.__init__(state)
+    for x, n in (0.5, 1), (2.0, 1), (0.5, 2):
+        if x > 1:
+            with pytest.raises(ValueError, match="large"):
+                f(rt.constant(x))
+        else:
+            f(rt.constant(x))
+        assert state.n == n
+    assert variable.numpy() == 4
+
+
+def test_a_trace_that_fails_leaves_no_values_of_its_graph() -> None:
+    @rt.function
+    def f(x, size):
+        state.log.append(x)
+        state.total = x
+        state.n += 1
+        return rt.reshape(x, [size])
+
+    State.__init__(state)
+    with pytest.raises(rt.errors.ShapeError):
+        f(rt.constant([1.0, 2.0]), 3)
+    assert state.log == [] and state.total == 0.0 and state.n == 0
+    f(rt.constant([1.0, 2.0]), 2)
+    assert len(state.log) == 1 and state.n == 1 and state.total.shape == (2,)  # type: ignore[attr-defined]
+
+
+def test_the_error_is_the_users() -> None:
+    @rt.function
+    def f(o, x):
+        o.k += 1
+        if x > 1:
+            raise ValueError("large")
+        return x
+
+    with pytest.raises(ValueError, match="large") as caught:
+        f(Pair(1.0), rt.constant(2.0))
+    assert caught.value.__context__ is None and caught.traceback[-1].name == "f"
