@@ -654,19 +654,19 @@ def test_the_collector_may_drop_the_trace() -> None:
 def test_a_trace_that_drops_itself() -> None:
     """The one that runs stays until it is done, though another has its place."""
     def drop(x):
-        if dropping:
+        if dropping.is_set():
             f.cache_clear()
             gc.collect()
             g(rt.constant(1.0))
         return x
 
-    dropping = set[bool]()
+    dropping = threading.Event()
     f, x = rt.function(lambda x: rt.numpy_function(drop, [x], rt.float32) + 1), rt.constant(1.0)
     for _ in range(5):
         g = rt.function(lambda x: x + 3)
         dropping.clear()
         f(x)
-        dropping.add(True)
+        dropping.set()
         result, seen = frames(f, x)
         assert result.numpy() == 2 and seen[0] == "call"
     assert f.experimental_get_tracing_count() == 5
