@@ -106,6 +106,8 @@ ARGUMENTS = {
     "array": ("o.array", "np.zeros(2)", "m.ARRAY"), "part": ("o.part", "o.other", "m.SPARE", "m.ALIAS"),
     "marks": ("o.marks", "m.MARKS", "{0, 3}")}
 """What calls have as these arguments, if the function uses them."""
+RAISED = -1e9
+"""In place of a result."""
 
 
 def block(draw: random.Random, reads: list[str], changes: list[str], depth: int = 0) -> list[str]:
@@ -171,7 +173,9 @@ def compare(seed: int, folder: Path) -> str:
     """What differs from Python; empty: nothing. An error of the runtime is one, too, if Python has none."""
     draw = random.Random(seed)
     subjects = draw.sample(READS, 8), draw.sample(CHANGES, 8)  # few, so that they meet
-    lines = [*block(draw, *subjects), *block(draw, *subjects), "return y"]
+    first, second = block(draw, *subjects), block(draw, *subjects)
+    raises = [f"if {draw.choice(TESTS)}:", "    raise ValueError"] if draw.random() < 0.3 else []
+    lines = [*first, *raises, *second, "return y"]
     source = HEAD + "".join(f"    {line}\n" for line in lines)
     python, traced = (load(source, folder / f"between_calls_{kind}_{seed}.py") for kind in ("python", "traced"))
     many = seed % 3 == 2
@@ -191,13 +195,23 @@ def compare(seed: int, folder: Path) -> str:
             more.append([eval(text, names) for text in chosen])
         try:
             want = float(python.f(a[at], x, *more[0]))
+        except ValueError:
+            want = RAISED
         except (IndexError, OverflowError, ZeroDivisionError):
             return ""
+        before = [*left(traced, b), plain(more[1])]
         try:
-            got = float(f(b[at] if many else None, rt.constant(x), *more[1]))
+            try:
+                got = float(f(b[at] if many else None, rt.constant(x), *more[1]))
+            except ValueError as error:
+                if isinstance(error, rt.errors.OpError):
+                    raise
+                got = RAISED
             found, expected = [*left(traced, b), plain(more[1])], [*left(python, a), plain(more[0])]
         except (rt.errors.StagingError, rt.errors.DTypeError) as error:
             return f"refused: {error}"
+        if want == got == RAISED and agree(before, found) and not agree(expected, found):
+            return "refused: everything is as it was before the call that raises"
         if not agree(want, got) or not agree(expected, found):
             return (f"call {call}, after {change}, with {', '.join(chosen)}: {got} {found}\n"
                     f"in place of {want} {expected}\n{source[len(HEAD):]}")

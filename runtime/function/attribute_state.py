@@ -318,7 +318,7 @@ class AttributeStates:
         the trace, which is what `restore` does. A trace that has changed nothing but constants, and `sets_up` nothing,
         serves for this call."""
         if call.finds_attributes and not places and not sets_up:
-            call.changed = [*changed]
+            call.changed, call.undo = [*changed], restore
             call.classes = _plain_classes([place for place, _ in changed], existed)
             return
         places = [*places, *(place for place, _ in changed)]

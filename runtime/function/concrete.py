@@ -113,7 +113,7 @@ class ConcreteFunction:
     @property
     def changes(self) -> bool:
         """Whether calls change arguments, or objects from before."""
-        return self._changes_attributes or bool(self._pack.changes or self._pack.arrays)
+        return self._changes_attributes or not self.is_kept or bool(self._pack.changes or self._pack.arrays)
 
     @property
     def optimized(self) -> Graph:

@@ -204,6 +204,8 @@ class Function(Called, Inspected):
         except Exception as error:
             if not call.overwritten:  # else what it has changed is there
                 raised.note(error, concrete)
+            if call.undo is not None:
+                call.undo()
             raise
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -479,7 +481,8 @@ class Function(Called, Inspected):
                     mode.existed, mode.sources = outside.existed, outside.arrays
                     outside.find_shared(call.finds_attributes)
                     try:
-                        with given.substituted(outside.heap), unwritable(outside.arrays), leaking(outside.leaks_into):
+                        with given.substituted(outside.heap), unwritable(outside.arrays), leaking(
+                                outside.leaks_into), outside.held():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
@@ -509,8 +512,7 @@ class Function(Called, Inspected):
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
             call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
-        concrete.is_kept &= not call.changed
-        concrete.names = named
+        concrete.is_kept, concrete.names = concrete.is_kept and not call.changed, named
         return concrete, bool(creation.created)
 
     @property

@@ -12,6 +12,7 @@ import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain, repeat
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -28,9 +29,11 @@ from autograph.backend import (
     fields_in,
     has_staged_items,
     is_collection,
+    is_list,
     is_of_converted_code,
     put,
     refill,
+    variables,
 )
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.positions import Position, user_position
@@ -188,6 +191,11 @@ class PriorState:
                 keys.append((root, None if whole else key))
                 found[key_of(root.value, keys[-1][1])] = list(old) if whole else old
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
+
+    def held(self) -> AbstractContextManager[None]:
+        """Let the references of the caller to lists count while the function is traced: there may always be some."""
+        lists = [x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(x)]
+        return variables(CellType(lists))
 
     @property
     def names(self) -> frozenset[str]:

@@ -114,6 +114,7 @@ class Call:
     finds_attributes  whether its trace may ask for such
     given         what these places hold, by path
     changed       the places where its trace has left other constants than before, and what they held: they will be such
+    undo          restores these
     classes       the plain classes of new objects in these places
     contents      where the containers that these places hold are among the `containers`
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
@@ -122,7 +123,7 @@ class Call:
 
     __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
                  "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten", "passed",
-                 "shapes", "structure", "types", "variables")
+                 "shapes", "structure", "types", "undo", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -133,6 +134,7 @@ class Call:
         self.attributes: Any = None
         self.finds_attributes = False
         self.changed: list[Any] = []
+        self.undo: Callable[[], None] | None = None
         self.classes: frozenset[type] = frozenset()
         self.given: dict[str, Any] = {}
         self.contents = slice(0, 0)
