@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND, has_staged_items
+from autograph.core.backend import UNBOUND, backend_of, has_staged_items
 from autograph.core.lists import is_collection, is_list, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
@@ -275,7 +275,13 @@ def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...]
 
 
 def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
-    return all(_is_state(item, stages) or only_atoms((item,)) for item in items)
+    return all(_is_state(item, stages) or only_atoms((item,)) or _is_immutable(item) for item in items)
+
+
+def _is_immutable(value: Any) -> bool:
+    """Whether it is an immutable value of a backend's, such as a constant."""
+    backend = backend_of(value)
+    return backend is not None and backend.is_immutable(value)
 
 
 def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:

@@ -486,13 +486,7 @@ class Function(Called, Inspected):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
-                        self._objects.check(outside.names, outside.heap.restore)
-                        constants = outside.constants(call.attributes)
-                        changed = outside.changed_data(bool(creation.created))
-                        places = [*outside.state, *large_in(constants, all_captured)]
-                        self._attributes.found(
-                            call, places, changed, bool(creation.created), outside.existed, outside.heap.restore)
-                        outside.refuse_lost()
+                        constants = self._settled(call, outside, bool(creation.created), all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
                     except Exception:
@@ -514,6 +508,18 @@ class Function(Called, Inspected):
             call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
         concrete.is_kept, concrete.names = concrete.is_kept and not call.changed, named
         return concrete, bool(creation.created)
+
+    def _settled(
+        self, call: Call, outside: PriorState, sets_up: bool, captured: Sequence[Any]
+    ) -> list[Constant]:
+        """After a trace, the constants that it has read; unless it is to be traced again, for what it has found."""
+        self._objects.check(outside.names, outside.heap.restore)
+        constants = outside.constants(call.attributes)
+        changed = outside.changed_data(sets_up)
+        places = [*outside.state, *large_in(constants, captured)]
+        self._attributes.found(call, places, changed, sets_up, outside.existed, outside.heap.restore)
+        outside.refuse_lost()
+        return constants
 
     @property
     def _code(self) -> CodeType | None:

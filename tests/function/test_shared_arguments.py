@@ -278,3 +278,78 @@ def test_a_constant_in_place_of_a_tensor() -> None:
             metric.total, metric.seen = rt.constant(given), [rt.constant(given)]
         assert float(result(rt.constant(1.0))) == want
         assert (metric.total, metric.seen) == (0.0, [1.0])
+
+
+# A list of the caller's may have names that the trace does not see: which list a name has after a branch matters.
+
+holder = World()
+
+
+def shortened(xs, x):
+    if x > 2:
+        xs = xs[:1]
+    xs.append(x)
+    return len(xs) * x
+
+
+def attribute_shortened(xs, x):
+    holder.log = xs
+    if x > 2:
+        holder.log = holder.log[:1]
+    holder.log.append(x)
+    return len(holder.log) * x
+
+
+def copied(xs, x):
+    holder.log = xs
+    ys = holder.log
+    if x > 2:
+        ys = ys[:4]
+    ys.append(9.0)
+    return len(xs) * x
+
+
+def replaced(xs, x):
+    holder.log = xs
+    if x > 2:
+        holder.log = [x]
+    return len(holder.log) * x
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("kind", ["numbers", "tensors"])
+@pytest.mark.parametrize("fn", [shortened, attribute_shortened, copied, replaced])
+def test_which_list_a_branch_leaves(fn: Callable[..., Any], kind: str, executor: str) -> None:
+    def history(fn: Callable[..., Any], of: Callable[[float], Any]) -> list[Any]:
+        found, kept = list[Any](), [of(5.0), of(6.0)] if kind == "tensors" else [5.0, 6.0]
+        for x in (1.0, 3.0, 1.5, 3.0, 3.0, 1.0):
+            for xs in kept, [of(1.0)]:
+                before = [*map(float, xs)]
+                result = float(fn(xs, of(x)))
+                found.append((before, [*map(float, xs)], result, [*map(float, holder.log)], holder.log is xs))
+        return found
+
+    holder.log = []
+    want = history(fn, float)
+    holder.log = []
+    assert history(rt.function(fn, executor=executor), rt.constant) == want
+
+
+def test_a_list_of_tensors_that_only_a_branch_appends_to() -> None:
+    class Box:
+        def __init__(self) -> None:
+            self.xs = [rt.constant(1.0), rt.constant(2.0)]
+
+    box = Box()
+
+    @rt.function
+    def f(x):
+        xs = box.xs
+        if x > 2:
+            xs = xs[:4]
+        xs.append(9.0)
+        return x
+
+    for x, count in (3.0, 2), (1.0, 3), (3.0, 3):
+        f(rt.constant(x))
+        assert len(box.xs) == count
