@@ -36,7 +36,7 @@ from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
-from autograph.core.lists import DICTS, LISTS, is_collection, is_list, refill
+from autograph.core.lists import DICTS, LISTS, is_collection, is_list, items_in, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
@@ -147,6 +147,7 @@ __all__ = [
     "is_record",
     "is_users_class",
     "is_users_object",
+    "items_in",
     "items_of",
     "itself",
     "keyed",

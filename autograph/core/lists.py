@@ -5,7 +5,7 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["DICTS", "LISTS", "is_collection", "is_list", "refill"]
+__all__ = ["DICTS", "LISTS", "is_collection", "is_list", "items_in", "refill"]
 
 LISTS: Final[tuple[type[list[Any]], type[deque[Any]]]] = (list, deque)
 
@@ -20,6 +20,13 @@ def is_list(value: Any) -> bool:
 def is_collection(value: Any) -> bool:
     """Whether `value` is a list, deque or set, and not an object of a subclass."""
     return type(value) in LISTS or type(value) is set
+
+
+def items_in(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """The items of a dict in its order, without code of a subclass."""
+    if isinstance(value, OrderedDict):  # has an order of its own
+        return [(key, dict.__getitem__(value, key)) for key in OrderedDict.__iter__(value)]
+    return dict.items(value)
 
 
 def refill(value: Any, items: Iterable[Any]) -> None:

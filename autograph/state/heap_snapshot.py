@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
 from autograph.core.backend import UNBOUND, backend_of, has_staged_items
-from autograph.core.lists import is_collection, is_list, refill
+from autograph.core.lists import is_collection, is_list, items_in, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.key_order import reorder
@@ -86,7 +87,7 @@ class Heap:
     def _parts(self, value: Any) -> dict[Any, Any]:
         kind = type(value)
         if issubclass(kind, dict):
-            return dict(dict.items(value))
+            return dict(items_in(value))
         if kind is CellType:
             return {None: value.cell_contents} if cell_is_filled(value) else {}
         if kind is Globals:
@@ -149,7 +150,10 @@ class Heap:
             else:
                 found.add(inner)
             _put(value, key, old)
-        if found and issubclass(type(value), dict):
+        has_moved = issubclass(type(value), OrderedDict) and now.keys() == before.keys() and [*now] != [*before]
+        if has_moved and not found:
+            self.unnamed = reached  # the order of keys is no state
+        if has_moved or (found and issubclass(type(value), dict)):
             reorder(value, before)
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from autograph.core.backend import ambient
+from autograph.core.lists import items_in
 
 __all__ = ["KeyOrders", "merged_keys", "reorder"]
 
@@ -15,13 +16,13 @@ class KeyOrders:
     """The orders of the keys of some dicts, before a statement and at the ends of its bodies."""
 
     def __init__(self, dicts: Iterable[dict[Any, Any]]) -> None:
-        self._begins = {id(each): (each, [*dict.keys(each)]) for each in dicts}
+        self._begins = {id(each): (each, keys_in(each)) for each in dicts}
         self._ends: dict[int, list[list[Any]]] = {}
 
     def note_end(self) -> None:
         """Note the orders at the end of a body."""
         for key, (each, _) in self._begins.items():
-            self._ends.setdefault(key, []).append([*dict.keys(each)])
+            self._ends.setdefault(key, []).append(keys_in(each))
 
     def restore(self) -> None:
         """Give the dicts, which have the items from before the statement, the order from before."""
@@ -42,6 +43,10 @@ class KeyOrders:
             reorder(each, merged or ())
 
 
+def keys_in(each: dict[Any, Any]) -> list[Any]:
+    return [key for key, _ in items_in(each)]
+
+
 def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any] | None:
     """The keys of two dicts in the order of both; None if the order of some differs."""
     if a == b:
@@ -60,7 +65,7 @@ def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any] | None:
 
 def reorder(each: dict[Any, Any], keys: Iterable[Any]) -> None:
     """Put those of the keys that a dict has in this order, before its others."""
-    now = [*dict.keys(each)]
+    now = keys_in(each)
     wanted = [key for key in keys if key in each]
     known = set(wanted)
     wanted += [key for key in now if key not in known]

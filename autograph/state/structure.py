@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from autograph.core.lists import LISTS, refill
+from autograph.core.lists import LISTS, items_in, refill
 from autograph.core.slots import fields_in, is_users_class, put
 from autograph.core.trace_cleanup import of_trace
 
@@ -111,7 +111,7 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
     if hasattr(cls, "__become__"):
         return list(enumerate(value.__leaves__()))
     if issubclass(cls, dict):
-        return list(dict.items(value))
+        return list(items_in(value))
     if issubclass(cls, _SEQUENCES):
         return list(enumerate(value))
     return [(name, getattr(value, name)) for name in fields_of(value) or ()]

@@ -31,6 +31,7 @@ from autograph.backend import (
     is_collection,
     is_of_converted_code,
     is_users_class,
+    items_in,
     parts_in,
     put,
     refill,
@@ -72,15 +73,16 @@ class NeedsAttributes(BaseException):
 
 def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
     """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists, dicts and new
-    objects that are no more than their attributes; and all items of a list, or of a dict (key None) that only the graph
-    knows. `existed`: of objects from before."""
+    objects that are no more than their attributes; and all items of a list or dict (key None). `existed`: of
+    objects from before."""
     if key is None and type(holder) in DICTS:
-        return has_staged_items(holder)
+        return has_staged_items(holder) or all(
+            _can_be_made(part, existed) for _, item in items_in(holder) for part in _parts_within(item, existed))
     if key is None and is_collection(holder):
         return all(_can_be_made(part, existed) for item in holder for part in _parts_within(item, existed))
     is_variable = type(holder) is CellType or type(holder) is Globals
     if not (is_variable or (key is not None and (
-            type(holder) is dict or fields_in(holder) is not None or _is_class(holder)))):
+            type(holder) in DICTS or fields_in(holder) is not None or _is_class(holder)))):
         return False
     return all(_can_be_made(part, existed) for part in _parts_within(content_of(holder, key), existed))
 
@@ -383,7 +385,7 @@ def content_of(holder: Any, key: Any) -> Any:
         return holder.namespace.get(key, UNBOUND)
     if _is_class(holder):
         return vars(holder).get(key, UNBOUND)
-    return (holder if type(holder) is dict else fields_in(holder) or {}).get(key, UNBOUND)
+    return (holder if type(holder) in DICTS else fields_in(holder) or {}).get(key, UNBOUND)
 
 
 def key_of(holder: Any, key: Any) -> tuple[int, Any]:

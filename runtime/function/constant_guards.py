@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import UNBOUND, Globals, is_collection
+from autograph.backend import DICTS, UNBOUND, Globals, is_collection
 from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
 from runtime.function.signature import Call, weakly
-from runtime.function.visible_places import MOST_ITEMS, Constant, is_same
+from runtime.function.visible_places import KEYS, MOST_ITEMS, Constant, is_same
 
 __all__ = ["MOST", "ConstantGuards", "holds", "large_in"]
 
@@ -57,8 +57,8 @@ class ConstantGuards:
     containers, others   the ids of lists, dicts and objects, and the arrays, that no argument may be
     """
 
-    __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_items", "_lists", "_places", "_single", "containers",
-                 "others")
+    __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_dicts", "_items", "_keys", "_lists", "_places",
+                 "_single", "containers", "others")
 
     def __init__(
         self, constants: Sequence[Constant], containers: frozenset[int] = frozenset(), others: Sequence[Any] = ()
@@ -69,6 +69,8 @@ class ConstantGuards:
         self._single: list[tuple[Any, Any, Any]] = []
         self._cells: list[tuple[CellType, Any]] = []
         self._lists: list[tuple[Any, list[Any]]] = []
+        self._keys: list[tuple[Any, list[Any]]] = []
+        self._dicts: list[tuple[Any, Any, Any]] = []  # of subclasses, which may make missing items
         self._arrays: list[tuple[Any, bytes]] = []
         self._absent: list[tuple[Any, Any]] = []
         self._places: list[tuple[str, Any, Any, Any]] = []
@@ -79,8 +81,13 @@ class ConstantGuards:
                 self._absent.append((kept, key))
             elif type(holder) is CellType:
                 self._cells.append((holder, content))
+            elif key is KEYS:
+                self._keys.append((holder, content))
+                continue
             elif is_collection(holder):
                 self._lists.append((holder, content))
+            elif type(holder) is not dict and type(holder) in DICTS:
+                self._dicts.append((holder, key, content))
             elif type(holder) is Globals or type(holder) is dict:
                 namespace = holder.namespace if type(holder) is Globals else holder
                 items.setdefault(id(namespace), (namespace, {}))[1][key] = content
@@ -99,7 +106,7 @@ class ConstantGuards:
     def items(self) -> Sequence[tuple[Any, Any, Any]] | None:
         """What native code can look at: dicts, or weak references to objects; keys, or attributes; and contents; and
         for variables of functions None, the cell and the content. None if there is more."""
-        if self._lists or self._arrays or self._absent or not all(
+        if self._lists or self._arrays or self._absent or self._keys or self._dicts or not all(
                 type(held) is dict or (type(held) is weakref.ref and not issubclass(type(held()), type))
                 for held, _, _ in self._single):
             return None
@@ -122,6 +129,10 @@ class ConstantGuards:
         for holder, contents in self._lists:
             if len(holder) != len(contents) or not all(map(is_, holder, contents)):
                 return not self.changed()
+        if not all([*holder] == keys for holder, keys in self._keys):
+            return False  # for other keys there is another trace
+        if not all(dict.get(holder, key, UNBOUND) is content for holder, key, content in self._dicts):
+            return not self.changed()
         if self._absent and not all(_is_absent(held_by(kept), key) for kept, key in self._absent):
             return not self.changed()
         return not self._arrays or all(array.tobytes() == elements for array, elements in self._arrays)
@@ -133,6 +144,7 @@ class ConstantGuards:
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
             constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now
                          if not is_collection(place[1]) or len(x) <= MOST_ITEMS]
+            constants += [(("", holder, KEYS), [*holder]) for holder, _ in self._keys]
             ConstantGuards.__init__(self, constants, self.containers, self.others)
 
     def changed(self) -> list[Constant]:

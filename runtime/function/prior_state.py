@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import (
+    DICTS,
     LISTS,
     UNBOUND,
     Heap,
@@ -31,6 +32,7 @@ from autograph.backend import (
     is_collection,
     is_list,
     is_of_converted_code,
+    items_in,
     put,
     refill,
     variables,
@@ -159,7 +161,24 @@ class PriorState:
     @property
     def state(self) -> list[Place]:
         """The places of those leaks where each call can put its values."""
-        return self._places((root, None if is_collection(root.value) else key) for root, key, _ in self.leaks)
+        return self._places((root, None if self._is_whole(root.value) else key) for root, key, _ in self.leaks)
+
+    def _is_whole(self, holder: Any) -> bool:
+        """Whether all that an object holds is state together: a list, a set, or a dict whose keys have moved."""
+        return is_collection(holder) or id(holder) in self._moved
+
+    @functools.cached_property
+    def _moved(self) -> dict[int, tuple[Reached, dict[Any, Any]]]:
+        """By id, the dicts from before in which the trace has moved keys, and not only put new ones at the end; and
+        what they held."""
+        found = {}
+        for root, before in self.heap.records:
+            if type(root.value) in DICTS and id(root.value) not in self.numbers and not has_staged_items(root.value):
+                now = [*root.value]
+                stay = [key for key in before if key in root.value]
+                if now[:len(stay)] != stay:
+                    found[id(root.value)] = root, before
+        return found
 
     def _places(self, keys: Iterable[tuple[Reached, Any]]) -> list[Place]:
         distinct = {key_of(root.value, key): (root, key) for root, key in keys}
@@ -182,7 +201,9 @@ class PriorState:
             before = records[id(root.value)]
             if id(root.value) in self.numbers or not self._visible.owns(root.value):
                 continue
-            whole = is_collection(root.value)
+            whole = self._is_whole(root.value)
+            if id(root.value) in self._moved:
+                continue
             old = before.get(key, UNBOUND) if isinstance(before, dict) else before
             new = list(root.value) if whole else new
             if (old is UNBOUND or old is None) and is_of_converted_code(type(new)):
@@ -190,6 +211,10 @@ class PriorState:
             if type(old) in _NUMBERS and type(new) in _NUMBERS if sets_up else _is_data(old) and _is_data(new):
                 keys.append((root, None if whole else key))
                 found[key_of(root.value, keys[-1][1])] = list(old) if whole else old
+        for root, before in self._moved.values():
+            if self._visible.owns(root.value) and _is_data(before) and _is_data(root.value):
+                keys.append((root, None))
+                found[key_of(root.value, None)] = before
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
     def held(self) -> AbstractContextManager[None]:
@@ -438,7 +463,7 @@ def _is_data(x: Any) -> bool:
     and dicts of such."""
     if type(x) in (list, tuple, set, frozenset):
         return all(map(_is_data, x))
-    if type(x) is dict:
+    if type(x) in DICTS:
         return all(type(key) in CONSTANTS and _is_data(value) for key, value in x.items())
     return x is UNBOUND or type(x) in CONSTANTS or type(x) in (EagerTensor, EagerList, np.float64, np.int64) or (
         type(x) is np.ndarray and x.dtype.kind in "biufc") or is_of_converted_code(type(x))
@@ -451,7 +476,7 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     if isinstance(value, (*LISTS, tuple)):
         return dict(enumerate(value))
     if isinstance(value, dict):
-        return dict(dict.items(value))
+        return dict(items_in(value))
     return fields_in(value) or {}
 
 

@@ -13,7 +13,7 @@ import re
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -224,7 +224,8 @@ class Call:
         parts = children(x)
         if parts is not None:
             self.containers.append(x)
-            return kind, tuple([(label, self._key(part)) for label, part in parts])
+            key = kind, tuple([(label, self._key(part)) for label, part in parts])
+            return key if not isinstance(x, Mapping) or [*x] == keys_in_order(x) else (*key, tuple(x))
         return self._object(x)
 
     def _named(self, name: str, value: Any) -> Hashable:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import (
+    DICTS,
     LISTS,
     UNBOUND,
     Globals,
@@ -22,11 +23,14 @@ from autograph.backend import (
 )
 from runtime.function.attribute_state import Place, content_of, path_of
 
-__all__ = ["CONSTANTS", "MOST_ITEMS", "Constant", "Visible", "is_same", "is_within"]
+__all__ = ["CONSTANTS", "KEYS", "MOST_ITEMS", "Constant", "Visible", "is_same", "is_within"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
 MOST_ITEMS: Final = 64  # of a list or dict whose items are looked at
+
+KEYS: Final = object()
+"""In place of a key: all keys of a dict, in their order."""
 
 Constant = tuple[Place, Any]
 
@@ -36,16 +40,16 @@ def _owned_in(heap: Heap) -> set[int]:
     those of the standard library."""
     contents: list[Any] = []
     for root, before in heap.records:
-        if isinstance(before, dict) and type(root.value) is not dict and _is_users(root.value):
+        if isinstance(before, dict) and type(root.value) not in DICTS and _is_users(root.value):
             contents += before.values()
     for scope in heap.reach.named:
         contents += [scope.namespace[name] for name in scope.names if name in scope.namespace]
     found = set[int]()
     while contents:
         content = contents.pop()
-        if (is_collection(content) or type(content) in (dict, tuple)) and id(content) not in found:
+        if (is_collection(content) or type(content) in (*DICTS, tuple)) and id(content) not in found:
             found.add(id(content))
-            parts = list(dict.values(content) if type(content) is dict else content)
+            parts = list(dict.values(content) if type(content) in DICTS else content)
             contents += [] if only_atoms(parts) else parts
     return found
 
@@ -69,7 +73,7 @@ class Visible:
 
     def owns(self, holder: Any) -> bool:
         """Whether what an object holds is the user's."""
-        return id(holder) in self._owned if is_collection(holder) or type(holder) is dict else _is_users(holder)
+        return id(holder) in self._owned if is_collection(holder) or type(holder) in DICTS else _is_users(holder)
 
     def _roots(self) -> Iterator[tuple[Reached, Any]]:
         """The objects, but for globals, and copies of what they held before the trace."""
@@ -101,9 +105,11 @@ class Visible:
             if is_same(list(content_of(holder, None)), before):
                 yield (path_of(root, None), holder, None), list(before)
             return
-        if not isinstance(before, dict) or (kind is dict and len(before) > MOST_ITEMS):
+        if not isinstance(before, dict) or (kind in DICTS and len(before) > MOST_ITEMS):
             return
-        is_class, whole = issubclass(kind, type), kind in (dict, CellType)
+        if kind in DICTS:
+            yield (path_of(root, None), holder, KEYS), [*before]
+        is_class, whole = issubclass(kind, type), kind in DICTS or kind is CellType
         for key, content in before.items():
             is_read = not _is_of_class(content) if is_class else whole or key in self.names
             if is_read and type(content) not in _FIXED and content_of(holder, key) is content:
@@ -153,7 +159,7 @@ class Visible:
                 continue
             if issubclass(type(holder), ModuleType):
                 holder = Globals(vars(holder), frozenset())
-            is_whole = type(holder) in (dict, CellType) or issubclass(type(holder), type)
+            is_whole = type(holder) in (*DICTS, CellType) or issubclass(type(holder), type)
             for key, content in before.items():
                 if (is_whole or key in self.names) and is_within(content, values):
                     yield (path_of(root, key), holder, key), content
@@ -174,7 +180,8 @@ def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
         if not isinstance(before, dict):
             yield from before
             return
-        every = all_names or type(holder) in (dict, CellType, Globals) or issubclass(type(holder), (type, ModuleType))
+        every = all_names or type(holder) in (*DICTS, CellType, Globals) or issubclass(
+            type(holder), (type, ModuleType))
         yield from (content for key, content in before.items() if every or key in names)
 
     def closure(values: Iterable[Any], all_names: bool) -> set[int]:

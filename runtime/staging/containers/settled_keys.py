@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.backend import DICTS, containers_in, refill
+from autograph.backend import DICTS, containers_in, items_in, refill
 from runtime.core import pytree
 from runtime.core.types import TensorType, join_types
 from runtime.staging.values import dict_presence
@@ -20,7 +20,7 @@ def settle_keys(mapping: Any) -> bool:
     if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
         dict_presence.check_keys(mapping)
         return False
-    items = [(key, certain(value)) for key, value in dict.items(mapping)]
+    items = [(key, certain(value)) for key, value in items_in(mapping)]
     if not can_be_table(empty_dict_like(mapping), *items[0], items[1:]):
         dict_presence.check_keys(mapping)
     refill(mapping, [*StagedDict.from_items(mapping).owner.values()])

@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import starmap
 from typing import Any, NoReturn
 
-from autograph.backend import operators, refill
+from autograph.backend import items_in, operators, refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, locate
 from runtime.core.formatting import repr_of
@@ -79,7 +79,7 @@ class StagedDict(StagedView):
     def from_items(cls, mapping: dict[Any, Any], structure: Any = None, types: Sequence[TensorType] = ()) -> StagedDict:
         """The staged form of a dict of Python's, which has items or a `structure`, and is not changed. `types`: what
         includes the leaves of its items; without them, the join of their types."""
-        items = [(key, certain(value)) for key, value in dict.items(mapping)]
+        items = [(key, certain(value)) for key, value in items_in(mapping)]
         if structure is None:
             structure = pytree.map_structure(lambda leaf: None, items[0])
         keys = len(pytree.flatten(structure[0]))
