@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -278,8 +278,9 @@ def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...]
     return type(value) in (int, float, bool, complex) or stages(value)
 
 
-def _is_list_of_state(items: list[Any], stages: Callable[[Any], bool]) -> bool:
-    return all(_is_state(item, stages) or only_atoms((item,)) or _is_immutable(item) for item in items)
+def _is_list_of_state(items: Iterable[Any], stages: Callable[[Any], bool]) -> bool:
+    return all(_is_state(item, stages) or only_atoms((item,)) or _is_immutable(item) or (
+        type(item) is tuple and _is_list_of_state(item, stages)) for item in items)
 
 
 def _is_immutable(value: Any) -> bool:

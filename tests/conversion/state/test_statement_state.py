@@ -143,3 +143,21 @@ def test_an_object_that_was_changed_before_its_variable_has_another(case, make) 
     staged = rt.function(lambda n: case(n, make))
     for n in (1, 3):
         assert rt.nest.map_structure(int, staged(rt.constant(n))) == case(n, make)
+
+
+def test_a_list_of_tuples_with_text_that_a_callee_lengthens() -> None:
+    """It is state; as lists of two lengths that have text are none of one type, that is said."""
+    entries = [("in", rt.constant(1.0))]
+
+    def put(x):
+        entries.append(("in", x))
+
+    @rt.function
+    def f(x):
+        if x > 3:
+            put(x * 2)
+        return x
+
+    with pytest.raises(rt.errors.StagingError, match="if the condition holds"):
+        f(rt.constant(1.0))
+    assert len(entries) == 1
