@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from autograph.backend import declared_fields, fields_in, is_list
 
-__all__ = ["Names", "children", "decomposing", "keys_in_order", "rebuild"]
+__all__ = ["Names", "children", "decomposing", "fill_shell", "keys_in_order", "rebuild", "shell"]
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
@@ -70,21 +70,41 @@ def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
 
 def rebuild(value: Any, parts: Sequence[Any]) -> Any:
     """A container like `value` with other children, in the order of `children`."""
+    new = shell(value)
+    if new is not None:
+        fill_shell(new, value, parts)
+        return new
     kind: Any = type(value)
-    if kind is deque:
-        return deque(parts, value.maxlen)
-    if isinstance(value, (list, tuple)):
-        return kind(*parts) if hasattr(value, "_fields") else kind(parts)
     if isinstance(value, Mapping):
         by_key = dict(zip(keys_in_order(value), parts, strict=True))
-        new = copy.copy(value) if isinstance(value, dict) else dict(value)
+        return kind({key: by_key[key] for key in value})
+    return kind(*parts) if hasattr(value, "_fields") else kind(parts)
+
+
+def shell(value: Any) -> Any:
+    """A container like `value` that `fill_shell` gives its children: so it may be among these. None for tuples, objects
+    of subclasses of list, and mappings other than dicts, which are made of them."""
+    kind: Any = type(value)
+    if kind is list:
+        return []
+    if kind is deque:
+        return deque(maxlen=value.maxlen)
+    if isinstance(value, (list, tuple)) or (isinstance(value, Mapping) and not isinstance(value, dict)):
+        return None
+    return object.__new__(kind) if kind in _decomposed.classes else copy.copy(value)
+
+
+def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:
+    """Give `new`, the shell of `value`, children in the order of `children`."""
+    if isinstance(new, (list, deque)):
+        new.extend(parts)
+        return
+    if isinstance(new, dict):
+        by_key = dict(zip(keys_in_order(value), parts, strict=True))
         new.update((key, by_key[key]) for key in value)
-        return new if isinstance(value, dict) else kind(new)
+        return
     by_name = dict(zip(_fields(value) or (), parts, strict=True))
-    if kind in _decomposed.classes:
-        new, by_name = object.__new__(kind), {name: by_name[name] for name in fields_in(value) or {} if name in by_name}
-    else:
-        new = copy.copy(value)
+    if type(value) in _decomposed.classes:
+        by_name = {name: by_name[name] for name in fields_in(value) or {} if name in by_name}
     for name, part in by_name.items():
         object.__setattr__(new, name, part)  # works for frozen classes, too
-    return new

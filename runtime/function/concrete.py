@@ -313,13 +313,13 @@ class ConcreteFunction:
             raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: {exc}") from None
         given = bound.arguments
         leaves: list[Any] = []
-        types = iter(self.types)
+        types, met = iter(self.types), dict[int, Any]()
         for name, traced in self._arguments().items():
             if name not in given:
                 if _tensors(traced):
                     raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {name!r}")
                 continue
-            self._match(name, given[name], traced, leaves, types, variables)
+            self._match(name, given[name], traced, leaves, types, variables, met)
         return leaves
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
@@ -331,10 +331,15 @@ class ConcreteFunction:
 
     def _match(
         self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type],
-        variables: dict[int, Variable],
+        variables: dict[int, Variable], met: dict[int, Any],
     ) -> None:
-        """Append the leaves of `value`, which must match what was traced."""
-        if isinstance(traced, VariableSpec):
+        """Append the leaves of `value`, which must match what was traced. `met`: by the id of a container that was
+        traced, the one that is passed."""
+        if id(traced) in met:
+            if met[id(traced)] is not value:
+                raise InvalidArgumentsError(
+                    f"argument {path!r} of {self.name} has come before where it was traced, and is another object here")
+        elif isinstance(traced, VariableSpec):
             fits = isinstance(value, Variable) and value.type == traced.type and value.trainable == traced.trainable
             if not fits or variables.setdefault(traced.number, value) is not value:
                 raise InvalidArgumentsError(
@@ -356,8 +361,10 @@ class ConcreteFunction:
             if type(value) is not type(traced) or [label for label, _ in parts] != [label for label, _ in others]:
                 raise InvalidArgumentsError(
                     f"argument {path!r} of {self.name} does not have the structure of {_text(traced)}")
+            if not isinstance(traced, tuple):
+                met[id(traced)] = value
             for (label, part), (_, other) in zip(parts, others, strict=True):
-                self._match(path + label, part, other, leaves, types, variables)
+                self._match(path + label, part, other, leaves, types, variables, met)
 
     def _fit(self, path: str, value: Any, want: Type) -> Any:
         x = value
@@ -431,7 +438,8 @@ def _tensors(value: Any) -> bool:
     return any(is_leaf(leaf) or isinstance(leaf, ObjectSpec) for _, leaf in walk(value, ""))
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, around: tuple[Any, ...] = ()) -> str:
+    """`around`: the containers that it is in."""
     if isinstance(value, TensorSpec):
         return str(value.type)
     if isinstance(value, weakref.ref):
@@ -440,15 +448,18 @@ def _text(value: Any) -> str:
         return repr(value)
     if hasattr(type(value), "__leaves__"):
         return type(value).__name__
-    if isinstance(value, (*LISTS, tuple)) and not hasattr(value, "_fields"):
-        inner = ", ".join(map(_text, value))
-        if isinstance(value, LISTS):
-            return f"[{inner}]" if isinstance(value, list) else f"deque([{inner}])"
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
     parts = children(value)
     if parts is None:
         return repr(value)
-    return "{" + ", ".join(f"{label.strip('.[]')}: {_text(part)}" for label, part in parts) + "}"
+    if any(value is one for one in around):
+        return "..."
+    around = (*around, value)
+    if isinstance(value, (*LISTS, tuple)) and not hasattr(value, "_fields"):
+        inner = ", ".join([_text(part, around) for part in value])
+        if isinstance(value, LISTS):
+            return f"[{inner}]" if isinstance(value, list) else f"deque([{inner}])"
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return "{" + ", ".join(f"{label.strip('.[]')}: {_text(part, around)}" for label, part in parts) + "}"
 
 
 def graph_of(x: Any) -> Graph:

@@ -518,13 +518,13 @@ def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Par
     return pack
 
 
-def result_specs(returned: Any) -> Any:
-    """The structure of a result with TensorSpecs for its tensors."""
+def result_specs(returned: Any, around: tuple[Any, ...] = ()) -> Any:
+    """The structure of a result with TensorSpecs for its tensors. `around`: the containers that it is in."""
     if isinstance(returned, Select):
         return returned
     returned = view_of(returned)
     if isinstance(returned, (MaybeTensor, MaybeObject)):
-        return result_specs(returned.content)
+        return result_specs(returned.content, around)
     if isinstance(returned, Tensor):
         return TensorSpec(returned.shape, returned.dtype)
     if hasattr(type(returned), "__leaves__"):
@@ -534,7 +534,9 @@ def result_specs(returned: Any) -> Any:
     if hasattr(type(returned), "__tensor__"):
         return TensorSpec(returned.shape, returned.dtype)
     parts = children(returned)
-    return returned if parts is None else rebuild(returned, [result_specs(part) for _, part in parts])
+    if parts is None or any(returned is one for one in around):
+        return returned
+    return rebuild(returned, [result_specs(part, (*around, returned)) for _, part in parts])
 
 
 def _check_bound(presence: Presence, fn: Any) -> None:

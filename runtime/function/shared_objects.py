@@ -9,11 +9,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from operator import is_
 from typing import Any, Final
 
 from autograph.backend import can_be_record, declared_fields, is_of_converted_code
-from runtime.function.argument_structure import Names, children, decomposing, rebuild
+from runtime.function.argument_structure import Names, children, decomposing, fill_shell, rebuild, shell
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.number_state import ArgumentNumber, can_be_staged
 from runtime.function.signature import Call, holds_numbers, is_leaf
@@ -44,7 +43,7 @@ class _NeedsClassesError(Exception):
 
 
 class _EntangledError(Exception):
-    """Objects of these classes hold variables, too much, or each other in a circle."""
+    """Objects of these classes hold variables, or too much."""
 
     def __init__(self, classes: frozenset[type]) -> None:
         super().__init__(classes)
@@ -163,93 +162,104 @@ class SharedObjects:
 
 
 class Twins:
-    """The arguments of one call, with others in place of objects that have numbers which are inputs.
+    """The arguments of one call, with others in place of them all if numbers in objects are inputs.
 
-    containers   the containers of the arguments, in the order of those of a Call
     numbers      whether there are such numbers
     plain        the plain classes of objects that share traces
     """
 
     def __init__(self, shared: SharedObjects) -> None:
         self._shared, self._classes = shared, shared.classes
-        self.containers: list[Any] = []
         self.numbers = False
         self.plain: set[type] = set()
-        self._around: dict[int, type] = {}  # the objects in which it is
-        self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
+        self._containers: list[Any] = []
+        self._met: set[int] = set()
         self._parts = 0
+        self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments, which are in canonical order."""
-        placed = tuple([self._of(x, None) for x in args])
-        named = {name: self._of(kwargs[name], None) for name in sorted(kwargs)}
+        for x in (*args, *[kwargs[name] for name in sorted(kwargs)]):
+            self._look(x, None)
+        if not self.numbers:
+            return Call(args, kwargs)
+        placed = tuple([self._twin(x, None) for x in args])
+        named = {name: self._twin(kwargs[name], None) for name in sorted(kwargs)}
         call = Call(placed, {name: named[name] for name in kwargs})
-        assert len(call.containers) == len(self.containers)
-        call.containers = self.containers
+        assert len(call.containers) == len(self._containers)
+        call.containers = self._containers
         return call
 
-    def _of(self, x: Any, at: Place | None) -> Any:
-        """`x` or another in its place. `at`: where it is in an object that shares traces."""
+    def _look(self, x: Any, at: Place | None) -> None:
+        """Look for numbers that are inputs. `at`: where it is in an object that shares traces."""
         kind = type(x)
         if kind is int or kind is float:
-            return x if at is None else self._number(x, at)
+            if at is not None and self._is_input(x, at):
+                self.numbers = True
+            return
         if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
-            return x
-        if kind is set:
-            self.containers.append(x)
-            return x
-        if at is not None:
-            self._check(x, kind, at)
-        parts = children(x)
-        if parts is None:
-            return x
-        self.containers.append(x)
-        if id(x) in self._made:
-            at = None  # one object has one in its place, wherever it is
-        if holds_numbers(x):
-            return self._placed(x, x if at is None else self._numbers(x, at))
-        if id(x) in self._around:
-            raise self._entangled(kind)
-        shares = kind in self._classes
-        if shares and declared_fields(x) is None:
+            return
+        if at is not None and kind is not set:
+            self._check(kind, at)
+        parts = [] if kind is set else children(x)
+        if parts is None or id(x) in self._met:
+            return
+        if not isinstance(x, tuple):
+            self._met.add(id(x))
+        self._containers.append(x)
+        if holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS):
+            return
+        if kind in self._classes and declared_fields(x) is None:
             self.plain.add(kind)
-        self._parts += len(parts) if at is not None or shares else 0
+        self._parts += len(parts) if at is not None or kind in self._classes else 0
         if self._parts > _MOST:
-            raise self._entangled(kind)
-        self._around[id(x)] = kind
-        new = [self._of(part, (kind, label) if shares else None if at is None else (at[0], at[1] + label))
-               for label, part in parts]
-        del self._around[id(x)]
-        return self._placed(x, x if all(map(is_, new, [part for _, part in parts])) else rebuild(x, new))
+            raise _EntangledError(frozenset(self._classes))
+        for label, part in parts:
+            self._look(part, self._within(x, label, at))
 
-    def _placed(self, x: Any, other: Any) -> Any:
-        return self._made.setdefault(id(x), other)
+    def _within(self, x: Any, label: str, at: Place | None) -> Place | None:
+        kind = type(x)
+        if kind in self._classes:
+            return kind, label
+        return None if at is None else (at[0], f"{at[1]}[{len(x)}]" if holds_numbers(x) else at[1] + label)
 
-    def _check(self, x: Any, kind: type, at: Place) -> None:
+    def _check(self, kind: type, at: Place) -> None:
         if issubclass(kind, Variable):
-            raise self._entangled(at[0])
+            raise _EntangledError(frozenset({at[0]}))
         if kind not in self._classes and self._shared.can_share(kind):
             raise _NeedsClassesError({kind: self._classes[at[0]]})
 
-    def _entangled(self, kind: type) -> _EntangledError:
-        return _EntangledError(frozenset({kind, *self._around.values()} & {*self._classes}))
-
-    def _number(self, x: float, at: Place) -> Any:
+    def _is_input(self, x: float, at: Place) -> bool:
         shared = self._shared
         if at not in shared.staged and repr(shared.known.setdefault(at, x)) != repr(x):
             shared.staged.add(at)
-        if shared.is_exact or at not in shared.staged or not can_be_staged(x):
-            return x
-        self.numbers = True
-        return ArgumentNumber.of(x)
+        return not shared.is_exact and at in shared.staged and can_be_staged(x)
 
-    def _numbers(self, x: Any, at: Place) -> Any:
-        """A list, tuple or deque of numbers."""
-        if len(x) > _MOST_NUMBERS:
+    def _twin(self, x: Any, at: Place | None) -> Any:
+        """What is in the place of `x`."""
+        kind = type(x)
+        if kind is int or kind is float:
+            return ArgumentNumber.of(x) if at is not None and self._is_input(x, at) else x
+        if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
             return x
-        kind, path = at
-        new = [self._number(item, (kind, f"{path}[{len(x)}]")) if type(item) in (int, float) else item for item in x]
-        return x if all(map(is_, new, x)) else rebuild(x, new)
+        if id(x) in self._made:
+            return self._made[id(x)]
+        parts = children(x)
+        if kind is set:
+            self._made[id(x)] = x.copy()
+            return self._made[id(x)]
+        if parts is None or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
+            if not isinstance(x, tuple):
+                self._made[id(x)] = x  # wherever else it is
+            return x
+        new = shell(x)
+        if new is not None:
+            self._made[id(x)] = new
+        others = [self._twin(part, self._within(x, label, at)) for label, part in parts]
+        if new is None:
+            return rebuild(x, others)
+        fill_shell(new, x, others)
+        return new
 
 
 def _reference(x: Any) -> Callable[[], Any]:

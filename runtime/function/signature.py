@@ -28,7 +28,7 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
-from runtime.function.argument_structure import children, keys_in_order, rebuild
+from runtime.function.argument_structure import children, fill_shell, keys_in_order, rebuild, shell
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 from runtime.numpy.array_choices import owners_of
@@ -43,9 +43,15 @@ ATTRIBUTES: Final = "<attributes>"
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
-def walk(value: Any, path: str, numbers: bool = True) -> Iterator[tuple[str, Any]]:
-    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`. Without `numbers`,
-    those of lists and tuples of nothing but Python numbers are left out."""
+def walk(
+    value: Any, path: str, numbers: bool = True, met: dict[int, Any] | None = None
+) -> Iterator[tuple[str, Any]]:
+    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`; of a container that
+    comes twice once. Without `numbers`, those of lists and tuples of nothing but Python numbers are left out. `met`:
+    the containers so far, by id."""
+    met = {} if met is None else met
+    if id(value) in met:
+        return
     if holds_numbers(value):
         if numbers:
             yield from [(f"{path}[{i}]", number) for i, number in enumerate(value)]
@@ -53,9 +59,11 @@ def walk(value: Any, path: str, numbers: bool = True) -> Iterator[tuple[str, Any
     parts = children(value)
     if parts is None:
         yield path, value
-    else:
-        for label, part in parts:
-            yield from walk(part, path + label, numbers)
+        return
+    if not isinstance(value, tuple):
+        met[id(value)] = value
+    for label, part in parts:
+        yield from walk(part, path + label, numbers, met)
 
 
 _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ellipsis)))
@@ -105,7 +113,8 @@ class Call:
     structure     key for everything but the shapes
     shapes        the shapes of the leaves
     objects       the objects that the key knows by identity
-    containers    the lists, tuples, mappings, sets, and objects of dataclasses and attrs classes, in order
+    containers    the lists, tuples, mappings, sets, and objects of dataclasses and attrs classes, in order; each but
+                  tuples once
     passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
     variables     the variables for which placeholders are traced, each once; the key has their types
     arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
@@ -121,9 +130,9 @@ class Call:
     overwritten   the leaves, by number, in whose memory the graph makes changes when Python does, not at the end
     """
 
-    __slots__ = ("_identified", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
-                 "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten", "passed",
-                 "shapes", "structure", "types", "undo", "variables")
+    __slots__ = ("_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes",
+                 "containers", "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten",
+                 "passed", "shapes", "structure", "types", "undo", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -147,9 +156,9 @@ class Call:
         self.types: list[Type] = []
         self.objects: list[Any] = []
         self.containers: list[Any] = []
+        self._numbers: dict[int, int] = {}
         self.structure: Hashable = (tuple([self._key(x) for x in args]),
-                                    tuple([(k, self._named(k, kwargs[k])) for k in sorted(kwargs)]) if kwargs else (),
-                                    self._aliases() if self.containers else ())
+                                    tuple([(k, self._named(k, kwargs[k])) for k in sorted(kwargs)]) if kwargs else ())
         self.shapes: Shapes = tuple([t.shape if type(t) is TensorType else None for t in self.types])
         self.arrays = _arrays(self.passed)
 
@@ -194,7 +203,8 @@ class Call:
         if kind is EagerTensor:
             return self._leaf(x, type_of_array(x._array))
         if kind is list or kind is tuple or kind is deque:
-            self.containers.append(x)
+            if (known := self._contain(x)) is not None:
+                return known
             label = (kind, x.maxlen) if kind is deque else kind
             if (numbers := _key_of(x)) is not None:
                 return label, type(x[0]), numbers
@@ -223,7 +233,8 @@ class Call:
             return self._leaf(x, x.type)
         parts = children(x)
         if parts is not None:
-            self.containers.append(x)
+            if (known := self._contain(x)) is not None:
+                return known
             key = kind, tuple([(label, self._key(part)) for label, part in parts])
             return key if not isinstance(x, Mapping) or [*x] == keys_in_order(x) else (*key, tuple(x))
         return self._object(x)
@@ -235,11 +246,14 @@ class Call:
         self.contents = slice(begin, len(self.containers))
         return key
 
-    def _aliases(self) -> Hashable:
-        """Which of the mutable containers are the same object."""
-        first: dict[int, int] = {}
-        return tuple([(i, first[id(x)]) for i, x in enumerate(self.containers)
-                      if not isinstance(x, tuple) and first.setdefault(id(x), i) != i])
+    def _contain(self, x: Any) -> Hashable | None:
+        """Note a container; the key of one that has come before, which it may be in."""
+        if not isinstance(x, tuple):
+            known = self._numbers.setdefault(id(x), len(self.containers))
+            if known < len(self.containers):
+                return "same", known
+        self.containers.append(x)
+        return None
 
     def _leaf(self, x: Any, type: Type, passed: Any = None) -> Hashable:
         self.leaves.append(x)
@@ -257,9 +271,8 @@ class Call:
                 self.variables.append(x)
             return Variable, number, x.dtype.name, x.type.shape, x.trainable
         if isinstance(x, (set, frozenset)):
-            if kind is set:
-                self.containers.append(x)
-            return kind, frozenset(x)
+            known = self._contain(x) if kind is set else None
+            return (kind, frozenset(x)) if known is None else known
         if kind is slice:
             return kind, self._key(x.start), self._key(x.stop), self._key(x.step)
         try:
@@ -313,20 +326,27 @@ class Call:
                 return next(leaves)
             if hasattr(type(x), "__leaves__"):
                 return of_object(x, [next(leaves) for _ in x.__leaves__()])
-            if holds_numbers(x):
-                made.append(known.setdefault(id(x), rebuild(x, [*x])))
-                return made[-1]
-            if type(x) is set:
-                made.append(known.setdefault(id(x), x.copy()))
+            if id(x) in known:
+                return known[id(x)]
+            is_set = type(x) is set
+            if is_set or holds_numbers(x):
+                made.append(x.copy() if is_set else rebuild(x, [*x]))
+                if type(x) is not tuple:
+                    known[id(x)] = made[-1]
                 return made[-1]
             parts = children(x)
             if parts is None:
                 return of_other(x)
-            place = len(made)
-            made.append(None)
-            copy = rebuild(x, [new(part) for _, part in parts])
-            made[place] = known.setdefault(id(x), copy)
-            return made[place]
+            place, copy = len(made), shell(x)
+            made.append(copy)
+            if copy is None:
+                made[place] = copy = rebuild(x, [new(part) for _, part in parts])
+                if not isinstance(x, tuple):
+                    known[id(x)] = copy
+                return copy
+            known[id(x)] = copy
+            fill_shell(copy, x, [new(part) for _, part in parts])
+            return copy
 
         args = tuple(map(new, self.args))
         named = {name: new(self.kwargs[name]) for name in sorted(self.kwargs)}
@@ -564,14 +584,15 @@ class Signature:
     def leaves(self, call: Call, numbers: bool = True) -> list[tuple[str, Any]]:
         """The leaves of a call's arguments with their paths, tensors and Python values (`walk`)."""
         found: list[tuple[str, Any]] = []
+        met: dict[int, Any] = {}
         for name, value in zip(self.names(len(call.args)), call.args, strict=True):
-            found += walk(value, name, numbers)
+            found += walk(value, name, numbers, met)
         for name in sorted(call.kwargs):
             if name != ATTRIBUTES:
-                found += walk(call.kwargs[name], name, numbers)
+                found += walk(call.kwargs[name], name, numbers, met)
                 continue
             for path in keys_in_order(call.kwargs[name]):
-                found += walk(call.kwargs[name][path], path, numbers)
+                found += walk(call.kwargs[name][path], path, numbers, met)
         return found
 
 
