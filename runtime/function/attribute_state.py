@@ -304,7 +304,10 @@ class AttributeStates:
                 state.is_exact = True
                 continue
             if state is not None and places is not None:
-                state.write(places, extended.kwargs[ATTRIBUTES], extended.given)
+                contents = extended.kwargs[ATTRIBUTES]
+                if extended.twins is not None:
+                    contents = {path: extended.twins.original(content) for path, content in contents.items()}
+                state.write(places, contents, extended.given)
             if extended.changed:
                 changed, before = zip(*extended.changed, strict=True)
                 self._add(call, [*(places or ()), *changed], extended.classes, before,
@@ -345,9 +348,12 @@ class AttributeStates:
 
 def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Call:
     contents = state.arguments(places)
-    found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents})
+    twins = call.twins
+    found = Call(call.args, {**call.kwargs, ATTRIBUTES: contents if twins is None else twins.within(contents)})
     begin, end = found.contents.start, found.contents.stop
-    if len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
+    if twins is not None:
+        found.containers, found.twins = [*map(twins.original, found.containers)], twins
+    elif len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
     found.given = {path: copy.copy(x) if type(x) in _WHOLES else x for path, x in contents.items()}

@@ -172,10 +172,10 @@ class Twins:
         self._shared, self._classes = shared, shared.classes
         self.numbers = False
         self.plain: set[type] = set()
-        self._containers: list[Any] = []
         self._met: set[int] = set()
         self._parts = 0
         self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
+        self._originals: dict[int, Any] = {}  # by the id of that
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments, which are in canonical order."""
@@ -186,9 +186,16 @@ class Twins:
         placed = tuple([self._twin(x, None) for x in args])
         named = {name: self._twin(kwargs[name], None) for name in sorted(kwargs)}
         call = Call(placed, {name: named[name] for name in kwargs})
-        assert len(call.containers) == len(self._containers)
-        call.containers = self._containers
+        call.containers, call.twins = [*map(self.original, call.containers)], self
         return call
+
+    def within(self, contents: dict[str, Any]) -> dict[str, Any]:
+        """What attributes and variables hold, with the same in place of containers that are arguments, too."""
+        return {path: self._twin(content, None) for path, content in contents.items()}
+
+    def original(self, x: Any) -> Any:
+        """What is passed where the call has `x`."""
+        return self._originals.get(id(x), x)
 
     def _look(self, x: Any, at: Place | None) -> None:
         """Look for numbers that are inputs. `at`: where it is in an object that shares traces."""
@@ -206,7 +213,6 @@ class Twins:
             return
         if not isinstance(x, tuple):
             self._met.add(id(x))
-        self._containers.append(x)
         if holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS):
             return
         if kind in self._classes and declared_fields(x) is None:
@@ -215,9 +221,9 @@ class Twins:
         if self._parts > _MOST:
             raise _EntangledError(frozenset(self._classes))
         for label, part in parts:
-            self._look(part, self._within(x, label, at))
+            self._look(part, self._place(x, label, at))
 
-    def _within(self, x: Any, label: str, at: Place | None) -> Place | None:
+    def _place(self, x: Any, label: str, at: Place | None) -> Place | None:
         kind = type(x)
         if kind in self._classes:
             return kind, label
@@ -245,21 +251,23 @@ class Twins:
         if id(x) in self._made:
             return self._made[id(x)]
         parts = children(x)
-        if kind is set:
-            self._made[id(x)] = x.copy()
-            return self._made[id(x)]
         if parts is None or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
-            if not isinstance(x, tuple):
-                self._made[id(x)] = x  # wherever else it is
-            return x
+            return x if isinstance(x, tuple) else self._placed(x, x)
         new = shell(x)
         if new is not None:
-            self._made[id(x)] = new
-        others = [self._twin(part, self._within(x, label, at)) for label, part in parts]
+            self._placed(x, new)
+        others = [self._twin(part, self._place(x, label, at)) for label, part in parts]
         if new is None:
-            return rebuild(x, others)
+            return self._placed(x, rebuild(x, others))
         fill_shell(new, x, others)
         return new
+
+    def _placed(self, x: Any, other: Any) -> Any:
+        """Have `other` in the place of `x`."""
+        self._originals[id(other)] = x
+        if not isinstance(x, tuple):
+            self._made[id(x)] = other
+        return other
 
 
 def _reference(x: Any) -> Callable[[], Any]:

@@ -124,6 +124,7 @@ class Call:
     given         what these places hold, by path
     changed       the places where its trace has left other constants than before, and what they held: they will be such
     undo          restores these
+    twins         what has other containers in place of those that are passed (`Twins`)
     classes       the plain classes of new objects in these places
     contents      where the containers that these places hold are among the `containers`
     borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
@@ -132,7 +133,7 @@ class Call:
 
     __slots__ = ("_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes",
                  "containers", "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten",
-                 "passed", "shapes", "structure", "types", "undo", "variables")
+                 "passed", "shapes", "structure", "twins", "types", "undo", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -144,6 +145,7 @@ class Call:
         self.finds_attributes = False
         self.changed: list[Any] = []
         self.undo: Callable[[], None] | None = None
+        self.twins: Any = None
         self.classes: frozenset[type] = frozenset()
         self.given: dict[str, Any] = {}
         self.contents = slice(0, 0)

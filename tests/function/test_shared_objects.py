@@ -417,3 +417,26 @@ def test_gradients() -> None:
             tape.watch(x)
             y = line(o, x)
         assert float(y) == 9 * k + 1 and float(tape.gradient(y, x)) == 6 * k and o.calls == 1
+
+
+class Counted:
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+
+GLOBAL = Counted(1)
+
+
+def test_an_object_that_is_a_global_too_is_one() -> None:
+    @rt.function
+    def f(o, x):
+        y = o.k * x
+        GLOBAL.k += 1
+        return y + o.k * x * 100
+
+    objects, GLOBAL.k = [Counted(k) for k in range(8)], 1
+    for k in range(16):
+        o = GLOBAL if k % 3 == 0 else objects[k % 8]
+        before, expected = o.k, GLOBAL.k + 1
+        assert float(f(o, rt.constant(2.0))) == 2 * before + 200 * (before + (o is GLOBAL)), k
+        assert GLOBAL.k == expected and [each.k for each in objects] == [*range(8)] and type(o) is Counted
