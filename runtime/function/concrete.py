@@ -40,7 +40,7 @@ from runtime.function.signature import (
 )
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
-from runtime.function.visible_places import Constant
+from runtime.function.visible_places import Constant, Reading
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
@@ -66,7 +66,7 @@ class ConcreteFunction:
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
         "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_unused",
         "_variables", "_writes_tensors", "fast_math", "findable", "graph", "guards", "identified", "input_specs",
-        "is_kept", "name", "names", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "is_kept", "name", "reading", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -77,7 +77,7 @@ class ConcreteFunction:
     ) -> None:
         self.graph = graph
         self.name = graph.name
-        self.names: frozenset[str] = frozenset()  # of globals and attributes in the code that was traced
+        self.reading = Reading()  # of the code that was traced
         self.fast_math = fast_math
         own = graph.inputs[:len(graph.inputs) - len(captured)]
         self.types: tuple[Type, ...] = tuple([value.type for value in own])

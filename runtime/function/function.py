@@ -49,7 +49,7 @@ from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.unranked import unranked
 from runtime.function.until_error import can_run_again, raised, until_error, without_output
 from runtime.function.variable import Creation, LateVariableError
-from runtime.function.visible_places import Constant
+from runtime.function.visible_places import Constant, Reading
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
@@ -335,9 +335,9 @@ class Function(Called, Inspected):
             if concrete.is_kept and not concrete.identified:
                 self._insert(call, key, concrete)
             if self.shares and self.input_signature is None:
-                self._objects.saw([*call.objects, *call.containers], concrete.names)
+                self._objects.saw([*call.objects, *call.containers], concrete.reading)
                 if self._owner is not None and self._instance is not None:
-                    self._owner._objects.saw([self._instance()], concrete.names)
+                    self._owner._objects.saw([self._instance()], concrete.reading)
         return concrete
 
     def _end(self, key: Hashable, pending: Pending) -> None:
@@ -469,7 +469,7 @@ class Function(Called, Inspected):
         inputs, mode.captured = given.inputs, given.captured
         creation, unrolled = Creation(first, known), len(loops.unrolled)
 
-        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, frozenset[str]]:
+        def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, Reading]:
             with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
@@ -499,21 +499,21 @@ class Function(Called, Inspected):
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
                 aliases = [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
-                return returned, pack, aliases, constants, outside.found_elsewhere(), outside.names
+                return returned, pack, aliases, constants, outside.found_elsewhere(), outside.reading
 
-        returned, pack, aliases, constants, elsewhere, named = restored(trace)
+        returned, pack, aliases, constants, elsewhere, reading = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
             call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
-        concrete.is_kept, concrete.names = concrete.is_kept and not call.changed, named
+        concrete.is_kept, concrete.reading = concrete.is_kept and not call.changed, reading
         return concrete, bool(creation.created)
 
     def _settled(
         self, call: Call, outside: PriorState, sets_up: bool, captured: Sequence[Any]
     ) -> list[Constant]:
         """After a trace, the constants that it has read; unless it is to be traced again, for what it has found."""
-        self._objects.check(outside.names, outside.heap.restore)
+        self._objects.check(outside.reading, outside.heap.restore)
         constants = outside.constants(call.attributes)
         changed = outside.changed_data(sets_up)
         places = [*outside.state, *large_in(constants, captured)]

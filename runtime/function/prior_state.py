@@ -54,7 +54,7 @@ from runtime.function.constant_guards import MOST
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.signature import Call
 from runtime.function.variable_argument import VariableArgument
-from runtime.function.visible_places import CONSTANTS, Constant, Visible, is_within
+from runtime.function.visible_places import CONSTANTS, Constant, Reading, Visible, is_within
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.values.iterables import Poison
 
@@ -222,10 +222,10 @@ class PriorState:
         lists = [x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(x)]
         return variables(CellType(lists))
 
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of globals and attributes in the code within reach."""
-        return self._visible.names
+    @functools.cached_property
+    def reading(self) -> Reading:
+        """What the code within reach names."""
+        return self._visible.reading()
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
         """The constants that the trace has read, besides those that are arguments or of the `state`."""

@@ -18,6 +18,7 @@ from runtime.function.number_state import ArgumentNumber, can_be_staged
 from runtime.function.signature import Call, holds_numbers, is_leaf
 from runtime.function.until_error import raised
 from runtime.function.variable import Variable
+from runtime.function.visible_places import Reading
 
 __all__ = ["SharedObjects", "Twins"]
 
@@ -25,8 +26,9 @@ _FEW: Final = 4  # objects of a class that have traces of their own
 _MOST: Final = 1000  # parts of the objects of one call that share traces
 _MOST_NUMBERS: Final = 64  # of a list or tuple that are inputs
 _DYNAMIC: Final = frozenset({
-    "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr", "setattr", "vars"})
-"""Names of what reads attributes that the code does not name."""
+    "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
+    "setattr", "type", "vars"})
+"""Names of what reads attributes that the code does not name, or makes objects of a class that it does not name."""
 _BY_IDENTITY: Final = frozenset({"id", "numpy_function", "py_function", "ref", "weakref"})
 """Names of what may tell objects apart, or keep them for when the graph runs."""
 
@@ -64,18 +66,18 @@ class SharedObjects:
         """Whether it cannot be traced with numbers as inputs: each has a trace of its own."""
         self._trying = threading.local()
 
-    def saw(self, objects: Sequence[Any], names: frozenset[str]) -> None:
-        """Note the objects that a trace is for. `names`: of globals and attributes in the code within its reach."""
+    def saw(self, objects: Sequence[Any], reading: Reading) -> None:
+        """Note the objects that a trace is for, and what it may have read of them."""
         for x in objects:
             kind, is_declared = type(x), declared_fields(x) is not None
-            if kind in self.classes or names & _BY_IDENTITY or not (is_declared or self.can_share(kind)):
+            if kind in self.classes or reading.names & _BY_IDENTITY or not (is_declared or self.can_share(kind)):
                 continue
             seen = self._seen.setdefault(kind, [])
             if not any(reference() is x for reference in seen):
                 seen.append(_reference(x))
             if len(seen) >= _FEW:
                 del self._seen[kind]
-                self._share({kind: None if is_declared or names & _DYNAMIC else names})
+                self._share({kind: None if is_declared else _names_of(kind, reading)})
                 self._learn([o for reference in seen if (o := reference()) is not None])
 
     def _learn(self, objects: Sequence[Any]) -> None:
@@ -146,19 +148,24 @@ class SharedObjects:
         """Whether this thread is in a call that may be traced in another way if it cannot be in this one."""
         return getattr(self._trying, "now", False)
 
-    def check(self, names: frozenset[str], restore: Callable[[], None]) -> None:
+    def check(self, reading: Reading, restore: Callable[[], None]) -> None:
         """After a trace, that its objects have all attributes that it may have read."""
         if not self.is_trying:
             return
-        found = None if names & _DYNAMIC else names
-        more = {kind: found for kind, known in self.classes.items()
-                if known is not None and (found is None or not found <= known)}
-        if names & _BY_IDENTITY:
+        found = {kind: (known, _names_of(kind, reading)) for kind, known in self.classes.items()}
+        more = {kind: names for kind, (known, names) in found.items()
+                if known is not None and (names is None or not names <= known)}
+        if reading.names & _BY_IDENTITY:
             restore()
             raise _EntangledError(frozenset(self.classes))
         if more:
             restore()
             raise _NeedsClassesError(more)
+
+
+def _names_of(kind: type, reading: Reading) -> Names:
+    """The attributes that code may read of objects of a plain class. If it makes some, these have all."""
+    return None if kind in reading.classes or reading.names & _DYNAMIC else reading.names
 
 
 class Twins:

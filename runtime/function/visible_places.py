@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from autograph.backend import (
 )
 from runtime.function.attribute_state import Place, content_of, path_of
 
-__all__ = ["CONSTANTS", "KEYS", "MOST_ITEMS", "Constant", "Visible", "is_same", "is_within"]
+__all__ = ["CONSTANTS", "KEYS", "MOST_ITEMS", "Constant", "Reading", "Visible", "is_same", "is_within"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
@@ -33,6 +33,14 @@ KEYS: Final = object()
 """In place of a key: all keys of a dict, in their order."""
 
 Constant = tuple[Place, Any]
+
+
+class Reading(NamedTuple):
+    """The names of globals and attributes in the code that a trace may run, and the classes that it may make objects
+    of."""
+
+    names: frozenset[str] = frozenset()
+    classes: frozenset[type] = frozenset()
 
 
 def _owned_in(heap: Heap) -> set[int]:
@@ -70,6 +78,14 @@ class Visible:
         self.names = names_of(codes) | self._asked | _texts_beside(_OPERATORS, codes)
         """The names of globals and attributes."""
         self._owned, self._hidden = _owned_in(heap), _hidden_in(heap, self.names)
+
+    def reading(self) -> Reading:
+        """What the code names, and may make."""
+        contents = [content for _, content in self._variables()]
+        for _, before in self._heap.records:
+            contents += before.values() if isinstance(before, dict) else before
+        classes = (content for content in contents if issubclass(type(content), type))
+        return Reading(self.names, frozenset(filter(is_of_converted_code, classes)))
 
     def owns(self, holder: Any) -> bool:
         """Whether what an object holds is the user's."""
