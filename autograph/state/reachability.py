@@ -216,7 +216,8 @@ class Reach:
 
     def _dict(self, found: _Found) -> None:
         self._hold(found)
-        if not only_atoms(dict.values(found.value)):
+        is_of_module = "__builtins__" in found.value  # what code uses of these names is found where it names them
+        if not is_of_module and not only_atoms(dict.values(found.value)):
             for key, item in dict.items(found.value):
                 path = found.item(key) if type(key) in (str, int) else None
                 self._meet_part(path, item, found.depth + 1, found.hint)

@@ -218,9 +218,9 @@ class PriorState:
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
     def held(self) -> AbstractContextManager[None]:
-        """Let the references of the caller to lists count while the function is traced: there may always be some."""
-        lists = [x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(x)]
-        return variables(CellType(lists))
+        """Let the references of the caller count while the function is traced: there may always be some."""
+        return variables(CellType([x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(
+            x) or type(x) in DICTS or (is_of_converted_code(type(x)) and fields_in(x) is not None)]))
 
     @functools.cached_property
     def reading(self) -> Reading:

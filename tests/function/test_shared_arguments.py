@@ -353,3 +353,22 @@ def test_a_list_of_tensors_that_only_a_branch_appends_to() -> None:
     for x, count in (3.0, 2), (1.0, 3), (3.0, 3):
         f(rt.constant(x))
         assert len(box.xs) == count
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_which_object_a_branch_leaves(executor: str) -> None:
+    def renewed(world, x):
+        if x > 2:
+            world.best = Cell(x)
+        world.best.x = world.best.x + 1.0
+        return world.best.x
+
+    def history(fn: Callable[..., Any], of: Callable[[float], Any]) -> list[Any]:
+        world, found = World(), list[Any]()
+        for x in (1.0, 3.0, 1.5, 3.0, 1.0):
+            before = world.best
+            result = float(fn(world, of(x)))
+            found.append((result, float(before.x), world.best is before, float(world.cells[0].x)))
+        return found
+
+    assert history(rt.function(renewed, executor=executor), rt.constant) == history(renewed, float)
