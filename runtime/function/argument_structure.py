@@ -1,17 +1,25 @@
-"""The structure of arguments: lists, tuples, mappings, and objects by their fields."""
+"""The structure of arguments: lists, tuples, mappings, and objects by their fields; and what their leaves are."""
 from __future__ import annotations
 
 import copy
+import operator
 import threading
+from array import array
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import declared_fields, fields_in, is_list
+import numpy as np
 
-__all__ = ["Names", "children", "decomposing", "fill_shell", "keys_in_order", "rebuild", "shell"]
+from autograph.backend import declared_fields, fields_in, is_list
+from runtime.core.tensor import EagerList, GraphList, Tensor
+from runtime.core.types import ListType, TensorSpec
+
+__all__ = [
+    "Names", "children", "decomposing", "fill_shell", "holds_numbers", "is_array", "is_leaf", "key_of_numbers",
+    "keys_in_order", "rebuild", "shell", "walk"]
 
 
 def children(value: Any) -> list[tuple[str, Any]] | None:
@@ -108,3 +116,73 @@ def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:
         by_name = {name: by_name[name] for name in fields_in(value) or {} if name in by_name}
     for name, part in by_name.items():
         object.__setattr__(new, name, part)  # works for frozen classes, too
+
+
+def walk(
+    value: Any, path: str, numbers: bool = True, met: dict[int, Any] | None = None
+) -> Iterator[tuple[str, Any]]:
+    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`; of a container that
+    comes twice once. Without `numbers`, those of lists and tuples of nothing but Python numbers are left out. `met`:
+    the containers so far, by id."""
+    met = {} if met is None else met
+    if id(value) in met:
+        return
+    if holds_numbers(value):
+        if numbers:
+            yield from [(f"{path}[{i}]", number) for i, number in enumerate(value)]
+        return
+    parts = children(value)
+    if parts is None:
+        yield path, value
+        return
+    if not isinstance(value, tuple):
+        met[id(value)] = value
+    for label, part in parts:
+        yield from walk(part, path + label, numbers, met)
+
+
+_NUMBERS: Final = frozenset((bool, int, float, complex))
+
+
+def key_of_numbers(items: Sequence[Any]) -> Hashable:
+    """What distinguishes Python numbers, without Python code for each; None for other items."""
+    kind = type(items[0]) if items else None
+    if kind not in _NUMBERS:
+        return None
+    if operator.countOf(map(type, items), kind) == len(items):
+        return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
+    kinds = tuple(map(type, items))
+    if not _NUMBERS.issuperset(kinds):
+        return None
+    try:
+        values = np.frombuffer(array("d", items))
+        if values.max() < _EXACT and values.min() > -_EXACT:
+            return kinds, values.tobytes()
+    except (TypeError, OverflowError):
+        pass  # complex numbers, or too large ints
+    return kinds, tuple([repr(item) for item in items])
+
+
+_EXACT: Final = 2.0**53
+"""Below this number a float holds all digits of an int."""
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether a value is a list, deque or tuple of nothing but Python numbers. It may be long."""
+    if not (is_list(x) or type(x) is tuple) or not x:
+        return False
+    first = type(x[0])
+    return first in _NUMBERS and (
+        operator.countOf(map(type, x), first) == len(x) or _NUMBERS.issuperset(map(type, x)))
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether an argument becomes one input of the graph."""
+    if isinstance(x, (EagerList, GraphList)):
+        return not hasattr(type(x), "__leaves__")
+    return isinstance(x, (Tensor, TensorSpec, ListType)) or is_array(x)
+
+
+def is_array(x: Any) -> bool:
+    """Whether `x` is a NumPy array or scalar that can be a tensor; one of strings or objects is a Python value."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"

@@ -19,8 +19,9 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
+from runtime.function.argument_structure import is_array
 from runtime.function.attribute_state import content_of
-from runtime.function.signature import ArrayPattern, is_array
+from runtime.function.signature import ArrayPattern
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
 

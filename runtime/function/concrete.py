@@ -23,7 +23,7 @@ from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import ListType, TensorSpec, TensorType, Type
 from runtime.core.variable_bindings import NO_VARIABLES, binding
-from runtime.function.argument_structure import children
+from runtime.function.argument_structure import children, is_leaf, walk
 from runtime.function.array_arguments import result_in
 from runtime.function.constant_guards import ConstantGuards
 from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
@@ -34,8 +34,6 @@ from runtime.function.signature import (
     InvalidArgumentsError,
     ObjectSpec,
     Signature,
-    is_leaf,
-    walk,
     with_arrays,
 )
 from runtime.function.variable import Variable

@@ -16,7 +16,7 @@ from runtime.core.graph import Graph
 from runtime.core.tensor import Tensor
 from runtime.core.trace import current_graph
 from runtime.core.variable_bindings import Placeholder
-from runtime.function.signature import walk
+from runtime.function.argument_structure import walk
 from runtime.function.variable import Variable
 from runtime.ops.random import Source
 from runtime.staging.values.iterables import Poison

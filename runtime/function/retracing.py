@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from autograph.backend import format_error
 from runtime.core.positions import user_position
 from runtime.core.types import TensorSpec
-from runtime.function.signature import ATTRIBUTES, Call, count, is_leaf
+from runtime.function.argument_structure import is_leaf
+from runtime.function.signature import ATTRIBUTES, Call, count
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 

@@ -12,10 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from autograph.backend import can_be_record, declared_fields, is_of_converted_code
-from runtime.function.argument_structure import Names, children, decomposing, fill_shell, rebuild, shell
+from runtime.function.argument_structure import (
+    Names,
+    children,
+    decomposing,
+    fill_shell,
+    holds_numbers,
+    is_leaf,
+    rebuild,
+    shell,
+)
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.number_state import ArgumentNumber, can_be_staged
-from runtime.function.signature import Call, holds_numbers, is_leaf
+from runtime.function.signature import Call
 from runtime.function.until_error import raised
 from runtime.function.variable import Variable
 from runtime.function.visible_places import Reading

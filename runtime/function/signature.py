@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import copy
 import inspect
-import operator
 import re
 import weakref
-from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import is_list
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.pytree import flatten
@@ -28,14 +25,24 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import ListType, TensorSpec, TensorType, Type, type_of_array
-from runtime.function.argument_structure import children, fill_shell, keys_in_order, rebuild, shell
+from runtime.function.argument_structure import (
+    children,
+    fill_shell,
+    holds_numbers,
+    is_array,
+    is_leaf,
+    key_of_numbers,
+    keys_in_order,
+    rebuild,
+    shell,
+    walk,
+)
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 from runtime.numpy.array_choices import owners_of
 
 __all__ = [
-    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "is_leaf", "walk", "weakly",
-    "with_arrays",
+    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "weakly", "with_arrays",
 ]
 
 ATTRIBUTES: Final = "<attributes>"
@@ -43,65 +50,7 @@ ATTRIBUTES: Final = "<attributes>"
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
-def walk(
-    value: Any, path: str, numbers: bool = True, met: dict[int, Any] | None = None
-) -> Iterator[tuple[str, Any]]:
-    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`; of a container that
-    comes twice once. Without `numbers`, those of lists and tuples of nothing but Python numbers are left out. `met`:
-    the containers so far, by id."""
-    met = {} if met is None else met
-    if id(value) in met:
-        return
-    if holds_numbers(value):
-        if numbers:
-            yield from [(f"{path}[{i}]", number) for i, number in enumerate(value)]
-        return
-    parts = children(value)
-    if parts is None:
-        yield path, value
-        return
-    if not isinstance(value, tuple):
-        met[id(value)] = value
-    for label, part in parts:
-        yield from walk(part, path + label, numbers, met)
-
-
 _VALUES: Final = frozenset((bool, int, str, bytes, complex, type(None), type(Ellipsis)))
-
-
-_NUMBERS: Final = frozenset((bool, int, float, complex))
-
-
-def _key_of(items: Sequence[Any]) -> Hashable:
-    """What distinguishes Python numbers, without Python code for each; None for other items."""
-    kind = type(items[0]) if items else None
-    if kind not in _NUMBERS:
-        return None
-    if operator.countOf(map(type, items), kind) == len(items):
-        return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
-    kinds = tuple(map(type, items))
-    if not _NUMBERS.issuperset(kinds):
-        return None
-    try:
-        values = np.frombuffer(array("d", items))
-        if values.max() < _EXACT and values.min() > -_EXACT:
-            return kinds, values.tobytes()
-    except (TypeError, OverflowError):
-        pass  # complex numbers, or too large ints
-    return kinds, tuple([repr(item) for item in items])
-
-
-_EXACT: Final = 2.0**53
-"""Below this number a float holds all digits of an int."""
-
-
-def holds_numbers(x: Any) -> bool:
-    """Whether a value is a list, deque or tuple of nothing but Python numbers. It may be long."""
-    if not (is_list(x) or type(x) is tuple) or not x:
-        return False
-    first = type(x[0])
-    return first in _NUMBERS and (
-        operator.countOf(map(type, x), first) == len(x) or _NUMBERS.issuperset(map(type, x)))
 
 
 class Call:
@@ -208,7 +157,7 @@ class Call:
             if (known := self._contain(x)) is not None:
                 return known
             label = (kind, x.maxlen) if kind is deque else kind
-            if (numbers := _key_of(x)) is not None:
+            if (numbers := key_of_numbers(x)) is not None:
                 return label, type(x[0]), numbers
             return label, tuple([self._key(part) for part in x])
         if kind in _VALUES:
@@ -417,18 +366,6 @@ def weakly(x: Any, callback: Callable[[Any], None] | None = None) -> Any:
         return weakref.ref(x, callback)
     except TypeError:
         return x
-
-
-def is_leaf(x: Any) -> bool:
-    """Whether an argument becomes one input of the graph."""
-    if isinstance(x, (EagerList, GraphList)):
-        return not hasattr(type(x), "__leaves__")
-    return isinstance(x, (Tensor, TensorSpec, ListType)) or is_array(x)
-
-
-def is_array(x: Any) -> bool:
-    """Whether `x` is a NumPy array or scalar that can be a tensor; one of strings or objects is a Python value."""
-    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"
 
 
 class Signature:
