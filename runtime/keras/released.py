@@ -2,9 +2,9 @@
 
 Keras 3.15 and 3.16 choose their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules, with
 no place for a backend of another package. A finder, first in `sys.meta_path`, loads these modules with one more branch
-in their chain, and a few that load TensorFlow or JAX for no need of this backend without that; all other modules of
-Keras load as they are. The alternatives were a fork of Keras, or to pose as one
-of the backends that it knows, whose name scripts and Keras' tests ask for.
+in their chain, and a few that load TensorFlow, JAX or scikit-learn for no need of this backend without that; all other
+modules of Keras load as they are. The alternatives were a fork of Keras, or to pose as one of the backends that it
+knows, whose name scripts and Keras' tests ask for.
 
 Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) makes this module
 unnecessary: such a release imports `runtime.keras.backend` itself for KERAS_BACKEND=runtime.
@@ -181,6 +181,18 @@ def _without_jax(tree: ast.Module) -> bool:
     return True
 
 
+def _without_sklearn(tree: ast.Module) -> bool:
+    """Keras' wrappers for scikit-learn are found when they are asked for: they load it, and SciPy's statistics, where
+    these are installed, which takes twice as long as the rest of Keras."""
+    eager = [node for node in tree.body
+             if isinstance(node, ast.ImportFrom) and node.module == "keras.src.wrappers.sklearn_wrapper"]
+    if not eager:
+        return False
+    names = [alias.name for node in eager for alias in node.names]
+    tree.body[:] = [node for node in tree.body if node not in eager] + ast.parse(_ON_REQUEST.format(names)).body
+    return True
+
+
 def _names_backend(test: ast.expr) -> bool:
     """Whether this is `backend() == "..."` or `backend.backend() == "..."`."""
     return (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq)
@@ -194,6 +206,18 @@ def _imports_backend(node: ast.If) -> bool:
 
 
 _IS_LOADED: Final = "'tensorflow' in __import__('sys').modules"
+_ON_REQUEST: Final = """
+__all__ = {}
+
+def __getattr__(name):
+    if name not in __all__:
+        raise AttributeError("module 'keras.wrappers' has no attribute " + repr(name))
+    import keras.src.wrappers.sklearn_wrapper
+    return getattr(keras.src.wrappers.sklearn_wrapper, name)
+
+def __dir__():
+    return [*globals(), *__all__]
+"""
 CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {
     _CONFIG: _with_name,
     "keras.src.utils.backend_utils": _with_lookup,
@@ -201,6 +225,7 @@ CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {
     "keras.src.callbacks.orbax_checkpoint": _without_jax,
     "keras.src.saving.serialization_lib": _without_tensorflow,
     "keras.src.utils.rng_utils": _with_seed,
+    "keras.wrappers": _without_sklearn,
 }
 """By module of Keras: what changes its tree in place, and returns whether it found what there is to change."""
 _finder: Final = Finder({*BRANCHES, *CHANGES}.__contains__, adapted)

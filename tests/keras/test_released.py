@@ -57,7 +57,7 @@ def test_keras_runs_on_this_backend_without_another_framework() -> None:
 def with_other_frameworks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What a process prints in which other frameworks are installed, and TensorFlow is loaded at the end."""
     folder = tmp_path_factory.mktemp("installed")
-    for name in ("tensorflow", "jax", "torch"):
+    for name in ("tensorflow", "jax", "torch", "sklearn"):
         (folder / f"{name}.py").write_text("raise AssertionError('loaded')")
     return run(f"""
         import sys
@@ -69,7 +69,7 @@ def with_other_frameworks(tmp_path_factory: pytest.TempPathFactory) -> list[str]
         model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
         model.save({str(folder / "model.keras")!r})
         keras.models.load_model({str(folder / "model.keras")!r})
-        print(sorted({{"tensorflow", "jax", "torch"}} & sys.modules.keys()))
+        print(sorted({{"tensorflow", "jax", "torch", "sklearn"}} & sys.modules.keys()))
         print(keras.layers.Normalization(mean=1.0, variance=4.0)(np.array([[3.0, 5.0]])).numpy().tolist())
         def draw():
             keras.utils.set_random_seed(3)
@@ -78,6 +78,9 @@ def with_other_frameworks(tmp_path_factory: pytest.TempPathFactory) -> list[str]
         open({str(folder / "tensorflow.py")!r}, "w").write("class random: set_seed = print")
         import tensorflow
         draw()
+        open({str(folder / "sklearn.py")!r}, "w").write("print('sklearn is asked for'); raise ImportError")
+        print("SKLearnClassifier" in dir(keras.wrappers), hasattr(keras.wrappers, "Other"))
+        print(keras.wrappers.SKLearnClassifier.__name__)
         """).splitlines()
 
 
@@ -91,7 +94,12 @@ def test_preprocessing_layers_find_the_backend_of_the_moment(with_other_framewor
 
 def test_the_seed_of_keras_is_that_of_this_runtime_and_of_tensorflow_if_it_is_loaded(
         with_other_frameworks: list[str]) -> None:
-    assert with_other_frameworks[2:] == ["True", "3"]
+    assert with_other_frameworks[2:4] == ["True", "3"]
+
+
+def test_wrappers_load_scikit_learn_when_they_are_asked_for(with_other_frameworks: list[str]) -> None:
+    assert with_other_frameworks[4] == "True False"
+    assert with_other_frameworks[5] == "sklearn is asked for" and with_other_frameworks[-1] == "SKLearnClassifier"
 
 
 def test_the_cache_of_byte_code_is_that_of_keras() -> None:
