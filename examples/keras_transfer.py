@@ -54,7 +54,7 @@ def pretrain(folder):
         keras.layers.Flatten(), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(5)]), 0.005)
     model.fit(*train, epochs=8, verbose=0)
     model.save(os.path.join(folder, "digits.keras"))
-    print(f"pretrained on 0 to 4: {accuracy(model, test)}")
+    print(f"pretrained on 0 to 4: {accuracy(model, test)}", flush=True)
 
 
 def transfer(folder):
@@ -79,12 +79,13 @@ def tune(folder):
 
 
 def main():
+    keras.utils.set_random_seed(0)
     if len(sys.argv) > 1:
-        keras.utils.set_random_seed(0)
-        {"pretrain": pretrain, "transfer": transfer, "tune": tune}[sys.argv[1]](sys.argv[2])
+        {"transfer": transfer, "tune": tune}[sys.argv[1]](sys.argv[2])
         return
     with tempfile.TemporaryDirectory() as folder:
-        for step in ("pretrain", "transfer", "tune"):
+        pretrain(folder)
+        for step in ("transfer", "tune"):
             subprocess.run([sys.executable, __file__, step, folder], check=True)
 
 
