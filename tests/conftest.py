@@ -48,7 +48,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 SLOW = frozenset({
     "test_array_statements", "test_arrays_in_python_loops", "test_batching_rules", "test_benchmarks",
     "test_cache_entries", "test_cache_entries_written", "test_checkpoint", "test_checkpoints", "test_convolution",
-    "test_coverage", "test_disk_cache", "test_docs", "test_examples", "test_function_sizes", "test_fuzz",
+    "test_coverage", "test_disk_cache", "test_docs", "test_examples", "test_fuzz",
     "test_fuzz_numeric", "test_gradients", "test_gradients_of_handlers", "test_gradients_of_programs",
     "test_hostile_models", "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians",
     "test_keras_sample", "test_line_events", "test_math_module", "test_native_rules", "test_ops_registry",

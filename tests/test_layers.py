@@ -1,9 +1,10 @@
 """Imports run one way: autograph knows nothing of runtime, folders import those above them, no package has a cycle, no
-import hides in a function, a string or what another module fills later."""
+import hides in a function, a string or what another module fills later. Files and functions are not too large."""
 from __future__ import annotations
 
 import ast
 import functools
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,6 +75,10 @@ runtime/tools
 """.split()
 """Each imports only from itself and from those above it. The folder of a package has its public modules: of autograph,
 what converts; of runtime, the names that users import, which nothing below imports."""
+LINES, BRANCHES = 60, 25
+"""The most that a function has, without its docstring, functions inside of it included."""
+STRAIGHT = 2
+"""A function with no more branches than these decides nothing: it may be as long as what it writes or lists."""
 UPWARD: set[tuple[str, str]] = set()
 """Pairs of folders of which the first imports the second though that is not above it: each is to be removed."""
 UPWARD_FOR_TYPES: set[tuple[str, str]] = set()
@@ -104,12 +109,16 @@ def nodes(tree: ast.Module) -> list[ast.AST]:
 
 @pytest.fixture(scope="module", autouse=True)
 def trees_are_freed() -> Iterator[None]:
-    """After these tests: they are most of a worker's objects, which each collection of garbage goes through."""
+    """After these tests: they are most of a worker's objects, which each collection of garbage goes through, so there
+    is none before."""
+    gc.disable()
     yield
     for cached in (trees, nodes, import_statements):
         cached.cache_clear()
+    gc.enable()
 
 
+@functools.cache
 def is_package(name: str) -> bool:
     return (ROOT / name.replace(".", "/")).is_dir()
 
@@ -365,3 +374,43 @@ def test_files_fit_in_the_head() -> None:
             if lines > 600:
                 long[str(path.relative_to(ROOT))] = lines
     assert not long
+
+
+def functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, int, int]]:
+    """The functions of a module, with their lines and branches."""
+    for node in nodes(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+            yield node, ((node.end_lineno or 0) - body[0].lineno + 1 if body else 0), branches(node)
+
+
+def branches(node: ast.AST) -> int:
+    """How many ways there are to go on, less one: statements and expressions that choose, loops, `and` and `or`."""
+    found = 0
+    for each in ast.walk(node):
+        if isinstance(each, (ast.If, ast.For, ast.While, ast.IfExp, ast.ExceptHandler, ast.match_case)):
+            found += 1
+        elif isinstance(each, ast.comprehension):
+            found += 1 + len(each.ifs)
+        elif isinstance(each, ast.BoolOp):
+            found += len(each.values) - 1
+    return found
+
+
+def too_large(tree: ast.Module) -> list[tuple[str, int, int]]:
+    return [(node.name, lines, count) for node, lines, count in functions(tree)
+            if count > BRANCHES or (lines > LINES and count > STRAIGHT)]
+
+
+def test_functions_that_decide_fit_on_a_screen() -> None:
+    found = {f"{module}: {name}": (lines, count)
+             for module, tree in trees().items() for name, lines, count in too_large(tree)}
+    assert not found, f"functions with more than {LINES} lines or {BRANCHES} branches: {found}"
+
+
+def test_a_function_that_is_too_large_is_found() -> None:
+    """Plant: one that is long, one with many branches, and one that only lists."""
+    long = "def long(x):\n    'text'\n" + "    if x:\n        x += 1\n" * 3 + "    x += 1\n" * LINES
+    branched = "def branched(x):\n    return x" + " or x" * (BRANCHES + 1) + "\n"
+    straight = "def straight(x):\n" + "    x += 1\n" * (LINES + 1)
+    assert [name for name, *_ in too_large(ast.parse(long + branched + straight))] == ["long", "branched"]
