@@ -1,6 +1,7 @@
-"""One run: `python child.py TARGETS TESTS OUTPUT MODE [lines]`; names are separated by commas.
+"""One run: `python child.py TARGETS TESTS OUTPUT MODE WITHOUT [lines]`; names are separated by commas.
 
-Runs CPython's unittest modules TESTS in this process and writes their outcomes to OUTPUT as JSON. MODE is `original`,
+Runs CPython's unittest modules TESTS in this process, but for methods WITHOUT, and writes their outcomes to OUTPUT as
+JSON. MODE is `original`,
 `converted` (all functions of TARGETS, which are modules and packages) or `recursive` (all that they call, too: of
 other modules, and of the tests). With `lines`, OUTPUT also has the lines of TARGETS that coverage finds.
 """
@@ -143,7 +144,18 @@ class MeasuredOutcomes(Outcomes):
             self.measured.coverage.start()
 
 
-def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bool = False) -> None:
+class Loader(unittest.TestLoader):
+    """Leaves out methods of these names."""
+
+    def __init__(self, without: list[str]) -> None:
+        super().__init__()
+        self.without = without
+
+    def getTestCaseNames(self, testCaseClass: Any) -> list[str]:
+        return [name for name in super().getTestCaseNames(testCaseClass) if name not in self.without]
+
+
+def main(targets: list[str], tests: list[str], output: str, mode: str, without: list[str], lines: bool = False) -> None:
     support.use_resources = ["subprocess", "curses"]  # no network, no big files, nothing that takes minutes
     if tests == ["test.test_socketserver"]:  # by network it means this machine
         support.use_resources.append("network")
@@ -157,9 +169,10 @@ def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bo
         converter.start()
     if mode == "recursive":
         include(*sys.stdlib_module_names)
-    suite = unittest.TestSuite()
-    for name in tests:
-        suite.addTests(unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(name)))
+    loader = Loader(without)
+    suite = loader.loadTestsFromNames(tests)
+    if loader.errors:
+        raise ImportError("\n".join(loader.errors))
     # besides the targets, which test_datetime has taken out of sys.modules by now, what is below them
     files |= {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if is_target(name)}
     sources = sorted(file for file in files if file and file.endswith(".py"))
@@ -182,6 +195,7 @@ def main(targets: list[str], tests: list[str], output: str, mode: str, lines: bo
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONHASHSEED", "0")
-    main(sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], sys.argv[4], sys.argv[5:] == ["lines"])
+    main(sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], sys.argv[4], sys.argv[5].split(","),
+         sys.argv[6:] == ["lines"])
     sys.stdout.flush()
     os._exit(0)  # threads and tables of the tests are of no interest any more

@@ -84,7 +84,7 @@ def _run(subject: Subject, mode: str, timeout: float, *options: str) -> dict[str
         work = os.path.join(folder, "work")
         os.mkdir(work)
         command = [sys.executable, "-X", "frozen_modules=off", _CHILD, ",".join(subject.targets),
-                   ",".join(subject.tests), output, mode, *options]
+                   ",".join(subject.tests), output, mode, ",".join(subject.without), *options]
         try:
             done = subprocess.run(
                 command, cwd=work, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

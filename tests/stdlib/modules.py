@@ -6,8 +6,8 @@ import sys
 from typing import NamedTuple
 
 __all__ = [
-    "INHERENT", "MODULES", "OF_FRAMES", "PROOFS", "RECURSIVE", "SELECTION", "UNMEASURED", "Subject", "has_tests",
-    "is_measured", "reason", "subjects",
+    "INHERENT", "LONG", "MODULES", "OF_FRAMES", "PROOFS", "RECURSIVE", "SELECTION", "UNMEASURED", "Subject",
+    "has_tests", "is_measured", "reason", "subjects",
 ]
 
 
@@ -18,6 +18,9 @@ class Subject(NamedTuple):
     targets: tuple[str, ...]
     """What is converted; packages count with all modules below them."""
     tests: tuple[str, ...]
+    """Modules of unittest, or a class or a method of one."""
+    without: tuple[str, ...] = ()
+    """Methods of tests that do not run."""
 
 
 # The module to convert, and CPython's tests for it, below the package `test` but for those of unittest.
@@ -269,10 +272,16 @@ UNMEASURED = {
 """Tests, by their own names, that run without coverage, as it is wrong about them in the original, too: why."""
 SELECTION = (
     "bdb", "bisect", "configparser", "contextlib", "copy", "csv", "dataclasses", "dis", "enum", "fractions",
-    "functools", "graphlib", "heapq", "ipaddress", "shlex", "string", "textwrap", "tomllib", "trace", "traceback",
-    "tracemalloc", "types",
+    "functools", "graphlib", "ipaddress", "string", "tomllib", "trace", "traceback", "tracemalloc", "types",
 )
 """Modules for every run of the test suite: seconds in all, and every kind of statement among them."""
+LONG = (
+    "test_big_linenos", "test_big_offsets", "test_coverage_ignore", "test_dominating_multiline_values",
+    "test_encoded_file", "test_env_limit", "test_exception_group_depth_limit", "test_failures", "test_heapify",
+    "test_long_context_chain", "test_merge_stability", "test_sys_xoptions",
+)
+"""Tests of these modules that take half of their time, which the test suite leaves out: many rounds of the same, and
+processes of their own."""
 RECURSIVE = ("heapq", "linecache", "shlex", "textwrap")
 """Those of which all that they call is converted, too."""
 
