@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import runtime as rt
 from runtime.backends.native.jit import object_cache
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,6 +40,42 @@ PROGRAM = """
 """
 
 
+def collatz(n: Any) -> Any:
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+def other(n: Any) -> Any:
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 1 * n + 2 * n + 1
+        steps += 1
+    return steps
+
+
+@pytest.fixture
+def cached(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """Whether the code of a function that is made anew in this process comes from a cache."""
+    def found(folder: Path | None, level: int | None = None, fn: Any = collatz) -> bool:
+        monkeypatch.setattr(rt.config.settings, "native_cache", folder and str(folder))
+        if level is not None:
+            monkeypatch.setattr(rt.config.settings, "llvm_level", level)
+        f = rt.function(fn, executor="native")
+        assert f(rt.constant(27)).numpy() == 111
+        return bool(f.concrete_functions[-1]._executable.code.cached)
+
+    return found
+
+
 def start(text: str, **environment: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     for name in ("RUNTIME_CACHE", "RUNTIME_EXECUTOR"):
@@ -59,7 +98,7 @@ def run(tmp_path: Path, text: str = PROGRAM, **environment: str) -> str:
 
 
 @needs_llvm
-def test_a_second_process_finds_the_code(tmp_path: Path) -> None:
+def test_a_second_process_finds_the_code(tmp_path: Path, cached: Callable[..., bool]) -> None:
     folder = tmp_path / "made" / "by the first"
     assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "False"
     (file,) = folder.iterdir()
@@ -67,18 +106,18 @@ def test_a_second_process_finds_the_code(tmp_path: Path) -> None:
     before = file.stat().st_mtime_ns
     assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "True"
     assert [file.stat().st_mtime_ns] == [before]
-    other = PROGRAM.replace("3 * n", "1 * n + 2 * n")  # another graph
-    assert run(tmp_path, other, RUNTIME_CACHE=str(folder)) == "False"
-    assert len(list(folder.iterdir())) == 2
-    assert run(tmp_path) == "False"  # no cache
+    assert cached(folder) and len(list(folder.iterdir())) == 1
+    assert not cached(folder, fn=other) and len(list(folder.iterdir())) == 2  # another graph
+    assert not cached(None)
 
 
 @needs_llvm
-def test_each_level_has_its_code(tmp_path: Path) -> None:
+def test_each_level_has_its_code(tmp_path: Path, cached: Callable[..., bool]) -> None:
     """RUNTIME_LLVM_LEVEL=0: what LLVM optimised is not taken, nor the other way round."""
-    folder, levels = tmp_path / "cache", ("2", "0", "2", "0")
-    found = [run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL=level) for level in levels]
-    assert found == ["False", "False", "True", "True"]
+    folder = tmp_path / "cache"
+    assert not cached(folder, 2)
+    assert run(tmp_path, RUNTIME_CACHE=str(folder), RUNTIME_LLVM_LEVEL="0") == "False"
+    assert cached(folder, 2) and cached(folder, 0)
     assert len(list(folder.iterdir())) == 2
 
 
@@ -89,18 +128,6 @@ def test_a_level_that_there_is_not(tmp_path: Path) -> None:
     assert err.endswith("ValueError: the environment variable RUNTIME_LLVM_LEVEL is 0, 1 or 2, not 'fast'\n")
 
 
-IN_FOLDERS = PROGRAM.replace('    @rt.function(executor="native")\n', "").replace("""
-    assert collatz(rt.constant(27)).numpy() == 111
-    print(collatz.concrete_functions[-1]._executable.code.cached)
-""", """
-    import os
-    for folder in os.environ["FOLDERS"].split(os.pathsep):
-        rt.config.set_native_cache(folder)
-        f = rt.function(collatz, executor="native")
-        assert f(rt.constant(27)).numpy() == 111
-        print(f.concrete_functions[-1]._executable.code.cached)
-""")
-"""The program with each of several caches."""
 DAMAGES = {
     "empty": lambda data: b"", "cut early": lambda data: data[:40], "cut late": lambda data: data[:-1],
     "longer": lambda data: data + b"\0", "a bit": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
@@ -108,29 +135,25 @@ DAMAGES = {
 
 
 @needs_llvm
-def test_damaged_files_are_not_used(tmp_path: Path) -> None:
-    def cached(*folders: Path) -> list[str]:
-        return run(tmp_path, IN_FOLDERS, FOLDERS=os.pathsep.join(map(str, folders)), RUNTIME_LLVM_LEVEL="2").split()
-
+def test_damaged_files_are_not_used(tmp_path: Path, cached: Callable[..., bool]) -> None:
     whole = tmp_path / "whole"
-    assert cached(whole) == ["False"]
-    assert cached(whole) == ["True"]
+    assert [cached(whole, 2), cached(whole, 2)] == [False, True]
     folders = {name: tmp_path / name for name in DAMAGES}
     for name, folder in folders.items():
         shutil.copytree(whole, folder)
         (file,) = folder.iterdir()
         file.write_bytes(DAMAGES[name](file.read_bytes()))
-    assert cached(*folders.values()) == ["False"] * len(DAMAGES)
+    assert [cached(folder) for folder in folders.values()] == [False] * len(DAMAGES)
     for name, folder in folders.items():
         (file,) = folder.iterdir()
         (original,) = whole.iterdir()
         found, damaged = file.read_bytes(), DAMAGES[name](original.read_bytes())
         assert found[:32] != damaged[:32] or len(found) > 200, name
-    assert cached(*folders.values()) == ["True"] * len(DAMAGES)  # they were written anew
+    assert [cached(folder) for folder in folders.values()] == [True] * len(DAMAGES)  # they were written anew
 
 
 @needs_llvm
-def test_many_writers(tmp_path: Path) -> None:
+def test_many_writers(tmp_path: Path, cached: Callable[..., bool]) -> None:
     folder = tmp_path / "cache"
     places = [tmp_path / str(k) for k in range(4)]
     for place in places:
@@ -138,19 +161,20 @@ def test_many_writers(tmp_path: Path) -> None:
     writers = [start(PROGRAM, SCRATCH=str(place), RUNTIME_CACHE=str(folder)) for place in places]
     assert {output(writer)[0] for writer in writers} <= {"False", "True"}
     assert [file.suffix for file in folder.iterdir()] == [".o"]  # nothing half written is left
-    assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "True"
+    assert cached(folder)
 
 
 @needs_llvm
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, cached: Callable[..., bool]) -> None:
     taken = tmp_path / "file"
     taken.write_text("")
-    assert run(tmp_path, RUNTIME_CACHE=str(taken)) == "False"  # for root, too, whom no permission stops
+    with pytest.warns(RuntimeWarning, match="machine code is not kept"):
+        assert not cached(taken)  # for root, too, whom no permission stops
     folder = tmp_path / "cache"
     folder.mkdir()
     folder.chmod(0o500)
     try:
-        assert run(tmp_path, RUNTIME_CACHE=str(folder)) == "False"
+        assert not cached(folder)
     finally:
         folder.chmod(0o700)
 
@@ -164,16 +188,16 @@ def test_the_key_has_all_that_the_code_depends_on(tmp_path: Path) -> None:
 
 
 @needs_llvm
-def test_code_of_another_machine_is_not_taken(tmp_path: Path) -> None:
+def test_code_of_another_machine_is_not_taken(tmp_path: Path, cached: Callable[..., bool]) -> None:
     folder = tmp_path / "cache"
-    run(tmp_path, RUNTIME_CACHE=str(folder))
-    other = """
+    assert [cached(folder), cached(folder)] == [False, True]
+    of_another = """
     import llvmlite.binding as llvm
     found = llvm.get_host_cpu_features()
     found.pop(next(name for name in found if found[name] and name not in ("sse2", "f16c", "fma", "avx", "avx2")))
     llvm.get_host_cpu_features = lambda: found
     """
-    assert run(tmp_path, textwrap.dedent(other) + textwrap.dedent(PROGRAM), RUNTIME_CACHE=str(folder)) == "False"
+    assert run(tmp_path, textwrap.dedent(of_another) + textwrap.dedent(PROGRAM), RUNTIME_CACHE=str(folder)) == "False"
 
 
 def test_load_and_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
