@@ -209,15 +209,16 @@ def test_subnormal_numbers_are_zero_in_steps() -> None:
 
 
 def test_a_saved_model_goes_on(tmp_path: Any) -> None:
-    model, _ = trained(*STACKS["lstm"])
+    x, stack = STACKS["gru"]
+    model, _ = trained(x, stack)
     model.save(tmp_path / "m.keras")
     model.save_weights(tmp_path / "m.weights.h5")
     other = keras.models.load_model(tmp_path / "m.keras")
     assert int(other.optimizer.iterations.value) == 6
-    np.testing.assert_array_equal(model.predict(SEQUENCES, verbose=0), other.predict(SEQUENCES, verbose=0))
+    np.testing.assert_array_equal(model.predict(x, verbose=0), other.predict(x, verbose=0))
     for each in (model, other):
         each.load_weights(tmp_path / "m.weights.h5")
-        each.fit(SEQUENCES, CLASSES, verbose=0, shuffle=False)
+        each.fit(x, CLASSES, verbose=0, shuffle=False)
     for a, b in zip(model.get_weights(), other.get_weights(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
