@@ -11,7 +11,7 @@ from programs import load
 
 import runtime as rt
 
-PROGRAMS = [program for program in load().values() if program.applies("staged")][::9]
+PROGRAMS = [program for program in load().values() if program.applies("staged")][::18]
 
 
 def outcome(call: Any) -> tuple[Any, str]:
@@ -43,4 +43,4 @@ def test_programs(tmp_path: Path) -> None:
         loaded = rt.saved_model.load(tmp_path)
         assert outcome(lambda a=arguments: loaded(*copy.deepcopy(a))) == expected, program.name
         saved += 1
-    assert saved >= 65 and refused <= 10
+    assert saved >= 40 and refused <= 5
