@@ -25,7 +25,7 @@ class Writer(keras.Model):
     def __init__(self):
         super().__init__()
         self.embedding = keras.layers.Embedding(len(CHARACTERS), 16)
-        self.lstm = keras.layers.LSTM(96, return_sequences=True)
+        self.lstm = keras.layers.LSTM(64, return_sequences=True)
         self.logits = keras.layers.Dense(len(CHARACTERS))
 
     def call(self, ids):

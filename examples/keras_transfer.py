@@ -14,17 +14,22 @@ import numpy as np
 
 import runtime as tf
 
-try:
-    from sklearn.datasets import load_digits
-except ModuleNotFoundError as error:
-    raise SystemExit("this example needs scikit-learn: pip install 'autograph[examples]'") from error
-
 keras = tf.keras
 
 
-def digits(first):
-    """Images of five digits from `first` on, and their numbers from 0 on: those to train with, and the rest."""
+def write_digits(folder):
+    try:
+        from sklearn.datasets import load_digits
+    except ModuleNotFoundError as error:
+        raise SystemExit("this example needs scikit-learn: pip install 'autograph[examples]'") from error
     x, y = load_digits(return_X_y=True)
+    np.savez(os.path.join(folder, "digits.npz"), x=x, y=y)
+
+
+def digits(folder, first):
+    """Images of five digits from `first` on, and their numbers from 0 on: those to train with, and the rest."""
+    data = np.load(os.path.join(folder, "digits.npz"))
+    x, y = data["x"], data["y"]
     chosen = (y >= first) & (y < first + 5)
     x, y = (x[chosen] / 16).reshape(-1, 8, 8, 1).astype("float32"), y[chosen] - first
     return (x[:600], y[:600]), (x[600:], y[600:])
@@ -48,7 +53,7 @@ def with_new_head(pretrained):
 
 
 def pretrain(folder):
-    train, test = digits(0)
+    train, test = digits(folder, 0)
     model = compiled(keras.Sequential([
         keras.Input((8, 8, 1)), keras.layers.Conv2D(16, 3, activation="relu"), keras.layers.MaxPooling2D(),
         keras.layers.Flatten(), keras.layers.Dense(32, activation="relu"), keras.layers.Dense(5)]), 0.005)
@@ -58,7 +63,7 @@ def pretrain(folder):
 
 
 def transfer(folder):
-    (x, y), test = digits(5)
+    (x, y), test = digits(folder, 5)
     trunk, model = with_new_head(keras.models.load_model(os.path.join(folder, "digits.keras")))
     before = trunk.get_weights()
     compiled(model, 0.01).fit(x[:100], y[:100], batch_size=10, epochs=15, verbose=0)
@@ -68,7 +73,7 @@ def transfer(folder):
 
 
 def tune(folder):
-    train, test = digits(5)
+    train, test = digits(folder, 5)
     trunk, model = with_new_head(keras.models.load_model(os.path.join(folder, "digits.keras")))
     tf.train.Checkpoint(model=model).restore(tf.train.latest_checkpoint(folder)).expect_partial()
     compiled(model, 0.001)
@@ -84,6 +89,7 @@ def main():
         {"transfer": transfer, "tune": tune}[sys.argv[1]](sys.argv[2])
         return
     with tempfile.TemporaryDirectory() as folder:
+        write_digits(folder)
         pretrain(folder)
         for step in ("transfer", "tune"):
             subprocess.run([sys.executable, __file__, step, folder], check=True)
