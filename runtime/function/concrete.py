@@ -334,9 +334,7 @@ class ConcreteFunction:
         """Append the leaves of `value`, which must match what was traced. `met`: by the id of a container that was
         traced, the one that is passed."""
         if id(traced) in met:
-            if met[id(traced)] is not value:
-                raise InvalidArgumentsError(
-                    f"argument {path!r} of {self.name} has come before where it was traced, and is another object here")
+            self._check_same(path, value, met[id(traced)])
         elif isinstance(traced, VariableSpec):
             fits = isinstance(value, Variable) and value.type == traced.type and value.trainable == traced.trainable
             if not fits or variables.setdefault(traced.number, value) is not value:
@@ -363,6 +361,11 @@ class ConcreteFunction:
                 met[id(traced)] = value
             for (label, part), (_, other) in zip(parts, others, strict=True):
                 self._match(path + label, part, other, leaves, types, variables, met)
+
+    def _check_same(self, path: str, value: Any, known: Any) -> None:
+        if value is not known:
+            raise InvalidArgumentsError(
+                f"argument {path!r} of {self.name} has come before where it was traced, and is another object here")
 
     def _fit(self, path: str, value: Any, want: Type) -> Any:
         x = value
