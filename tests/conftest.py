@@ -85,7 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 SETTLED = 1000
 """After so many tests, what is there by now is not looked at any more by collections, of which tests ask for many."""
 _started = itertools.count()
-SAMPLE = 8
+SAMPLE = 16
 """Of so many tests, LLVM optimises the native code of one."""
 
 
