@@ -15,7 +15,7 @@ from runtime.core.op import Op
 from runtime.core.trace import add_input, apply, set_outputs, tracing
 from runtime.function.executors import make
 
-__all__ = ["Batch", "bound", "compare", "difference", "layouts", "line", "steps_apart"]
+__all__ = ["Batch", "Compared", "bound", "compare", "difference", "layouts", "line", "steps_apart"]
 
 Bound = Callable[[Any, Any], Any]  # from what is wanted and the arguments to how far off a result may be
 
@@ -74,17 +74,28 @@ def _element(got: Any, want: Any, ulps: int, allowed: Any) -> str | None:
 def compare(fn: Callable[..., Any], *arguments: Any, blocks: bool | None = None, relaxed: bool = False, ulps: int = 0
             ) -> Any:
     """Both executors give the same; `blocks`: whether a loop runs block by block."""
-    tensors = [rt.constant(a) for a in arguments]
-    specs = [rt.TensorSpec([None] * t.ndim, t.dtype) if relaxed else t for t in tensors]
-    results = []
-    for traced in on_both(fn).values():
-        concrete = traced.get_concrete_function(*specs)
-        results.append([x.numpy() for x in rt.nest.flatten(concrete(*tensors))])
-    if blocks is not None:
-        assert ("block by block" in concrete.explain_native()) is blocks, concrete.explain_native()
-    for got, want in zip(results[1], results[0], strict=True):
-        assert (found := difference(got, want, ulps)) is None, found
-    return results[1]
+    return Compared(fn, *arguments, blocks=blocks, relaxed=relaxed, ulps=ulps)(*arguments)
+
+
+class Compared:
+    """A function that is traced and compiled once, for arguments of the types of these: a call is `compare`."""
+
+    def __init__(self, fn: Callable[..., Any], *like: Any, blocks: bool | None = None, relaxed: bool = False,
+                 ulps: int = 0) -> None:
+        tensors = [rt.constant(a) for a in like]
+        specs = [rt.TensorSpec([None] * t.ndim, t.dtype) if relaxed else t for t in tensors]
+        self.reference, self.native = (traced.get_concrete_function(*specs) for traced in on_both(fn).values())
+        self.blocks, self.ulps = blocks, ulps
+
+    def __call__(self, *arguments: Any) -> Any:
+        want, results = ([x.numpy() for x in rt.nest.flatten(concrete(*map(rt.constant, arguments)))]
+                         for concrete in (self.reference, self.native))
+        if self.blocks is not None:
+            text = self.native.explain_native()
+            assert ("block by block" in text) is self.blocks, text
+        for got, expected in zip(results, want, strict=True):
+            assert (found := difference(got, expected, self.ulps)) is None, found
+        return results
 
 
 def line(size: int, low: float = -2, high: float = 2, seed: int = 0) -> Any:
@@ -143,6 +154,8 @@ class Batch:
         self.values: list[Any] = []
         self.checks: list[tuple[str, int, int, Any]] = []
         self.outputs: tuple[list[Any], list[Any]] = [], []
+        self.native: Any = None
+        """What runs natively, once it ran."""
 
     def add(self, op: Op, arguments: Sequence[Any], params: dict[str, Any], hide: bool = False, ulps: int = 0,
             allowed: Any = None) -> None:
@@ -168,7 +181,8 @@ class Batch:
             with tracing(graph):
                 set_outputs(graph, outputs)
         want = make(self.graphs[0], "numpy").function()(*self.values)
-        got = make(self.graphs[1], "native").function()(*self.values)
+        self.native = make(self.graphs[1], "native")
+        got = self.native.function()(*self.values)
         at = 0
         for text, count, ulps, allowed in self.checks:
             for k in range(at, at + count):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from native_runs import compare
+from native_runs import Compared, compare
 
 import runtime as rt
 
@@ -138,16 +138,20 @@ PROGRAMS = [life, heat, padded_first, rest, stored_ahead, swapped_after, rolled_
 SHAPES = [(16, 16), (5, 64), (4, 65), (9, 130), (300, 7), (140, 33), (3, 513), (6, 7)]  # few elements are copied
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8, np.float64], ids=lambda d: d.__name__)
+DTYPES = [np.float32, np.int32, np.uint8, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
 @pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 def test_programs(fn: Callable[..., Any], dtype: Any) -> None:
     if fn in (rest, stored_ahead) and dtype is np.uint8:
         pytest.skip("abs and less than 0 say nothing of uint8")
-    for shape in SHAPES:
+    for shape in SHAPES[(PROGRAMS.index(fn) + DTYPES.index(dtype)) % 2::2]:  # each shape with two dtypes
         rng = np.random.default_rng(0)
-        x = rng.integers(0, 2, shape) if fn is life else rng.integers(0, 100, shape)
+        x = (rng.integers(0, 2, shape) if fn is life else rng.integers(0, 100, shape)).astype(dtype)
+        at = Compared(fn, x, 0)
         for n in (0, 3):
-            compare(fn, x.astype(dtype), n)
+            at(x, n)
 
 
 def test_of_one_and_three_dimensions() -> None:
@@ -216,14 +220,15 @@ def test_greatest_absolute_value(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     for shape in ((1, 1), (3, 5), (70, 130), (130, 64)):
         x = rng.uniform(-9, 9, shape).astype(dtype)
+        ways = [Compared(fn, x) for fn in (greatest, with_the_rest)]
         for special in ([], [np.nan], [-np.nan], [np.inf], [-np.inf, np.nan], [-np.inf]):
             y = x.copy()
             y.flat[:len(special)] = special
-            for fn in (greatest, with_the_rest):
+            for at in ways:
                 with np.errstate(invalid="ignore"):
-                    compare(fn, y)
-        compare(greatest, np.full(shape, -0.0, dtype))
-        compare(greatest, -np.abs(x))
+                    at(y)
+        for y in (np.full(shape, -0.0, dtype), -np.abs(x)):
+            ways[0](y)
 
     def of_none(x):
         return rt.reduce_max(rt.abs(x), 0)
@@ -288,7 +293,7 @@ def random_step(rng: random.Random, x: Any, depth: int) -> Any:
     return y + z if kind == "add" else rt.where(y > 0, y - x, z)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(12))
 def test_random(seed: int) -> None:
     rng = random.Random(seed)
     shape = rng.choice([(17, 40), (3, 130), (4, 5, 20), (400,), (260, 2), (2, 2, 70), (33, 16)])
