@@ -57,41 +57,44 @@ def directional(program: Program, argnums: tuple[int, ...], directions: list[Any
     return derivative
 
 
-def check(program: Program, *args: Any, second: bool = True) -> list[Any]:
-    """Compare the first and second derivatives of a program that gives a scalar, by its float64 arguments. Gives the
-    first ones."""
+def check(program: Program, *points: tuple[Any, ...], second: bool = True) -> None:
+    """Compare the first and second derivatives of a program that gives a scalar, by its float64 arguments, at points,
+    which are arguments of the same types. The graph of the gradient is closed, and native."""
     on_numpy, staged = on_both(program).values()
-    floats = tuple(k for k, x in enumerate(args) if isinstance(x, rt.Tensor) and x.dtype is rt.float64)
-    expected = [differences(staged, args, k) for k in floats]
+    floats = tuple(k for k, x in enumerate(points[0]) if isinstance(x, rt.Tensor) and x.dtype is rt.float64)
     derived = on_both(rt.grad(program, floats))
-    found = {
+    gradients = {
         "grad": rt.grad(program, floats), "function(grad)": derived["native"],
         "function(grad) on numpy": derived["numpy"],
         "grad(function)": rt.grad(staged, floats), "tape": taped(program, floats), "tape of function": taped(
-            staged, floats), "function of tape": rt.function(taped(program, floats)),
-        "grad(function) on numpy": rt.grad(on_numpy, floats),
+            staged, floats), "grad(function) on numpy": rt.grad(on_numpy, floats),
     }
-    results = {name: gradient(*args) for name, gradient in found.items()}
-    for name, result in results.items():
-        for mine, want in zip(result, expected, strict=True):
-            np.testing.assert_allclose(mine, want, rtol=1e-4, atol=1e-6, err_msg=name)
-        for mine, want in zip(result, results["grad"], strict=True):
-            np.testing.assert_allclose(mine, want, rtol=1e-9, atol=1e-12, err_msg=name)
     rng = np.random.default_rng(0)
-    directions = [f64(rng.standard_normal(args[k].shape)) for k in floats]
-    slope = sum(np.sum(x.numpy() * d.numpy()) for x, d in zip(results["grad"], directions, strict=True))
-    for name, derivative in {
-        "jvp": directional(program, floats, directions), "jvp of function": directional(staged, floats, directions),
-        "function of jvp": rt.function(directional(program, floats, directions)),
-    }.items():
-        np.testing.assert_allclose(derivative(*args), slope, rtol=1e-9, atol=1e-12, err_msg=name)
+    directions = [f64(rng.standard_normal(points[0][k].shape)) for k in floats]
+    pushed, pushed_staged = (directional(fn, floats, directions) for fn in (program, staged))
+    tape_and_jvp = rt.function(lambda *args: (gradients["tape"](*args), pushed(*args)))
+    for args in points:
+        expected = [differences(staged, args, k) for k in floats]
+        results = {name: gradient(*args) for name, gradient in gradients.items()}
+        results["function of tape"], of_jvp = tape_and_jvp(*args)
+        for name, result in results.items():
+            for mine, want in zip(result, expected, strict=True):
+                np.testing.assert_allclose(mine, want, rtol=1e-4, atol=1e-6, err_msg=name)
+            for mine, want in zip(result, results["grad"], strict=True):
+                np.testing.assert_allclose(mine, want, rtol=1e-9, atol=1e-12, err_msg=name)
+        slope = sum(np.sum(x.numpy() * d.numpy()) for x, d in zip(results["grad"], directions, strict=True))
+        for name, derivative in {
+            "jvp": pushed(*args), "jvp of function": pushed_staged(*args), "function of jvp": of_jvp,
+        }.items():
+            np.testing.assert_allclose(derivative, slope, rtol=1e-9, atol=1e-12, err_msg=name)
+    derived["native"].get_concrete_function(*points[0]).graph.verify()
+    assert "calls Python" not in derived["native"].explain_native().replace("nothing calls Python", "")
     if second:
-        _check_second(program, staged, derived["native"], args, floats, directions)
-    return [x.numpy().tolist() for x in results["grad"]]
+        _check_second(program, staged, derived["native"], points, floats, directions)
 
 
 def _check_second(
-    program: Program, staged: Program, derived: Program, args: tuple[Any, ...], floats: tuple[int, ...],
+    program: Program, staged: Program, derived: Program, points: tuple[tuple[Any, ...], ...], floats: tuple[int, ...],
     directions: list[Any],
 ) -> None:
     """Derivatives of the derivative in a direction. `staged`, `derived`: the traced function of the program, and of its
@@ -102,12 +105,19 @@ def _check_second(
             return sum([rt.reduce_sum(x * d) for x, d in parts], f64(0.0))
         return slope
 
-    expected = [differences(along(rt.grad(staged, floats)), args, k) for k in floats]
-    for name, slope in {
-        "grad": along(rt.grad(program, floats)), "grad of function": along(rt.grad(staged, floats)),
-        "function of grad": along(derived),
+    first = along(rt.grad(staged, floats))
+    second = {name: rt.grad(slope, floats) for name, slope in {
+        "grad": along(rt.grad(program, floats)), "grad of function": first, "function of grad": along(derived),
         "jvp": directional(program, floats, directions), "jvp of function": directional(staged, floats, directions),
-    }.items():
-        for way, gradient in {"eager": rt.grad(slope, floats), "staged": rt.function(rt.grad(slope, floats))}.items():
-            for mine, want in zip(gradient(*args), expected, strict=True):
-                np.testing.assert_allclose(mine, want, rtol=1e-3, atol=1e-5, err_msg=f"{way} of {name}")
+    }.items()}
+
+    def every(*args: Any) -> list[Any]:
+        return [gradient(*args) for gradient in second.values()]
+
+    in_one_graph = rt.function(every)
+    for args in points:
+        expected = [differences(first, args, k) for k in floats]
+        for way, found in {"eager": every(*args), "staged": in_one_graph(*args)}.items():
+            for name, result in zip(second, found, strict=True):
+                for mine, want in zip(result, expected, strict=True):
+                    np.testing.assert_allclose(mine, want, rtol=1e-3, atol=1e-5, err_msg=f"{way} of {name}")

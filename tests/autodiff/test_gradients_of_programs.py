@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from autodiff.derivatives import check, f64
+from traced_once import on_both
 
 import runtime as rt
 
@@ -239,29 +240,27 @@ def grown_from_itself(x: Any) -> Any:
 RAGGED = [ragged, ragged_and_changed, ragged_rows, ragged_in_a_nested_loop, grown_from_itself]
 RNG = np.random.default_rng(1)
 PROGRAMS = [
-    (straight, (1.3,)), (counted, (0.7, 5)), (counted, (0.7, 0)), (until, (1.2,)), (branches_in_loop, (0.2,)),
-    (branches_in_loop, (3.2,)), (jumps, ([1.0, -2, 3, 0.5, 4, 7, 8],)), (returns, (1.2,)), (returns, (0.5,)),
-    (nested, (0.8, 0.3)), (loops_in_branches, (0.8, 0.3)), (loops_in_branches, (0.4, 0.3)),
-    (growing_list, ([1.0, -2, 3, 0.5],)), (recurrent, (RNG.standard_normal((4, 2, 3)), RNG.standard_normal((3, 3)))),
-    (handlers, (1.4,)), (dataset, (1.4,)), (lists_in_a_loop, (0.8, 0.7)), (sizes_that_change, ([1.0, 2, 3],)),
-    (swapped, (1.2, 1.3)), (captured_twice, ([1.0, 2, 3],)),
-    (ragged, ([1.0, 2, 3],)), (item_assignment, ([1.0, 2, 3, 4],)),
-    (linear, (1.5,)), (never, (1.5,)),
+    (straight, [(1.3,)]), (counted, [(0.7, 5), (0.7, 0)]), (until, [(1.2,)]), (branches_in_loop, [(0.2,), (3.2,)]),
+    (jumps, [([1.0, -2, 3, 0.5, 4, 7, 8],)]), (returns, [(1.2,), (0.5,)]), (nested, [(0.8, 0.3)]),
+    (loops_in_branches, [(0.8, 0.3), (0.4, 0.3)]), (growing_list, [([1.0, -2, 3, 0.5],)]),
+    (recurrent, [(RNG.standard_normal((4, 2, 3)), RNG.standard_normal((3, 3)))]), (handlers, [(1.4,)]),
+    (dataset, [(1.4,)]), (lists_in_a_loop, [(0.8, 0.7)]), (sizes_that_change, [([1.0, 2, 3],)]),
+    (swapped, [(1.2, 1.3)]), (captured_twice, [([1.0, 2, 3],)]), (ragged, [([1.0, 2, 3],)]),
+    (item_assignment, [([1.0, 2, 3, 4],)]), (linear, [(1.5,)]), (never, [(1.5,)]),
 ]
 
 
-def arguments(values: tuple[Any, ...]) -> list[Any]:
-    return [rt.constant(x) if isinstance(x, int) else f64(x) for x in values]
+def arguments(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([rt.constant(x) if isinstance(x, int) else f64(x) for x in values])
 
 
-@pytest.mark.parametrize("program, values", PROGRAMS, ids=[f"{i}-{p.__name__}" for i, (p, _) in enumerate(PROGRAMS)])
-def test_programs(program: Any, values: tuple[Any, ...]) -> None:
-    check(program, *arguments(values), second=program not in RAGGED)
+@pytest.mark.parametrize(("program", "points"), PROGRAMS)
+def test_programs(program: Any, points: Any) -> None:
+    check(program, *map(arguments, points), second=program not in RAGGED)
 
 
-@pytest.mark.parametrize("executor", ["numpy", pytest.param("native", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", RAGGED)
-def test_rows_of_different_length(program: Any, executor: Any) -> None:
+def test_rows_of_different_length(program: Any) -> None:
     """As eagerly, where the path is Python's, up to the third order; natively the second, as LLVM takes seconds."""
     x, direction = f64([0.7, 1.2, 0.9]), f64([0.3, 0.5, 0.7])
 
@@ -269,11 +268,16 @@ def test_rows_of_different_length(program: Any, executor: Any) -> None:
         return lambda x: rt.reduce_sum(gradient(x) * direction)
 
     slope = along(rt.grad(program))
-    pushed = rt.jvp(rt.function(program, executor=executor), [x], [direction])[1]
-    np.testing.assert_allclose(pushed, slope(x), rtol=1e-9)
-    gradients = [rt.grad(program), rt.grad(slope), rt.grad(along(rt.grad(slope)))]
-    for gradient in gradients[:3 if executor == "numpy" else 2]:
-        np.testing.assert_allclose(rt.function(gradient, executor=executor)(x), gradient(x), rtol=1e-9, atol=1e-12)
+    want = slope(x)
+    for executor in ("numpy", "native"):
+        pushed = rt.jvp(rt.function(program, executor=executor), [x], [direction])[1]
+        np.testing.assert_allclose(pushed, want, rtol=1e-9)
+    for gradient in rt.grad(program), rt.grad(slope):
+        want = gradient(x)
+        for staged in on_both(gradient).values():
+            np.testing.assert_allclose(staged(x), want, rtol=1e-9, atol=1e-12)
+    third = rt.grad(along(rt.grad(slope)))
+    np.testing.assert_allclose(rt.function(third, executor="numpy")(x), third(x), rtol=1e-9, atol=1e-12)
 
 
 def test_of_a_list_an_element_is_saved_if_that_is_all_that_is_needed() -> None:
@@ -283,16 +287,6 @@ def test_of_a_list_an_element_is_saved_if_that_is_all_that_is_needed() -> None:
 
     assert "list_extend" not in second(ragged_in_a_nested_loop)
     assert "list_extend" in second(grown_from_itself)
-
-
-def test_graphs_are_closed_and_native() -> None:
-    for program, values in PROGRAMS:
-        args = arguments(values)
-        floats = tuple(k for k, x in enumerate(args) if x.dtype is rt.float64)
-        gradient = rt.function(rt.grad(program, floats))
-        graph = gradient.get_concrete_function(*args).graph
-        graph.verify()
-        assert "calls Python" not in gradient.explain_native().replace("nothing calls Python", ""), program.__name__
 
 
 def test_a_loop_whose_rules_touch_nothing_saves_nothing() -> None:
