@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from plain_values import executors
+from traced_once import on_both
 
 import runtime as rt
 from runtime.errors import StagingError
@@ -412,12 +413,12 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
         known_items_at_staged_places, caught, arrays, vectors)]]
 
 
-@executors
 @pytest.mark.parametrize(("fn", "args"), PROGRAMS, ids=[fn.__name__ for fn, _ in PROGRAMS])
-def test_programs(fn, args, executor) -> None:
+def test_programs(fn, args) -> None:
     expected = outcome(fn, *[arg if arg.ndim else arg.item() for arg in args])
     assert isinstance(expected, (list, tuple, int, bool))
-    assert outcome(rt.function(fn, executor=executor), *map(rt.constant, args)) == expected
+    for traced in on_both(fn).values():
+        assert outcome(traced, *map(rt.constant, args)) == expected
 
 
 @executors
@@ -441,16 +442,16 @@ def too_often_from_the_end(n):
         n -= 1
 
 
-@executors
 @pytest.mark.parametrize("fn", [
     too_often, too_often_from_the_end, lambda n: upto(n)[n], lambda n: upto(n)[-n - 1], lambda n: upto(n).remove(17),
     lambda n: upto(n).index(17), lambda n: upto(n, 2).insert(0, 1), lambda n: upto(n)[1:3], lambda n: upto(n) + [1],
     lambda n: [1] + upto(n), lambda n: upto(n).pop(0), lambda n: upto(n).sort(), lambda n: upto(n) < [1],
     lambda n: deque(upto(n), -1), lambda n: deque([1, 2])[n]])
-def test_errors_are_pythons(fn, executor) -> None:
+def test_errors_are_pythons(fn) -> None:
     kind, message = outcome(fn, 5)
-    found, text = outcome(rt.function(fn, executor=executor), rt.constant(5))
-    assert issubclass(found, kind) and text == message
+    for traced in on_both(fn).values():
+        found, text = outcome(traced, rt.constant(5))
+        assert issubclass(found, kind) and text == message
 
 
 def test_items_of_several_types_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import runtime as rt
 from runtime.core.errors import StagingError
-from tests.traced_once import on
+from tests.traced_once import on, on_both
 
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 XS = [3, 1, 3, 7, 7, 3, 2, 8, 1]
@@ -312,12 +312,12 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize("program, args", PROGRAMS, ids=[fn.__name__ for fn, _ in PROGRAMS])
-@executors
-def test_as_in_python(executor: str, program: Any, args: tuple[Any, ...]) -> None:
+def test_as_in_python(program: Any, args: tuple[Any, ...]) -> None:
     want = program(*copy.deepcopy(args))
-    got = plain(on(executor, program)(*map(rt.constant, args)))
-    assert got == want
-    assert type(got) is type(want)
+    for traced in on_both(program).values():
+        got = plain(traced(*map(rt.constant, args)))
+        assert got == want
+        assert type(got) is type(want)
 
 
 def test_sets_of_python_values_stay_python() -> None:

@@ -2,11 +2,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import numpy as np
 import pytest
-from traced_once import on
+from traced_once import on_both
 
 import runtime as rt
 from tests.recursive_programs import hanoi, sort_in_place, sorted_list
@@ -17,7 +16,7 @@ PROGRAMS = []
 def program(*inputs):
     """A decorator of functions that make a function, whose results for these inputs are to be those of Python."""
     def add(make):
-        PROGRAMS.extend(pytest.param(make, values, id=f"{make.__name__}-{i}") for i, values in enumerate(inputs))
+        PROGRAMS.append(pytest.param(make, inputs, id=make.__name__))
         return make
 
     return add
@@ -523,14 +522,11 @@ def attribute_list():
     return f
 
 
-made = functools.lru_cache(lambda make: make())
-
-
-@pytest.mark.parametrize("executor", ["numpy", "native"])
-@pytest.mark.parametrize(("make", "values"), PROGRAMS)
-def test_as_in_python(make, values, executor):
-    want = plain(make()(*values))
-    assert plain(on(executor, made(make))(*as_tensors(values))) == want
+@pytest.mark.parametrize(("make", "inputs"), PROGRAMS)
+def test_as_in_python(make, inputs):
+    for traced in on_both(make()).values():
+        for values in inputs:
+            assert plain(traced(*as_tensors(values))) == plain(make()(*values)), values
 
 
 @pytest.mark.slow
