@@ -7,7 +7,7 @@ from fuzz.compare import judge
 from fuzz.generate import PRELUDE, generate
 from fuzz.shrink import shrink
 
-PLAIN, TENSOR = 120, 80
+PLAIN, TENSOR = 60, 40
 
 
 @pytest.mark.parametrize("seed", range(0, PLAIN, 20))

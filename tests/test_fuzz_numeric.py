@@ -16,7 +16,7 @@ from fuzz.numeric_values import Argument
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE
 from runtime.backends.native.llvm.builder import const
 
-COUNT = 120
+COUNT = 60
 FOUND = (2145, 3513, 3812, 100783, 101354, 4471, 1602)
 """Seeds of programs that found faults: products in another order, code after what surely raises, complex constants of
 loops in registers, and complex products that overflow."""

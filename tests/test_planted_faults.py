@@ -18,6 +18,12 @@ from runtime.core.op import REGISTRY
 from runtime.staging.backend import BACKEND
 
 PROGRAMS = load()
+FIRST = (
+    "absolute", "three_ways", "count_down", "none_in_one_branch", "none_is_tested_not", "sum_until_negative",
+    "code_after_break_test", "prime_by_for_else", "return_from_while",
+    "return_with_finally_print", "return_from_except", "guarded_division", "chained_comparison", "ternary",
+    "assert_passes_or_fails", "list_item_constant_index", "alias_of_list", "closure_sees_later_assignment")
+"""Programs that see most of the faults, which are tried before all others."""
 
 
 def disagreement(program: Program, way: str) -> str | None:
@@ -39,7 +45,8 @@ FOUND: list[tuple[Program, str]] = []
 
 def seen(way: str = "shown") -> bool:
     """Whether a program disagrees."""
-    found = next((p for p in PROGRAMS.values() if p.applies(way) and disagreement(p, way) is not None), None)
+    ordered = (PROGRAMS[name] for name in dict.fromkeys([*FIRST, *PROGRAMS]))
+    found = next((p for p in ordered if p.applies(way) and disagreement(p, way) is not None), None)
     if found is not None:
         FOUND.append((found, way))
     return found is not None

@@ -32,7 +32,7 @@ def sample() -> list[Path]:
     places = (p for p in STDLIB.iterdir() if p.name not in OTHERS and (p.is_dir() or p.suffix == ".py"))
     paths = sorted(p for p in files(places) if OTHERS.isdisjoint(p.parts))
     plain = [p for p in paths if "test" not in p.parts and p.stat().st_size < 60_000]
-    return [p for p in paths if p.stem in HARD] + random.Random(0).sample(plain, 45)
+    return [p for p in paths if p.stem in HARD] + random.Random(0).sample(plain, 15)
 
 
 def path_of(name: str) -> Path:

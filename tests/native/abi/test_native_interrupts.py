@@ -122,6 +122,8 @@ def test_a_large_op_is_left_before_its_end(name: str) -> None:
         over.assign(0)
         stop_after(whole * (0.2 + 0.1 * k), lambda: function(rt.constant(3), *args))
         left += int(over.read_value()) == 0
+        if left == 2:
+            break
     assert left >= 2, "signals waited for the end of the op"
     function(rt.constant(4), *args)
     assert int(over.read_value()) == 4
@@ -261,6 +263,8 @@ def test_a_generator_is_where_it_was_before_the_draw_that_a_signal_stops(dtype: 
             expected = rt.random.Generator.from_seed(k)
             expected.uniform([3], 0, 9, rt.int32)
             assert (generator.uniform([9], 0, 1000, dtype) == expected.uniform([9], 0, 1000, dtype)).numpy().all()
+        if left == 4:
+            break
     assert left >= 2
 
 

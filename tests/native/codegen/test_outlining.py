@@ -10,7 +10,6 @@ import pytest
 import runtime as rt
 from runtime.backends.native.llvm import outlining
 
-pytestmark = pytest.mark.optimised
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10, 10)).astype(np.float32)
 STEPS: dict[str, Any] = {
@@ -40,6 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlining, "LARGE", 0)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", STEPS)
 @pytest.mark.parametrize("has_shape", [True, False])
 def test_outlined_programs_compute_the_same(small: None, name: str, has_shape: bool) -> None:
@@ -90,6 +90,7 @@ def assigned(held: list[Any], place: Any, rounds: int, again: bool) -> None:
             rt.debugging.assert_none_equal(i * len(held) + k, place, message=f"after {k}")
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("rounds", [1, 3])
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("is_caught", [False, True])

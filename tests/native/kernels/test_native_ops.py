@@ -60,11 +60,14 @@ def check(batch: Batch) -> None:
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_samples(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On all samples, in graphs that know the dims, and in graphs that do not; these are optimised less, for time."""
+    """On all samples, in graphs that know the dims, and in graphs that do not, where an op has many on every third;
+    these are optimised less, for time."""
     known, unknown = Batch(op.name), Batch(op.name)
-    for arguments, params in samples(op):
+    found = samples(op)
+    for k, (arguments, params) in enumerate(found):
         known.add(op, arguments, params, **tolerance(op, arguments, params))
-        unknown.add(op, arguments, params, hide=True, **tolerance(op, arguments, params))
+        if k % 3 == 0 or len(found) <= 6:
+            unknown.add(op, arguments, params, hide=True, **tolerance(op, arguments, params))
     check(known)
     monkeypatch.setattr(settings, "llvm_level", min(1, settings.llvm_level))
     check(unknown)

@@ -20,7 +20,6 @@ from op_checks import sampled_ops, samples, type_of, value_of
 from runtime.backends.native.libm.complex_numbers import FUNCTIONS
 from runtime.core.op import CAST, REGISTRY, Op
 from runtime.core.tensor import EagerList
-from runtime.function.executors import make
 from tests.native.kernels.test_native_ops import tolerance
 
 COMPLEX = [t.complex64, t.complex128]
@@ -189,12 +188,12 @@ def test_all_that_take_them(dtype: t.DType) -> None:
     calls = set()
     for name, members in groups.items():
         batch = Batch(name)
-        for op, arguments, params in members:
-            for hide in (False, True):
+        for k, (op, arguments, params) in enumerate(members):
+            for hide in (False, True) if k % 3 == 0 or len(members) <= 6 else (False,):
                 batch.add(op, arguments, params, hide=hide, **tolerance(op, arguments, params))
         found = batch.differences()
         assert not found, "\n".join(found[:10])
-        if "calls Python: " in make(batch.graphs[1], "native").explain():
+        if "calls Python: " in batch.native.explain():
             calls.add(name)
     assert calls == CALLS
 
