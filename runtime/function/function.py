@@ -159,14 +159,15 @@ class Function(Called, Inspected):
             if graph is None:
                 self._leave(error, args, kwargs)
             raise
+        finally:
+            if graph is None:
+                raised.forget()
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Leave what the call has changed before the error."""
-        is_left = raised.is_left(error) and self.autograph
-        raised.forget()
-        if is_left:
+        if raised.is_left(error) and self.autograph:
             if self._until_error is None:
-                self._until_error = UntilError(until_error, executor=self.executor, name=self.name)
+                self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
             with suppress(Exception):
                 self._until_error(self._bound(self.python_function), *args, **kwargs)
 
@@ -580,7 +581,7 @@ class UntilError(Function):
         return concrete.apply(call.leaves, call, call.variables) if can_run_again(concrete.graph) else None
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        raised.forget()
+        """An error that it does not catch is of its graph, and leaves nothing."""
 
 
 def _runs_here() -> bool:

@@ -1,7 +1,7 @@
 """Objects among the arguments of a traced function that share traces.
 
 At first a trace is for one object of a plain class, and for the numbers that an object of a dataclass has. From the
-fifth trace for objects of a class, a plain object is the attributes that the function names, as one of a dataclass
+fifth trace for objects of a class on, a plain object is the attributes that the function names, as one of a dataclass
 is its fields, and numbers among them that are others in another call are inputs of the graph.
 """
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _NeedsClassesError(Exception):
         self.classes = classes
 
 
-class _EntangledError(Exception):
+class _UnsharedError(Exception):
     """Objects of these classes hold variables, or too much."""
 
     def __init__(self, classes: frozenset[type]) -> None:
@@ -98,8 +98,8 @@ class SharedObjects:
                 return
             except _NeedsClassesError as needed:
                 self._share(needed.classes)
-            except _EntangledError as entangled:
-                self._part(entangled.classes)
+            except _UnsharedError as unshared:
+                self._part(unshared.classes)
                 return
 
     def can_share(self, kind: type) -> bool:
@@ -131,8 +131,8 @@ class SharedObjects:
                         return run(args, kwargs, twins)
                 except _NeedsClassesError as needed:
                     self._share(needed.classes)
-                except _EntangledError as entangled:
-                    self._part(entangled.classes)
+                except _UnsharedError as unshared:
+                    self._part(unshared.classes)
                 except Exception as error:
                     if not raised.in_trace(error):
                         raise
@@ -166,7 +166,7 @@ class SharedObjects:
                 if known is not None and (names is None or not names <= known)}
         if reading.names & _BY_IDENTITY:
             restore()
-            raise _EntangledError(frozenset(self.classes))
+            raise _UnsharedError(frozenset(self.classes))
         if more:
             restore()
             raise _NeedsClassesError(more)
@@ -235,7 +235,7 @@ class Twins:
             self.plain.add(kind)
         self._parts += len(parts) if at is not None or kind in self._classes else 0
         if self._parts > _MOST:
-            raise _EntangledError(frozenset(self._classes))
+            raise _UnsharedError(frozenset(self._classes))
         for label, part in parts:
             self._look(part, self._place(x, label, at))
 
@@ -247,7 +247,7 @@ class Twins:
 
     def _check(self, kind: type, at: Place) -> None:
         if issubclass(kind, Variable):
-            raise _EntangledError(frozenset({at[0]}))
+            raise _UnsharedError(frozenset({at[0]}))
         if kind not in self._classes and self._shared.can_share(kind):
             raise _NeedsClassesError({kind: self._classes[at[0]]})
 

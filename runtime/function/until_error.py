@@ -36,18 +36,17 @@ def until_error(function, /, *args, **kwargs):
         pass
 '''
 _FILE: Final = "<until_error>"
+_FUNCTIONS: Final[dict[str, Any]] = {"__name__": "until_error"}
 
 
-def _made() -> Callable[..., None]:
+def until_error() -> Callable[..., None]:
     """The function of this text: it converts, which functions of this package do not."""
     linecache.cache[_FILE] = len(_TEXT), None, _TEXT.splitlines(keepends=True), _FILE
-    names: dict[str, Any] = {"__name__": "until_error"}
-    exec(compile(_TEXT, _FILE, "exec"), names)
-    made: Callable[..., None] = names["until_error"]
-    return made
+    if "until_error" not in _FUNCTIONS:
+        exec(compile(_TEXT, _FILE, "exec"), _FUNCTIONS)
+    found: Callable[..., None] = _FUNCTIONS["until_error"]
+    return found
 
-
-until_error: Final = _made()
 
 _HARMLESS: Final = frozenset({
     "assert_compare", "check", "check_bound", "check_numerics", "hold_error", "keep", "print", "raise", "raise_unless",
