@@ -14,6 +14,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from interrupts import interrupted, left_over
@@ -77,6 +78,9 @@ def test_traces_for_objects_that_are_gone_are_not_found() -> None:
     class Box:
         def __init__(self, value: int) -> None:
             self.value = value
+
+        def __getattr__(self, name: str) -> Any:  # so that no two objects of the class share a trace
+            raise AttributeError(name)
 
     @rt.function(executor="numpy")
     def read(box, x):

@@ -177,10 +177,12 @@ class Heap:
             if self._is_collection(value) or hasattr(type(value), "__become__"):
                 _restore(value, before)
                 continue
-            now = self._parts(value)
+            now, is_class = self._parts(value), issubclass(type(value), type)
             for key in {**before, **now}:
-                old = before.get(key, _MISSING)
-                if old is not now.get(key, _MISSING):
+                old, new = before.get(key, _MISSING), now.get(key, _MISSING)
+                if is_class and (hasattr(type(old), "__get__") or hasattr(type(new), "__get__")):
+                    continue  # others stand for methods and properties during a trace
+                if old is not new:
                     _put(value, key, old)
             if issubclass(type(value), dict):
                 reorder(value, before)
