@@ -1,4 +1,4 @@
-"""What a trace has read of attributes, variables and short lists from before.
+"""What a trace has read of attributes, variables, lists and dicts from before.
 
 Each call looks whether they are what they were. Those that are not are arguments of the trace from then on, as what
 calls change (`attribute_state.py`); so are arrays that are too large to look at, from the first call on.
@@ -16,11 +16,11 @@ import numpy as np
 from autograph.backend import DICTS, UNBOUND, Globals, is_collection
 from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
 from runtime.function.signature import Call, weakly
-from runtime.function.visible_places import KEYS, MOST_ITEMS, Constant, is_same
+from runtime.function.visible_places import KEYS, Constant, is_same
 
 __all__ = ["MOST", "ConstantGuards", "holds", "large_in"]
 
-MOST: Final = 256  # constants that calls look at
+MOST: Final = 10_000  # places that calls look at; a list is one
 _MOST_BYTES: Final = 4096  # of an array whose elements calls look at
 
 
@@ -128,7 +128,9 @@ class ConstantGuards:
             return False
         for holder, contents in self._lists:
             if len(holder) != len(contents) or not all(map(is_, holder, contents)):
-                return not self.changed()
+                if self.changed():
+                    return False
+                contents[:] = holder  # equal items, which the next call tells by their identity
         if not all([*holder] == keys for holder, keys in self._keys):
             return False  # for other keys there is another trace
         if not all(dict.get(holder, key, UNBOUND) is content for holder, key, content in self._dicts):
@@ -142,8 +144,7 @@ class ConstantGuards:
         if not self.hold():
             places = [(path, held_by(kept), key) for path, kept, key, _ in self._places]
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
-            constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now
-                         if not is_collection(place[1]) or len(x) <= MOST_ITEMS]
+            constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now]
             constants += [(("", holder, KEYS), [*holder]) for holder, _ in self._keys]
             ConstantGuards.__init__(self, constants, self.containers, self.others)
 

@@ -23,11 +23,10 @@ from autograph.backend import (
 )
 from runtime.function.attribute_state import Place, content_of, path_of
 
-__all__ = ["CONSTANTS", "KEYS", "MOST_ITEMS", "Constant", "Reading", "Visible", "is_same", "is_within"]
+__all__ = ["CONSTANTS", "KEYS", "Constant", "Reading", "Visible", "is_same", "is_within"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
-MOST_ITEMS: Final = 64  # of a list or dict whose items are looked at
 
 KEYS: Final = object()
 """In place of a key: all keys of a dict, in their order."""
@@ -121,7 +120,7 @@ class Visible:
             if is_same(list(content_of(holder, None)), before):
                 yield (path_of(root, None), holder, None), list(before)
             return
-        if not isinstance(before, dict) or (kind in DICTS and len(before) > MOST_ITEMS):
+        if not isinstance(before, dict):
             return
         if kind in DICTS:
             yield (path_of(root, None), holder, KEYS), [*before]
@@ -241,9 +240,9 @@ def _is_of_class(content: Any) -> bool:
 
 def is_same(a: Any, b: Any) -> bool:
     """Whether two contents are the same to code that reads them: constants by value (1 is not True or 1.0), also in
-    short lists and tuples, other objects by identity."""
+    lists and tuples, other objects by identity."""
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) in (tuple, list):
-        return len(a) == len(b) <= MOST_ITEMS and all(map(is_same, a, b))
+        return len(a) == len(b) and all(map(is_same, a, b))
     return type(a) in CONSTANTS and repr(a) == repr(b)

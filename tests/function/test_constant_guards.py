@@ -304,3 +304,34 @@ def test_objects_that_the_first_call_makes() -> None:
 
     assert [float(f(rt.constant(1.0))) for _ in range(5)] == [1, 3, 6, 10, 15]
     assert (o.w.n, o.other.n) == (5, 15) and f.experimental_get_tracing_count() <= 4
+
+
+def test_long_containers_and_many_objects() -> None:
+    numbers, table, chosen = [*map(float, range(300))], {k: float(k) for k in range(300)}, set(range(300))
+    grid, boxes = [[0.0] * 80 for _ in range(80)], [Slotted() for _ in range(300)]
+    for box in boxes:
+        box.rate = 1.0
+
+    def f(x: Any) -> Any:
+        total = x + numbers[200] + table[250] + len(numbers) + grid[70][75]
+        if 299 in chosen:
+            total = total + 1000
+        for box in boxes:
+            total = total + box.rate
+        return total
+
+    staged, one = rt.function(f), rt.constant(1.0)
+
+    def check() -> None:
+        np.testing.assert_allclose(staged(one), f(1.0))
+
+    check()
+    for change in (lambda: numbers.__setitem__(200, 7.5), lambda: numbers.append(1.0), lambda: table.update({250: 0.5}),
+                   lambda: grid[70].__setitem__(75, 2.0), lambda: chosen.discard(299),
+                   lambda: setattr(boxes[299], "rate", 50.0), lambda: table.update({1000: 1.0})):
+        change()
+        check()
+    traces = staged.experimental_get_tracing_count()
+    numbers[:] = [x + 0 for x in numbers]  # other objects, of the same values
+    check()
+    assert staged.experimental_get_tracing_count() == traces
