@@ -192,11 +192,12 @@ class AttributeState:
         return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.is_exact))
 
     def _of_any_length(self, path: str, items: list[Any]) -> Any:
-        """The items of a list, as a GrownList if it has had several lengths."""
+        """The items of a list, as a GrownList if it has had several lengths, or has many numbers that differ."""
         lengths = self._lengths.setdefault(path, set())
         if len(lengths) < LENGTHS:
             lengths.add(len(items))
-        return (as_grown(items) if len(lengths) == LENGTHS else None) or items
+        is_general = len(lengths) == LENGTHS or (path in self._staged and len(items) > _MOST_NUMBERS)
+        return (as_grown(items) if is_general else None) or items
 
     def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
         """`contents` with what `change` makes of each, and of the items of lists that are places themselves, which are

@@ -101,7 +101,7 @@ class ConcreteFunction:
         self._changes_attributes = call.attributes is not None
         self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
-            pack.uses_call or captured)
+            pack.uses_call or captured) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
         self._optimized: Graph | None = None
         self._compiled: Executable | None = None
         self._compiling = threading.RLock()

@@ -54,7 +54,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.recursion import EndlessError, endless, is_widening, recursive
 from runtime.staging.values.body_tracing import in_body, trace_function
-from runtime.staging.values.trials import leaking
+from runtime.staging.values.trials import leaking, trying_numbers
 
 __all__ = ["Function"]
 
@@ -335,10 +335,11 @@ class Function(Called, Inspected):
         with self._lock:
             if concrete.is_kept and not concrete.identified:
                 self._insert(call, key, concrete)
-            if self.shares and self.input_signature is None:
+            if self.shares and self.autograph and self.input_signature is None:
                 self._objects.saw([*call.objects, *call.containers], concrete.reading)
                 if self._owner is not None and self._instance is not None:
                     self._owner._objects.saw([self._instance()], concrete.reading)
+                self._objects.saw_numbers(call)
         return concrete
 
     def _end(self, key: Hashable, pending: Pending) -> None:
@@ -483,7 +484,7 @@ class Function(Called, Inspected):
                     outside.find_shared(call.finds_attributes)
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(
-                                outside.leaks_into), outside.held():
+                                outside.leaks_into), trying_numbers(call.twins is not None), outside.held():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)

@@ -11,6 +11,7 @@ from runtime.core import pytree
 from runtime.core.tensor import EagerList, EagerTensor, GraphList
 from runtime.core.trace import wrap
 from runtime.core.types import ListType, type_of_array
+from runtime.function.number_state import NumberColumn, column_of_numbers, numbers_in
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.record_list import StagedStructures
 
@@ -21,35 +22,37 @@ LENGTHS: Final = 3
 
 
 class GrownList:
-    """A list of tensors, or of tuples of tensors, of one type, whatever its length: as an argument, and where a call
-    has left it."""
+    """A list of tensors or numbers of one type, or of tuples of such, whatever its length: as an argument, and where a
+    call has left it."""
 
-    __slots__ = ("columns", "structure")
+    __slots__ = ("columns", "numbers", "structure")
 
-    def __init__(self, columns: Sequence[EagerList | GraphList], structure: Any) -> None:
-        """`columns`: for each tensor in an item the list of those; `structure`: an item."""
-        self.columns, self.structure = columns, structure
+    def __init__(self, columns: Sequence[EagerList | GraphList], structure: Any, numbers: tuple[bool, ...]) -> None:
+        """`columns`: for each tensor or number in an item the list of those; `structure`: an item; `numbers`: which
+        columns stand for Python numbers."""
+        self.columns, self.structure, self.numbers = columns, structure, numbers
 
     @property
     def __static__(self) -> Any:
         """What the cache key has besides the leaves."""
-        return self.structure
+        return self.structure, self.numbers
 
     def __leaves__(self) -> Sequence[Any]:
         return self.columns
 
     def __rebuild__(self, leaves: Sequence[Any]) -> GrownList:
-        return GrownList(leaves, self.structure)
+        return GrownList(leaves, self.structure, self.numbers)
 
     def staged(self) -> list[Any]:
         """What a list holds, while a function is traced, that has these items."""
         is_flat = not isinstance(self.structure, tuple)
-        columns = [column for column in self.columns if isinstance(column, GraphList)]
+        columns = [numbers_in(column) if are_numbers else column for column, are_numbers in zip(
+            self.columns, self.numbers, strict=True) if isinstance(column, GraphList)]
         return [StagedItems(columns) if is_flat else StagedStructures(columns, self.structure)]
 
 
 def as_grown(items: list[Any]) -> GrownList | None:
-    """The items of a list; None if they are no eager tensors of one type, or tuples of such."""
+    """The items of a list; None if they are no eager tensors or numbers of one type, or tuples of such."""
     if not items:
         return None
     structure = _structure(items[0])
@@ -59,7 +62,7 @@ def as_grown(items: list[Any]) -> GrownList | None:
         columns = _columns(zip(*map(_leaves, items), strict=True))
     else:
         return None
-    return GrownList(columns, structure) if columns else None
+    return GrownList(columns, structure, tuple([type(x) is NumberColumn for x in columns])) if columns else None
 
 
 def _structure(item: Any) -> Any:
@@ -75,6 +78,9 @@ def _leaves(item: Any) -> list[Any]:
 def _columns(columns: Iterable[Sequence[Any]]) -> list[EagerList | GraphList] | None:
     found: list[EagerList | GraphList] = []
     for column in columns:
+        if (numbers := column_of_numbers(column)) is not None:
+            found.append(numbers)
+            continue
         if operator.countOf(map(type, column), EagerTensor) != len(column):
             return None
         arrays = [*map(_ARRAY, column)]

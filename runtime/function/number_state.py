@@ -5,20 +5,24 @@ that it meets, as a Python number does. It is read and left as int64 or float64.
 """
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from runtime.core.op import CAST
-from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.core.trace import apply
-from runtime.core.types import float32, float64, int32, int64
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import ListType, TensorType, float32, float64, int32, int64, type_of_array
 from runtime.numpy.array_objects import ArrayCell
+from runtime.ops.lists import list_cast
 
 __all__ = [
-    "ArgumentNumber", "Held", "StagedNumber", "as_argument", "as_number", "can_be_staged", "is_number", "is_of_numpy",
-    "number_of", "widened"]
+    "Held", "NumberColumn", "StagedNumber", "are_numbers", "array_of_numbers", "as_argument", "as_number",
+    "can_be_staged", "column_of_numbers", "is_number", "is_of_numpy", "number_of", "numbers_in", "tensor_of",
+    "widened", "widened_list"]
+
 
 class StagedNumber:
     """An int64 or float64 scalar that stands for a Python number."""
@@ -40,15 +44,6 @@ class StagedNumber:
 
     def __repr__(self) -> str:
         return "a number"
-
-
-class ArgumentNumber(StagedNumber):
-    """One among the arguments of a call, where the traced function gets the number itself."""
-
-    __slots__ = ()
-
-    def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return number_of(leaves[0])
 
 
 class Held:
@@ -102,6 +97,54 @@ def number_of(x: Tensor) -> Any:
     if isinstance(x, EagerTensor):
         return x.numpy().item()
     return apply(CAST, x, dtype=float32 if x.dtype is float64 else int32, weak=True)
+
+
+def tensor_of(x: Tensor) -> Any:
+    """The tensor of a Python int that `widened` gave: of int32, if it fits; in a graph the number itself."""
+    return convert_to_tensor(x.numpy().item()) if isinstance(x, EagerTensor) else number_of(x)
+
+
+def are_numbers(x: Any) -> bool:
+    """Whether the elements of a list of the graph, or those of a vector, stand for Python numbers."""
+    kind = type(x)
+    element = x.type.element if kind is GraphList else x.type if kind is GraphTensor else None
+    rank = 0 if kind is GraphList else 1
+    return element is not None and element.weak and len(element.shape) == rank and element.dtype.kind in (1, 2)
+
+
+def widened_list(x: GraphList) -> Any:
+    """The list of Python numbers `x` with 64 bits."""
+    return list_cast(x, TensorType(float64 if x.type.element.dtype.kind == 2 else int64, ()))
+
+
+def numbers_in(x: GraphList) -> Any:
+    """The inverse of `widened_list`."""
+    return list_cast(x, TensorType(float32 if x.type.element.dtype is float64 else int32, (), True))
+
+
+class NumberColumn(EagerList):
+    """A list of 64-bit numbers that stands for one of Python numbers."""
+
+    __slots__ = ()
+
+
+def array_of_numbers(items: Sequence[Any]) -> Any:
+    """Python's floats as an array of float64, or its ints of 64 bits as one of int64; None for other items."""
+    kinds = set(map(type, items))
+    if kinds == {float}:
+        return np.frombuffer(array("d", items))
+    if kinds != {int}:
+        return None
+    try:
+        return np.frombuffer(array("q", items), np.int64)
+    except OverflowError:
+        return None
+
+
+def column_of_numbers(items: Sequence[Any]) -> NumberColumn | None:
+    """Such items as the list of a graph."""
+    numbers = array_of_numbers(items)
+    return None if numbers is None else NumberColumn(numbers, ListType(type_of_array(numbers[0])))
 
 
 def as_number(x: Any) -> Any:

@@ -56,6 +56,7 @@ from runtime.function.signature import Call
 from runtime.function.variable_argument import VariableArgument
 from runtime.function.visible_places import CONSTANTS, Constant, Reading, Visible, is_within
 from runtime.numpy.array_objects import StagedArray
+from runtime.staging.containers.row_table import own_rows, table_of
 from runtime.staging.values.iterables import Poison
 
 __all__ = ["PriorState", "parts_of_argument"]
@@ -103,9 +104,10 @@ class PriorState:
         self.shared: list[Constant] = []
         """The places, besides those of the call's `attributes`, that hold arguments of the call, and what they hold."""
         self.copies, self.inputs = copies, inputs
+        own_rows(copies)
         self.numbers = {id(copy): i for i, copy in reversed([*enumerate(copies)])}
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
-        self.before = [parts_of_argument(copy) for copy in copies]
+        self.before, self.rows = [parts_of_argument(copy) for copy in copies], [*map(_rows_in, copies)]
         self.heap = Heap(reach, others=False)
         self._asked = 0
 
@@ -143,7 +145,8 @@ class PriorState:
             if isinstance(copy, tuple) or self.numbers[id(copy)] != i:
                 continue
             now = parts_of_argument(copy)
-            if [*now] != [*before] or any(now[key] is not before[key] for key in now):
+            if [*now] != [*before] or any(now[key] is not before[key] for key in now) or self.rows[i] is not (
+                    _rows_in(copy)):
                 found.append((i, before, now))
         return found
 
@@ -478,6 +481,12 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
     if isinstance(value, dict):
         return dict(items_in(value))
     return fields_in(value) or {}
+
+
+def _rows_in(value: Any) -> Any:
+    """The tensor that has the items of a list that is a row of a list; None for others."""
+    table = table_of(value) if type(value) is list else None
+    return None if table is None else table.tensor
 
 
 def _place(root: Reached, key: Any) -> str:

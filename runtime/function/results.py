@@ -38,7 +38,17 @@ from runtime.core.types import DType, TensorSpec
 from runtime.function.argument_structure import children, keys_in_order, rebuild
 from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
-from runtime.function.number_state import is_number, is_of_numpy, number_of, widened
+from runtime.function.number_state import (
+    NumberColumn,
+    are_numbers,
+    is_number,
+    is_of_numpy,
+    number_of,
+    numbers_in,
+    tensor_of,
+    widened,
+    widened_list,
+)
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
@@ -66,7 +76,7 @@ from runtime.function.reconstruction import (
     spread_items,
 )
 from runtime.function.signature import Call
-from runtime.function.unstacked import tensors_of_list, tensors_of_rows
+from runtime.function.unstacked import items_of_list, tensors_of_rows
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
@@ -118,7 +128,7 @@ def plan(
     planner = _Planner(outputs, fn, outside)
     part = planner.result(returned)
     changes = []
-    planner.keeps_numbers = True
+    planner.keeps_arrays = True
     for place, before, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, tuple(before), planned))
@@ -154,8 +164,8 @@ class _Planner:
         self.outputs, self.fn, self.outside = outputs, fn, outside
         self.recipes: dict[int, tuple[Any, Part]] = {}
         self.uses_call = bool(outside.changed_arguments())
-        self.are_tensors = False  # whether a Python number is a result of its own
-        self.keeps_numbers = False  # whether a Python number that only the graph knows is one after the call
+        self.are_tensors = False  # whether Python's numbers are results of their own, and so tensors
+        self.keeps_arrays = False  # whether arrays of NumPy are such after the call
 
     def result(self, value: Any) -> Part:
         """The recipe of what the function returns: Python's numbers are tensors, as in TF 2, also in tuples, lists and
@@ -170,11 +180,14 @@ class _Planner:
         """The recipe of `value`; `path` leads to it from the result."""
         if type(value) in ATOMS:
             return number(value) if self.are_tensors and type(value) in NUMBERS else constant(value)
-        if self.keeps_numbers and is_number(value):
+        if not self.are_tensors and is_number(value):
             number_in = _take(self.outputs, widened(value))
             return lambda values: number_of(number_in(values))
+        if self.outside.call.twins is not None and is_number(value) and value.dtype.kind == 1:
+            number_in = _take(self.outputs, widened(value))
+            return lambda values: tensor_of(number_in(values))
         known = self.recipes.get(id(value))
-        if self.keeps_numbers and is_of_numpy(value) and not isinstance(known and known[1], ArrayMade):
+        if self.keeps_arrays and is_of_numpy(value) and not isinstance(known and known[1], ArrayMade):
             leaf = self.outside.leaves.get(id(value))
             if leaf is not None:
                 return lambda values: values.passed[leaf]
@@ -214,7 +227,8 @@ class _Planner:
         return part
 
     def _new(self, value: Any, path: str) -> Part:
-        staged = plan_staged(value, self.outputs, self.fn, lambda part: self.part(part, path))
+        staged = plan_staged(
+            value, self.outputs, self.fn, lambda part: self.part(part, path), numbers=not self.are_tensors)
         if staged is not None:
             return self._noted(value, staged)
         number = self.outside.numbers.get(id(value))
@@ -222,7 +236,10 @@ class _Planner:
             argument = Argument(value)
             argument.number, self.uses_call = number, True
             self._noted(value, argument)
+            before = self.are_tensors, self.keeps_arrays
+            self.are_tensors, self.keeps_arrays = False, True
             argument.otherwise = self._made(value, path)
+            self.are_tensors, self.keeps_arrays = before
             return argument
         if self._stays(value, path):
             return self._noted(value, constant(value))
@@ -369,9 +386,11 @@ def _file_of(cls: type) -> str:
     return getattr(sys.modules.get(cls.__module__), "__file__", None) or ""
 
 
-def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any], Part]) -> Part | None:
+def plan_staged(
+    returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any], Part], numbers: bool = False
+) -> Part | None:
     """The recipe of a value of the graph, or of an object that stands for some; None for Python's objects. `plan` makes
-    the recipes of its parts."""
+    the recipes of its parts; if `numbers`, Python's numbers among the items of lists and dicts stay such."""
     if returned is NEVER:
         return _never
     if isinstance(returned, (MaybeTensor, MaybeObject)):
@@ -381,13 +400,13 @@ def plan_staged(returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any]
     if isinstance(returned, Text):
         return _plan_text(returned, outputs)
     if isinstance(returned, StagedEntries):
-        return _plan_entries(returned, outputs)
+        return _plan_entries(returned, outputs, numbers)
     if isinstance(returned, StagedSet):
         return _plan_set(returned, outputs)
     if isinstance(returned, StagedItems):
-        return _plan_items(returned, outputs)
+        return _plan_items(returned, outputs, numbers)
     if isinstance(returned, RowItems):
-        return _plan_row(StoredRow([returned]), outputs)
+        return _plan_row(StoredRow([returned]), outputs, numbers)
     if isinstance(returned, Row):
         row = _plan_row(returned, outputs)
         return lambda values: row(values).items
@@ -448,11 +467,11 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
     return pack
 
 
-def _plan_entries(returned: StagedEntries, outputs: list[Any]) -> Spread:
-    """The recipe of the items of a dict: the keys as Python's numbers."""
+def _plan_entries(returned: StagedEntries, outputs: list[Any], numbers: bool) -> Spread:
+    """The recipe of the items of a dict: the keys as Python's numbers, and if `numbers`, those among the values."""
     keys = len(returned.table.keys)
     return Spread(_of_lists(returned.leaves, outputs, returned.holding,
-                            lambda leaves: Run(_entries(leaves, keys, returned.structure))))
+                            lambda leaves: Run(_entries(leaves, keys, returned.structure)), numbers))
 
 
 def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
@@ -462,45 +481,56 @@ def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
 
 
 def _of_lists(
-    leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any], Any]
+    leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any], Any],
+    numbers: bool = False,
 ) -> Part:
-    """The recipe of what `made` makes of the values of lists of the graph; in code that is traced, `staged`."""
-    takes = [_take(outputs, leaf) for leaf in leaves]
+    """The recipe of what `made` makes of the values of lists of the graph; in code that is traced, `staged`. If
+    `numbers`, lists of Python's numbers have 64 bits, and `made` gets them as such."""
+    kept = [numbers and are_numbers(leaf) for leaf in leaves]
+    takes = [_take(outputs, widened_list(leaf) if is_kept else leaf)
+             for leaf, is_kept in zip(leaves, kept, strict=True)]
 
     def pack(values: Values) -> Any:
         found = [take(values) for take in takes]
-        return (made if all(isinstance(each, EagerList) for each in found) else staged)(found)
+        are_known = all(isinstance(each, EagerList) for each in found)
+        found = [each if not is_kept else NumberColumn(each.whole, each.type) if are_known else numbers_in(each)
+                 for each, is_kept in zip(found, kept, strict=True)]
+        return (made if are_known else staged)(found)
 
     return pack
 
 
 def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
     """What a hash table has, from its leaves, of which so many are those of the keys: Python's numbers as keys."""
-    _, marks, *columns = [EagerList(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
+    _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
     there = [*map(bool, marks.whole)]
     held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
-    held += [[*compress(tensors_of_list(column), there)] for column in columns[keys:]]
+    held += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
     return [pytree.pack_sequence_as(structure, row) for row in zip(*held, strict=True)]
 
 
-def _plan_items(returned: StagedItems, outputs: list[Any]) -> Spread:
+def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:
     def made(columns: Any) -> Run:
-        found = [tensors_of_list(column) for column in columns]
+        found = [items_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
         return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
 
-    return Spread(_of_lists(returned.leaves, outputs, returned.holding, made))
+    return Spread(_of_lists(returned.leaves, outputs, returned.holding, made, numbers))
 
 
-def _plan_row(returned: Row, outputs: list[Any]) -> Spread:
-    take, items = _take(outputs, returned.whole()), range(len(returned))
+def _plan_row(returned: Row, outputs: list[Any], numbers: bool = False) -> Spread:
+    whole, items = returned.whole(), range(len(returned))
+    are_kept = numbers and are_numbers(whole)
+    take = _take(outputs, widened(cast(GraphTensor, whole)) if are_kept else whole)
 
     def pack(values: Values) -> Run:
-        whole = take(values)
-        if isinstance(whole, EagerTensor) and not recorders:
-            return Run(tensors_of_rows(whole._array))
-        return Run([whole[i] for i in items])
+        found = take(values)
+        if isinstance(found, EagerTensor) and are_kept:
+            return Run(found._array.tolist())
+        if isinstance(found, EagerTensor) and not recorders:
+            return Run(tensors_of_rows(found._array))
+        return Run([number_of(found[i]) if are_kept else found[i] for i in items])
 
     return Spread(pack)
 
@@ -526,7 +556,7 @@ def result_specs(returned: Any, around: tuple[Any, ...] = ()) -> Any:
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content, around)
     if isinstance(returned, Tensor):
-        return TensorSpec(returned.shape, returned.dtype)
+        return TensorSpec(returned.get_shape(), returned.dtype)
     if hasattr(type(returned), "__leaves__"):
         return returned
     if isinstance(returned, Row):

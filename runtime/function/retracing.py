@@ -11,12 +11,14 @@ from autograph.backend import format_error
 from runtime.core.positions import user_position
 from runtime.core.types import TensorSpec
 from runtime.function.argument_structure import is_leaf
+from runtime.function.number_state import StagedNumber
 from runtime.function.signature import ATTRIBUTES, Call, count
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
 
 _STORM = 5  # number of traces that differ in one Python number, or in the length of one list, before a warning
 _ABSENT = "not there"
+_SHOWN = 3  # differences between two traces
 
 
 class RetracingWarning(UserWarning):
@@ -82,11 +84,13 @@ class History:
         self.numbers: Counter[str] = Counter()
         self.lengths: Counter[str] = Counter()
         self._state: set[str] = set()  # the paths of attributes, items and variables that calls change
+        self._inputs: set[str] = set()  # those of numbers that are inputs in the last trace
         self._warned: set[str] = set()
 
     def add(self, concrete: Any, arguments: Call, leaves: list[tuple[str, Any]], call: int) -> None:
         new = _describe(arguments, leaves)
         self.call = call
+        self._inputs = {path for path, leaf in leaves if isinstance(leaf, StagedNumber)}
         self._state.update(arguments.kwargs.get(ATTRIBUTES, ()))
         nearest: dict[str, tuple[str, str]] | None = None
         for old in self.traces.values():
@@ -96,8 +100,9 @@ class History:
         if nearest is None:
             self.reason = "there was no trace yet"
         else:
-            self.reason = "; ".join(f"argument {path!r} is {now}, and was {before} before"
-                                    for path, (before, now) in nearest.items()) or "its trace had been dropped"
+            texts = [f"argument {path!r} is {now}, and was {before} before" for path, (before, now) in nearest.items()]
+            self.reason = "; ".join([*texts[:_SHOWN], *[f"{len(texts) - _SHOWN} more"] * (len(texts) > _SHOWN)]) or (
+                "its trace had been dropped")
             self.differing.update(nearest.keys())
             if len(nearest) == 1:
                 (path,) = nearest
@@ -122,7 +127,8 @@ class History:
             if self.reason and made > 1:
                 lines.append(f"    the last trace was made because {self.reason}")
         for path, _ in self.numbers.most_common(1):
-            lines.append(f"    {self._remedy(path)}")
+            if path not in self._inputs:
+                lines.append(f"    {self._remedy(path)}")
         return "\n".join(lines)
 
     def warn_of_storms(self, fn: Any) -> None:

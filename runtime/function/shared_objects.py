@@ -1,17 +1,26 @@
-"""Objects among the arguments of a traced function that share traces.
+"""Arguments of a traced function that share traces: objects, and Python's numbers.
 
 At first a trace is for one object of a plain class, and for the numbers that an object of a dataclass has. From the
 fifth trace for objects of a class on, a plain object is the attributes that the function names, as one of a dataclass
-is its fields, and numbers among them that are others in another call are inputs of the graph.
+is its fields, and numbers among them that are others in another call are inputs of the graph. So are numbers that are
+arguments, from the fifth value on, and lists of more than a few numbers, from the second one on.
 """
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from autograph.backend import can_be_record, declared_fields, is_of_converted_code
+from runtime.function.argument_numbers import (
+    ArgumentNumber,
+    ArgumentNumbers,
+    ArgumentRow,
+    column_of,
+    table_of,
+)
 from runtime.function.argument_structure import (
     Names,
     children,
@@ -23,17 +32,18 @@ from runtime.function.argument_structure import (
     shell,
 )
 from runtime.function.escaped_tensors import ATOMS
-from runtime.function.number_state import ArgumentNumber, can_be_staged
-from runtime.function.signature import Call
+from runtime.function.number_state import can_be_staged
+from runtime.function.signature import ATTRIBUTES, Call
 from runtime.function.until_error import raised
 from runtime.function.variable import Variable
 from runtime.function.visible_places import Reading
 
 __all__ = ["SharedObjects", "Twins"]
 
-_FEW: Final = 4  # objects of a class that have traces of their own
+_FEW: Final = 4  # objects of a class, or values of a number, that have traces of their own
 _MOST: Final = 1000  # parts of the objects of one call that share traces
-_MOST_NUMBERS: Final = 64  # of a list or tuple that are inputs
+_MOST_NUMBERS: Final = 64  # of a list or tuple that have an input each
+_MOST_TRIED: Final = 4  # numbers that are tried to be known to a trace, one by one
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
     "setattr", "type", "vars"})
@@ -41,8 +51,14 @@ _DYNAMIC: Final = frozenset({
 _BY_IDENTITY: Final = frozenset({"id", "numpy_function", "py_function", "ref", "weakref"})
 """Names of what may tell objects apart, or keep them for when the graph runs."""
 
+class Arguments:
+    """Stands for the arguments of a call among the classes."""
+
+
 Place = tuple[type, str]
-"""A class, and the path of an attribute, or of a part of it."""
+"""A class, and the path of an attribute, or of a part of it. Of `Arguments`, that of an argument."""
+_LIST: Final = "[]"
+"""Ends the path of the numbers of a list, or list of lists, that are one input."""
 
 
 class _NeedsClassesError(Exception):
@@ -69,10 +85,12 @@ class SharedObjects:
         """Those whose objects share traces, with the names of the attributes that they are."""
         self._apart: frozenset[type] = frozenset()  # those whose objects do not
         self._seen: dict[type, list[Callable[[], Any]]] = {}  # weak references to objects that traces are for
-        self.known: dict[Place, Any] = {}  # the first numbers in a place
-        self.staged: set[Place] = set()  # where there were others later
+        self._known: dict[Place, Any] = {}  # the first numbers in a place
+        self._values: dict[tuple[Place, type], set[Any]] = {}  # some of those in an argument
+        self._staged: set[Place] = set()  # where there were others later
+        self._exact: frozenset[Place] = frozenset()  # those of arguments that it cannot be traced with as inputs
         self.is_exact = False
-        """Whether it cannot be traced with numbers as inputs: each has a trace of its own."""
+        """Whether it cannot be traced with numbers in objects as inputs: each has a trace of its own."""
         self._trying = threading.local()
 
     def saw(self, objects: Sequence[Any], reading: Reading) -> None:
@@ -88,6 +106,39 @@ class SharedObjects:
                 del self._seen[kind]
                 self._share({kind: None if is_declared else _names_of(kind, reading)})
                 self._learn([o for reference in seen if (o := reference()) is not None])
+
+    def saw_numbers(self, call: Call) -> None:
+        """Note the numbers among the arguments that a trace is for."""
+        if Arguments not in self.classes and Arguments not in self._apart:
+            twins = Twins(self, {**self.classes, Arguments: None})
+            try:
+                named = {name: x for name, x in call.kwargs.items() if name != ATTRIBUTES}
+                if twins.have_inputs(call.args, named) or twins.may_share:
+                    self._share({Arguments: None})
+            except _NeedsClassesError:
+                pass  # the next call, in which objects share traces, finds that
+            except _UnsharedError as unshared:
+                self._part(unshared.classes)
+
+    def is_input(self, x: Any, at: Place) -> bool:
+        """Whether a number, or list of numbers, is an input of traces. Notes what it is."""
+        if at not in self._staged and self._differs(x, at):
+            self._staged.add(at)
+        return at in self._staged and at not in self._exact and not (self.is_exact and at[0] is not Arguments)
+
+    def _differs(self, x: Any, at: Place) -> bool:
+        if type(x) is ArgumentNumbers:
+            key = x.key
+            return bool(self._known.setdefault(at, key) != key)
+        if at[0] is not Arguments:
+            return repr(self._known.setdefault(at, x)) != repr(x)
+        values = self._values.setdefault((at, type(x)), set())
+        values.add(x)
+        return len(values) > _FEW
+
+    def are_many(self, x: Any, at: Place) -> bool:
+        """Whether as many numbers as have traces of their own were in a place."""
+        return len(self._values.get((at, type(x)), ())) >= _FEW
 
     def _learn(self, objects: Sequence[Any]) -> None:
         """Note the numbers of objects that begin to share traces."""
@@ -121,7 +172,8 @@ class SharedObjects:
     ) -> Any:
         """What `run` computes of the arguments, with the objects among them as others of their classes; with less of
         them, where it cannot be traced so."""
-        before, around = (self.is_exact, self._apart, self.classes), self.is_trying
+        before, around = (self.is_exact, self._exact, self._apart, self.classes), self.is_trying
+        attempts: Iterator[frozenset[Place]] | None = None
         self._trying.now = True
         try:
             while True:
@@ -134,17 +186,21 @@ class SharedObjects:
                 except _UnsharedError as unshared:
                     self._part(unshared.classes)
                 except Exception as error:
-                    if not raised.in_trace(error):
+                    if not (raised.in_trace(error) or (twins.places and raised.is_of_numbers(error))):
                         raise
-                    if not self._share_less(twins):
-                        self.is_exact, self._apart, self.classes = before  # it is not because of what is shared
+                    attempts = _attempts(twins.places) if attempts is None else attempts
+                    if (exact := next(attempts, None)) is not None:
+                        self._exact = before[1] | exact
+                    elif not self._share_less(twins):
+                        # it is not because of what is shared
+                        self.is_exact, self._exact, self._apart, self.classes = before
                         raise
         finally:
             self._trying.now = around
 
     def _share_less(self, twins: Twins) -> bool:
         """Have numbers, or else objects, known to their traces, if there are any such."""
-        if twins.numbers and not self.is_exact:
+        if twins.places and not self.is_exact:
             self.is_exact = True
         elif twins.plain:
             self._part(frozenset(twins.plain))
@@ -177,33 +233,57 @@ def _names_of(kind: type, reading: Reading) -> Names:
     return None if kind in reading.classes or reading.names & _DYNAMIC else reading.names
 
 
-class Twins:
-    """The arguments of one call, with others in place of them all if numbers in objects are inputs.
+def _attempts(places: Collection[Place]) -> Iterator[frozenset[Place]]:
+    """Some of the numbers that are inputs, for a trace that failed: all but these may be inputs of another one."""
+    arguments = sorted((place for place in places if place[0] is Arguments), key=itemgetter(1))
+    alone = [place for place in arguments if not place[1].endswith(_LIST)]
+    if len(alone) <= _MOST_TRIED:
+        yield from (frozenset([place]) for place in alone)
+    if len(alone) != 1:
+        yield frozenset(alone)
+    if len(alone) < len(arguments):
+        yield frozenset(arguments)
 
-    numbers      whether there are such numbers
+
+class Twins:
+    """The arguments of one call, with others in place of them all if numbers among them are inputs.
+
+    places       of these numbers
     plain        the plain classes of objects that share traces
+    may_share    whether there are numbers that are inputs, or become such where another call has others
     """
 
-    def __init__(self, shared: SharedObjects) -> None:
-        self._shared, self._classes = shared, shared.classes
-        self.numbers = False
+    def __init__(self, shared: SharedObjects, classes: Mapping[type, Names] | None = None) -> None:
+        self._shared, self._classes = shared, shared.classes if classes is None else classes
+        self.places: set[Place] = set()
         self.plain: set[type] = set()
+        self.may_share = False
+        self._numbers: dict[int, ArgumentNumbers] = {}  # by the id of a list, or list of lists
         self._met: set[int] = set()
-        self._parts = 0
+        self._parts = {True: 0, False: 0}  # of arguments that are no objects, and of these
         self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
         self._originals: dict[int, Any] = {}  # by the id of that
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The call with these arguments, which are in canonical order."""
-        for x in (*args, *[kwargs[name] for name in sorted(kwargs)]):
-            self._look(x, None)
-        if not self.numbers:
+        if not self.have_inputs(args, kwargs):
             return Call(args, kwargs)
-        placed = tuple([self._twin(x, None) for x in args])
-        named = {name: self._twin(kwargs[name], None) for name in sorted(kwargs)}
+        placed = tuple([self._twin(x, self._at(i)) for i, x in enumerate(args)])
+        named = {name: self._twin(kwargs[name], self._at(name)) for name in sorted(kwargs)}
         call = Call(placed, {name: named[name] for name in kwargs})
         call.containers, call.twins = [*map(self.original, call.containers)], self
         return call
+
+    def have_inputs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether there are numbers among the arguments that are inputs."""
+        for i, x in enumerate(args):
+            self._look(x, self._at(i))
+        for name in sorted(kwargs):
+            self._look(kwargs[name], self._at(name))
+        return bool(self.places)
+
+    def _at(self, argument: int | str) -> Place | None:
+        return (Arguments, f"[{argument}]") if Arguments in self._classes else None
 
     def within(self, contents: dict[str, Any]) -> dict[str, Any]:
         """What attributes and variables hold, with the same in place of containers that are arguments, too."""
@@ -214,36 +294,45 @@ class Twins:
         return self._originals.get(id(x), x)
 
     def _look(self, x: Any, at: Place | None) -> None:
-        """Look for numbers that are inputs. `at`: where it is in an object that shares traces."""
+        """Look for numbers that are inputs. `at`: where it is in what shares traces."""
         kind = type(x)
         if kind is int or kind is float:
-            if at is not None and self._is_input(x, at):
-                self.numbers = True
+            if at is not None and can_be_staged(x):
+                if self._shared.is_input(x, at):
+                    self.places.add(at)
+                self.may_share |= self._shared.are_many(x, at)
             return
         if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
             return
-        if at is not None and kind is not set:
+        if at is not None and kind is not set and at[0] is not Arguments:
             self._check(kind, at)
         parts = [] if kind is set else children(x)
         if parts is None or id(x) in self._met:
             return
         if not isinstance(x, tuple):
             self._met.add(id(x))
-        if holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS):
+        if self._is_column(x, at) or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
             return
         if kind in self._classes and declared_fields(x) is None:
             self.plain.add(kind)
-        self._parts += len(parts) if at is not None or kind in self._classes else 0
-        if self._parts > _MOST:
-            raise _UnsharedError(frozenset(self._classes))
+        if at is not None or kind in self._classes:
+            self._count(len(parts), at)
         for label, part in parts:
             self._look(part, self._place(x, label, at))
+
+    def _count(self, parts: int, at: Place | None) -> None:
+        of_arguments = at is not None and at[0] is Arguments
+        self._parts[of_arguments] += parts
+        if self._parts[of_arguments] > _MOST:
+            raise _UnsharedError(frozenset([kind for kind in self._classes if (kind is Arguments) == of_arguments]))
 
     def _place(self, x: Any, label: str, at: Place | None) -> Place | None:
         kind = type(x)
         if kind in self._classes:
             return kind, label
-        return None if at is None else (at[0], f"{at[1]}[{len(x)}]" if holds_numbers(x) else at[1] + label)
+        if at is None:
+            return None
+        return at[0], f"{at[1]}[{len(x)}]" if holds_numbers(x) and at[0] is not Arguments else at[1] + label
 
     def _check(self, kind: type, at: Place) -> None:
         if issubclass(kind, Variable):
@@ -251,21 +340,33 @@ class Twins:
         if kind not in self._classes and self._shared.can_share(kind):
             raise _NeedsClassesError({kind: self._classes[at[0]]})
 
-    def _is_input(self, x: float, at: Place) -> bool:
-        shared = self._shared
-        if at not in shared.staged and repr(shared.known.setdefault(at, x)) != repr(x):
-            shared.staged.add(at)
-        return not shared.is_exact and at in shared.staged and can_be_staged(x)
+    def _is_column(self, x: Any, at: Place | None) -> bool:
+        """Whether a value is a list, or list of lists, whose numbers can be one input. Notes whether they are."""
+        found = None if at is None else column_of(x) or table_of(x)
+        rows = [] if found is None or holds_numbers(x) else [*map(id, x)]
+        if found is None or at is None or not self._met.isdisjoint(rows):
+            return False
+        self._met.update(rows)
+        self.may_share = True
+        place = at[0], at[1] + _LIST
+        if self._shared.is_input(found, place):
+            self.places.add(place)
+            self._numbers[id(x)] = found
+        return True
 
     def _twin(self, x: Any, at: Place | None) -> Any:
         """What is in the place of `x`."""
         kind = type(x)
         if kind is int or kind is float:
-            return ArgumentNumber.of(x) if at is not None and self._is_input(x, at) else x
+            return ArgumentNumber.of(x) if at in self.places and can_be_staged(x) else x
         if kind in ATOMS or is_leaf(x) or hasattr(kind, "__leaves__"):
             return x
         if id(x) in self._made:
             return self._made[id(x)]
+        if (numbers := self._numbers.get(id(x))) is not None:
+            if holds_numbers(x):
+                return self._placed(x, [numbers])
+            return self._placed(x, [self._placed(row, [ArgumentRow(numbers, k)]) for k, row in enumerate(x)])
         parts = children(x)
         if parts is None or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
             return x if isinstance(x, tuple) else self._placed(x, x)

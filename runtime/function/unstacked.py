@@ -1,4 +1,4 @@
-"""Lists of eager tensors for what executors give for lists, without Python code for each element: they are long."""
+"""Python lists for what executors give for lists, without Python code for each element: they are long."""
 from __future__ import annotations
 
 import collections
@@ -10,17 +10,20 @@ import numpy as np
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.function.executors import unstacking
+from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
 
-__all__ = ["tensors_of_list", "tensors_of_rows"]
+__all__ = ["items_of_list", "tensors_of_rows"]
 
 _SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 _set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # of the slot
 
 
-def tensors_of_list(column: EagerList) -> list[EagerTensor]:
-    """The Python list for the value of a staged list, outside of graphs."""
+def items_of_list(column: EagerList) -> list[Any]:
+    """The Python list for the value of a staged list, outside of graphs: of eager tensors, or Python's numbers."""
     whole = column.whole
+    if isinstance(column, NumberColumn):
+        return whole.tolist() if isinstance(whole, np.ndarray) else [x.item() for x in whole]
     if recorders:  # derivatives lead through each item
         return [list_get(column, i) for i in range(len(whole))]
     if isinstance(whole, np.ndarray):

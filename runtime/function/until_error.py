@@ -16,6 +16,7 @@ from runtime.core.errors import (
     DTypeError,
     InaccessibleTensorError,
     NotIterableError,
+    NumberOverflowError,
     OperatorNotAllowedInGraphError,
     ShapeError,
     StagingError,
@@ -89,6 +90,13 @@ class _Raised(threading.local):
     def in_trace(self, error: BaseException) -> bool:
         """Whether it was raised while a function was traced, so that nothing has run."""
         return self.error is error and self.concrete is None
+
+    def is_of_numbers(self, error: BaseException) -> bool:
+        """Whether a graph raised it because an int has more bits than there, and has done nothing before."""
+        if self.error is not error or self.concrete is None or not isinstance(error, (DTypeError, NumberOverflowError)):
+            return False
+        graph = self.concrete.graph
+        return can_run_again(graph) and all(node.op is not PRINT for node in graph.walk())
 
     def is_left(self, error: BaseException) -> bool:
         """Whether what came before the error can have been changed, and is to be left as in Python."""

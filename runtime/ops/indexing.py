@@ -163,7 +163,7 @@ def _setitem_rule(x: TensorType, value: TensorType, *operands: TensorType, index
                                       for a, b in zip(fits, place, strict=True)):
         raise ShapeError(f"a value of shape {shape_text(value.shape)} does not fit a place of shape "
                          f"{shape_text(place)}")
-    return TensorType(x.dtype, x.shape)
+    return TensorType(x.dtype, x.shape, x.weak and value.weak)
 
 
 def _setitem_samples(rng: np.random.Generator) -> Iterable[Sample]:

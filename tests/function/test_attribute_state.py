@@ -261,12 +261,12 @@ def test_lists_that_grow() -> None:
     assert [*map(float, log)] == [1.0, 2.0, 3.0]
 
 
-def test_a_list_of_numbers_that_grows_with_each_call_is_a_warning() -> None:
+def test_a_list_of_text_that_grows_with_each_call_is_a_warning() -> None:
     log: list[Any] = []
 
     @rt.function
     def f(x: Any) -> Any:
-        log.append(1)
+        log.append("a")
 
     with pytest.warns(rt.RetracingWarning, match="traced 5 times because the list 'log' has another length each time"):
         for _ in range(6):

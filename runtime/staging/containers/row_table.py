@@ -6,7 +6,7 @@ those of all rows. Setting an item needs a common representation: the items beco
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
@@ -26,7 +26,8 @@ from runtime.staging.values.alias_tracking import has_no_single_original, origin
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 
-__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "remake_before", "store", "table_of"]
+__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "own_rows", "remake_before", "rows_of", "store",
+           "table_of"]
 
 
 class _Table:
@@ -344,6 +345,19 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
             raise staging_error(
                 "a tensor is the index of a list of lists of which some are made in this staged statement, others"
                 " before it, and an item is set", "Make all of them before that statement, or in it.")
+
+
+def rows_of(tensor: Tensor) -> list[RowItems]:
+    """What lists hold whose items are the rows of a tensor of rank 2."""
+    table = _Table(tensor)
+    return [RowItems(table, k) for k in range(tensor.type.shape[0] or 0)]
+
+
+def own_rows(lists: Iterable[Any]) -> None:
+    """Let rows of a table that these lists hold belong to them."""
+    for owner in lists:
+        if type(owner) is list and (items := _items_of(owner)) is not None:
+            items.owner = owner
 
 
 def store(rows: Sequence[Any]) -> None:

@@ -20,6 +20,7 @@ from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType
+from runtime.staging.containers.row_table import ChosenRow, table_of
 from runtime.staging.control.python_results import python_results
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.iterables import (
@@ -215,7 +216,10 @@ def _counted_part(source: Source) -> Counted:
         items = characters(items)
     elif isinstance(items, bytes):
         items = [*items]
-    if isinstance(items, (*LISTS, tuple)):
+    item: Callable[[Any], Any]
+    if _are_rows(items):
+        item = partial(ChosenRow, tuple(items))
+    elif isinstance(items, (*LISTS, tuple)):
         item = indexable([*items], "a loop")
     else:
         found = counted(items, "a loop")
@@ -227,8 +231,8 @@ def _counted_part(source: Source) -> Counted:
 
 
 def _are_numbers(items: Any) -> bool:
-    """Whether the items are numbers of one type, or tuples of such with one type in each place, rows of an array,
-    or characters."""
+    """Whether the items are numbers of one type, or tuples of such with one type in each place, rows of an array or
+    table, or characters."""
     kind = type(items)
     if kind is EagerTensor or kind is EagerRows or kind is np.ndarray:
         return kind is not np.ndarray or items.dtype.kind in "biufc"
@@ -239,6 +243,8 @@ def _are_numbers(items: Any) -> bool:
     if (kind is not list and kind is not tuple) or not items:
         return False
     first = items[0]
+    if type(first) is list:
+        return _are_rows(items)
     if type(first) is tuple:
         return bool(first) and all(type(item) is tuple and len(item) == len(first) for item in items) and all(
             map(_are_numbers, zip(*items, strict=True)))
@@ -246,6 +252,12 @@ def _are_numbers(items: Any) -> bool:
     if kind is int:
         return all(type(item) is int and item in _INT32 for item in items)
     return kind is float and all(type(item) is float for item in items)
+
+
+def _are_rows(items: Any) -> bool:
+    """Whether the items are lists that are rows of one table."""
+    tables = [*map(table_of, items)] if type(items) is list else []
+    return bool(tables) and tables[0] is not None and all(table is tables[0] for table in tables)
 
 
 def _loses_shape(before: Spec, after: Spec) -> bool:

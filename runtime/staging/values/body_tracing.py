@@ -25,7 +25,7 @@ from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
 from runtime.staging.values.alias_tracking import KnownElements, known_elements, restore_elements, tracking
-from runtime.staging.values.trials import is_accident, note_accident
+from runtime.staging.values.trials import is_accident, note_accident, refuse_accidents, trials
 
 __all__ = [
     "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of", "rollback",
@@ -138,7 +138,8 @@ def trace_body(
 
 @outermost
 def trace_function(call: Callable[[], Any]) -> Any:
-    """The result of `call()`, traced into the current graph; NEVER if the graph always raises.
+    """The result of `call()`, traced into the current graph; NEVER if the graph always raises. TrialFailed if it raises
+    what Python may not.
 
     An exception is raised at once, unless it contains values of the graph, or something precedes it when the graph
     runs, such as a `raise` under a condition: then the graph does that, and raises the exception after it.
@@ -146,8 +147,10 @@ def trace_function(call: Callable[[], Any]) -> Any:
     try:
         with tracking(alone=True) as held:
             held.returned = call()
+            _refuse_accidents()
             return held.returned
     except Unreachable:
+        _refuse_accidents()
         return NEVER
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
         raise
@@ -156,10 +159,16 @@ def trace_function(call: Callable[[], Any]) -> Any:
         if written is not None:
             raise written from None
         graph = current_graph()
-        if graph is None or not (graph.effect or holds_values(exc)):
+        if graph is None or is_accident(exc) or not (graph.effect or holds_values(exc)):
             raise
         raise_error(exc)
         return NEVER
+
+
+def _refuse_accidents() -> None:
+    """TrialFailed if the graph of a function that is traced with numbers as inputs raises what Python may not."""
+    if trials.has_numbers and (graph := current_graph()) is not None:
+        refuse_accidents(graph)
 
 
 def _open_body(body: Branch) -> tuple[object, ...]:

@@ -287,6 +287,8 @@ def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
     if isinstance(iterable, StagedGenerator) and iterable.passes_items:
         return iter(iterable)
     found = as_iterable(iterable)
+    if found is None:  # a list that is a row of a table, whose length is known
+        return iter(view_of(iterable))
     if not isinstance(found, Counted) or not isinstance(found.length, int):
         _fail(f"the number of items of {what} is known only when the graph runs", remedy)
     return (found.item(i) for i in range(found.length))

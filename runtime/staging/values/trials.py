@@ -1,5 +1,5 @@
-"""Loops of Python that are tried as loops of the graph (`runtime.staging.control.rolled_loops`): what must not happen
-while one is traced.
+"""Loops of Python that are tried as loops of the graph (`runtime.staging.control.rolled_loops`), and numbers that are
+tried as its inputs (`runtime.function.shared_objects`): what must not happen while these are traced.
 
 Anything that fails while a loop is tried fails the trial, and the loop is unrolled instead. So an exception that
 Python or a library raises is an error of the trial, which no handler of the user's catches and no graph raises: it may
@@ -23,7 +23,7 @@ from runtime.staging.values.iteration_values import Undecided, all_values
 
 __all__ = [
     "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",
-    "refuse_choice", "refuse_new_key", "trials", "watch_call"]
+    "refuse_choice", "refuse_new_key", "trials", "trying_numbers", "watch_call"]
 
 
 class TrialFailed(StagingError):
@@ -53,6 +53,8 @@ class _Trials(threading.local):
     acts = 0
     """How often traced code has acted on the outside world since."""
 
+    has_numbers = False
+    """Whether the function is traced with numbers as inputs that it may need to know."""
     leaks: Callable[[Any, Any], bool] | None = None
     """Whether a value that the trace puts into an object would leave the graph with that object."""
 
@@ -74,9 +76,20 @@ def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
         trials.leaks = outer
 
 
+@contextmanager
+def trying_numbers(are_there: bool) -> Iterator[None]:
+    """Whether this trace, which has numbers as inputs, is a trial, too: it is made without them if it fails."""
+    outer, trials.has_numbers = trials.has_numbers, are_there
+    try:
+        yield
+    finally:
+        trials.has_numbers = outer
+
+
 def is_accident(error: BaseException) -> bool:
-    """Whether an exception in traced code fails the trial of a loop: it is not one of a `raise` of the program's."""
-    return trials.depth > 0 and isinstance(error, Exception) and not (
+    """Whether an exception in traced code fails the trial of a loop, or of numbers as inputs: it is not one of a
+    `raise` of the program's."""
+    return (trials.depth > 0 or trials.has_numbers) and isinstance(error, Exception) and not (
         isinstance(error, AssertionError) or _is_raised(error.__traceback__))
 
 

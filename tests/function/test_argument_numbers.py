@@ -1,0 +1,339 @@
+"""Python's numbers among the arguments: from the fifth value on, and lists of them from the second one on, calls share
+traces, and all that a call leaves is what it is in Python."""
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+CALLS = 8
+_random = random.Random(5)
+
+
+def ints(count: int, end: int = 100) -> list[int]:
+    return [_random.randrange(end) for _ in range(count)]
+
+
+def floats(count: int) -> list[float]:
+    return [_random.uniform(-5, 5) for _ in range(count)]
+
+
+def bubble_sort(xs):
+    n = len(xs)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if xs[j] > xs[j + 1]:
+                xs[j], xs[j + 1] = xs[j + 1], xs[j]
+    return xs
+
+
+def knapsack(weights, values, capacity):
+    best = [0] * (capacity + 1)
+    for i in range(len(weights)):
+        for c in range(capacity, weights[i] - 1, -1):
+            best[c] = max(best[c], best[c - weights[i]] + values[i])
+    return best[capacity]
+
+
+def spread_heat(grid, steps):
+    for _ in range(steps):
+        for i in range(1, len(grid) - 1):
+            for j in range(1, len(grid[0]) - 1):
+                grid[i][j] = 0.25 * (grid[i - 1][j] + grid[i + 1][j] + grid[i][j - 1] + grid[i][j + 1])
+    return grid[2][2]
+
+
+def statistics(xs):
+    mean = sum(xs) / len(xs)
+    spread = 0.0
+    for x in xs:
+        spread += (x - mean) ** 2
+    return mean, (spread / len(xs)) ** 0.5, max(xs), min(xs)
+
+
+def search(xs, wanted):
+    xs.sort()
+    low, high = 0, len(xs)
+    while low < high:
+        middle = (low + high) // 2
+        if xs[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def euler(step, count, y):
+    for _ in range(count):
+        y = y - step * 2 * y
+    return y
+
+
+def product(a, b):
+    n = len(a)
+    c = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(n):
+            for k in range(n):
+                c[i][j] += a[i][k] * b[k][j]
+    return c
+
+
+def by_key(settings, x):
+    for _ in range(settings["steps"]):
+        x -= settings["rate"] * x
+    return x
+
+
+def longer(xs):
+    xs.append(len(xs))
+    xs.insert(2, xs.pop(0))
+    xs.reverse()
+    return sum(xs)
+
+
+def other_rows(grid):
+    grid[0].append(3)
+    grid.append([1, 2, 3])
+    return len(grid), len(grid[0])
+
+
+def transposed(grid):
+    return [[grid[j][i] for j in range(len(grid))] for i in range(len(grid[0]))]
+
+
+def as_a_size(xs, n):
+    a = np.zeros(n + 1)
+    return a.shape[0], a.sum() + xs[n]
+
+
+def by_two_names(xs, ys, k):
+    xs[k] = 10
+    return ys[k] + ys[0]
+
+
+def rows_by_two_names(grid, row, k):
+    row[k] += 10
+    return grid[1][k] + grid[0][0]
+
+
+# With arguments for each call, and the number of traces at most.
+PROGRAMS: list[tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]], int]] = [
+    (bubble_sort, lambda k: (floats(20 + k % 3),), 4),
+    (knapsack, lambda k: (ints(20, 30), ints(20), 40), 3),
+    (spread_heat, lambda k: ([floats(5) for _ in range(5)], 2), 2),
+    (statistics, lambda k: (floats(40),), 2),
+    (search, lambda k: (ints(50), ints(1)[0]), 6),
+    (euler, lambda k: (0.01 * k, 3 + k % 4, floats(1)[0]), 8),
+    (product, lambda k: ([floats(5) for _ in range(5)], [floats(5) for _ in range(5)]), 2),
+    (by_key, lambda k: ({"rate": 0.1 * k, "steps": k + 1}, floats(1)[0]), 8),
+    (longer, lambda k: (ints(20),), 2),
+    (other_rows, lambda k: ([ints(10) for _ in range(3)],), 2),
+    (transposed, lambda k: ([ints(4) for _ in range(6)],), 2),
+    (as_a_size, lambda k: (ints(20), k), 6),
+    (by_two_names, lambda k: (lambda xs: (xs, xs, k))(ints(20)), 6),
+    (rows_by_two_names, lambda k: (lambda grid: (grid, grid[1], k))([ints(10) for _ in range(2)]), 7),
+]
+
+
+def plain(x: Any) -> Any:
+    """With numbers in place of tensors."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(plain, x))
+    if isinstance(x, dict):
+        return {key: plain(value) for key, value in x.items()}
+    return x.numpy().item() if isinstance(x, rt.Tensor) else x
+
+
+def flat(x: Any) -> list[Any]:
+    """The numbers in containers."""
+    if isinstance(x, dict):
+        x = [*x.values()]
+    return [number for part in x for number in flat(part)] if isinstance(x, (list, tuple)) else [x]
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program, arguments, traces", PROGRAMS, ids=[f.__name__ for f, *_ in PROGRAMS])
+def test_as_in_python(
+    program: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]], traces: int, executor: str
+) -> None:
+    staged = rt.function(program, executor=executor)
+    for k in range(CALLS):
+        given = arguments(k)
+        passed = copy.deepcopy(given)
+        wanted, found = program(*given), plain(staged(*passed))
+        np.testing.assert_allclose(flat(found), flat(wanted), rtol=1e-5)
+        assert np.shape(flat(passed)) == np.shape(flat(given))
+        np.testing.assert_allclose(flat(passed), flat(given), rtol=1e-9)
+        assert [*map(type, flat(passed))] == [*map(type, flat(given))]  # numbers, and no tensors
+    assert staged.experimental_get_tracing_count() <= traces
+
+
+def test_numbers_have_64_bits() -> None:
+    @rt.function
+    def f(xs, n):
+        for i in range(n):
+            xs[i] += 1
+        return xs[1] - xs[0]
+
+    for k in range(6):
+        xs = [10**15 + k, 10**15 + 2 * k] + [0.5 if k > 3 else 7] * 20
+        before = [*xs]
+        assert int(f(xs, 3)) == k
+        assert xs == [before[0] + 1, before[1] + 1, before[2] + 1, *before[3:]]
+    assert f([2**70, 1, *range(20)], 0) == 1 - 2**70  # no 64 bits: it is known to its trace
+
+
+def test_what_needs_the_number_is_traced_for_each() -> None:
+    @rt.function
+    def f(x, rank, scale):
+        return rt.reshape(x, [1] * rank) * scale
+
+    for k, rank in enumerate([1, 2, 3, 4, 5, 6, 1, 2]):
+        found = f(rt.ones([1]), rank, 0.5 + k)
+        assert found.shape == (1,) * rank and float(rt.reshape(found, [])) == 0.5 + k
+    assert f.experimental_get_tracing_count() < 12  # the scale is an input
+
+
+def test_an_error_that_has_nothing_to_do_with_numbers() -> None:
+    @rt.function
+    def f(x, k):
+        if k < 100:
+            return x + k
+        raise ValueError("too much")
+
+    for k in range(8):
+        assert int(f(rt.constant(1), k)) == k + 1
+    with pytest.raises(ValueError, match="too much"):
+        f(rt.constant(1), 200)
+    assert int(f(rt.constant(1), 50)) == 51
+    with pytest.raises(TypeError):
+        f("text", 3)
+    assert int(f(rt.constant(1), 51)) == 52
+
+
+def test_lists_in_objects_attributes_and_variables() -> None:
+    class Filter:
+        def __init__(self, weights):
+            self.weights = weights
+
+        @rt.function
+        def apply(self, x):
+            total = x
+            for w in self.weights:
+                total = total + w
+            return total
+
+    filters = [Filter(floats(100)) for _ in range(8)]
+    for each in filters * 2:
+        each.weights[3] += 1.0
+        np.testing.assert_allclose(each.apply(rt.constant(1.0)), 1 + sum(each.weights), rtol=1e-4)
+    assert Filter.apply.experimental_get_tracing_count() <= 3
+
+    seen = [0.0] * 100
+
+    @rt.function
+    def note(k, x):
+        seen[k] = seen[k] + 1.5
+        return x * len(seen)
+
+    for k in range(6):
+        note(rt.constant(k), rt.constant(1.0))
+        seen[50] += 1.0
+    assert seen == [1.5] * 6 + [0.0] * 44 + [6.0] + [0.0] * 49 and {*map(type, seen)} == {float}
+    assert note.experimental_get_tracing_count() <= 4
+
+
+def test_a_list_of_numbers_that_grows() -> None:
+    log: list[float] = []
+
+    @rt.function
+    def step(x):
+        log.append(1.5)
+        return x + len(log)
+
+    for k in range(10):
+        assert float(step(rt.constant(1.0))) == 2.0 + k
+    assert log == [1.5] * 10 and step.experimental_get_tracing_count() <= 5
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_containers_of_numbers_have_numbers_after_a_call(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(d, grid, log, queue, n):
+        for i in range(n):
+            d[i * 10**12] = d.get(i, 0.5) + 1
+            grid[i % 2][i % 3] += 10**12
+            log.append((i + 0.5, n, 3))
+            queue.append(i * 0.1)
+        return n
+
+    d, grid, log, queue = {0: 1.5}, [[0] * 3, [1] * 3], [], collections.deque([0.25])
+    f(d, grid, log, queue, rt.constant(3))
+    assert d == {0: 2.5, 10**12: 1.5, 2 * 10**12: 1.5} and grid == [[10**12, 0, 10**12], [1, 1 + 10**12, 1]]
+    assert [(a, int(b), c) for a, b, c in log] == [(0.5, 3, 3), (1.5, 3, 3), (2.5, 3, 3)]
+    assert {*map(type, [*d, *d.values(), *grid[0], *grid[1], *queue])} == {int, float}
+    assert [*queue] == [0.25, 0.0, 0.1, 0.2]
+
+
+def test_rows_of_a_table_are_unpacked_and_looped_over() -> None:
+    @rt.function
+    def f(grid, i):
+        a, b = grid[i]
+        grid[i][0] = 5
+        c, d = grid[1]
+        total = 0
+        for row in grid:
+            for number in row:
+                total += number
+        return a, b, c, d, max(*grid[i]), total
+
+    assert [int(x) for x in f([[1, 2], [3, 4], [9, 8]], rt.constant(2))] == [9, 8, 3, 4, 8, 23]
+
+
+def test_objects_that_a_call_makes_have_numbers() -> None:
+    @dataclasses.dataclass
+    class Pair:
+        a: int
+        b: float
+
+    @rt.function
+    def f(n, x):
+        return Pair(n * 2, x / 3)
+
+    for k in range(8):
+        assert f(k, 0.1 * k) == Pair(2 * k, 0.1 * k / 3)
+
+
+def test_a_result_of_more_bits_is_traced_for_its_number() -> None:
+    @rt.function
+    def factorial(n):
+        found = 1
+        for i in range(1, n + 1):
+            found *= i
+        return found
+
+    for n in (3, 4, 5, 6, 7, 15, 20, 25, 30, 8):
+        found = factorial(n)
+        assert int(found) == math.factorial(n)
+        assert type(found) is int if n > 20 else found.dtype is (rt.int32 if n < 13 else rt.int64)
+
+
+def test_explain_tells_numbers_that_are_inputs() -> None:
+    @rt.function
+    def f(xs, k):
+        return sum(xs) * k
+
+    for k in range(6):
+        f(floats(200), k)
+    assert "argument 'k' is a number, and was 3 before" in f.explain() and "rt.constant" not in f.explain()
+    assert f.pretty_printed_concrete_signatures().endswith("f(xs: [numbers], k: number) -> float32[]")
