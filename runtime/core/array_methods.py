@@ -52,6 +52,11 @@ class ArrayMethods:
     def imag(self) -> Tensor:
         return _call("imag", self)
 
+    def array_shape(self) -> tuple[Any, ...]:
+        """The shape as that of an array of NumPy: ints, and scalars of the graph for the sizes that only that knows."""
+        dims = self.type.shape  # type: ignore[attr-defined]
+        return tuple([_call("size", self, axis) if dim is None else dim for axis, dim in enumerate(dims)])
+
     @property
     def size(self) -> Any:
         """The number of elements: an int, or, where only the run of a graph knows it, a scalar tensor."""

@@ -173,18 +173,19 @@ class Tensor(ArrayMethods):
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self.type.shape)
+        of_array = self.type.of_arrays and None in self.type.shape
+        return self.array_shape() if of_array else TensorShape(self.type.shape)  # type: ignore[return-value]
 
     @property
     def ndim(self) -> int:
         return len(self.type.shape)
 
     def get_shape(self) -> TensorShape:
-        return self.shape
+        return TensorShape(self.type.shape)
 
     def set_shape(self, shape: Any) -> None:
         """Declare what else is known of the shape. ValueError if it contradicts what is known."""
-        self.shape.assert_is_compatible_with(shape)
+        self.get_shape().assert_is_compatible_with(shape)
 
     def ref(self) -> Reference[Tensor]:
         """A hashable reference to this tensor, for dict keys and sets."""
@@ -446,7 +447,7 @@ class GraphTensor(Tensor):
         return self.value.hint or (node.op.name if node is not None else "input")
 
     def set_shape(self, shape: Any) -> None:
-        merged = self.shape.merge_with(shape)
+        merged = self.get_shape().merge_with(shape)
         self.value.type = self.type.with_shape(tuple(merged))
 
     def item(self, *index: Any) -> Any:

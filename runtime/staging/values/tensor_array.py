@@ -153,10 +153,10 @@ class TensorArray(Staged):
         expected = self._list.type
         known = self.infer_shape and expected.known
         if (known and not compatible_shapes(expected.element.shape, x.type.shape)) or (
-                not self._shape.is_compatible_with(x.shape)):
+                not self._shape.is_compatible_with(x.get_shape())):
             wanted = TensorShape(expected.element.shape) if known else self._shape
             raise _at_user(ShapeError(
-                f"Incompatible shape for value ({x.shape}), expected ({wanted})",
+                f"Incompatible shape for value ({x.get_shape()}), expected ({wanted})",
                 remedy="Use infer_shape=False for elements of several shapes of one rank."))
         return x
 
@@ -166,7 +166,7 @@ class TensorArray(Staged):
         expected = self._list.type
         if self._shape.rank is not None and not compatible_shapes(expected.element.shape, x.type.shape[1:]):
             raise _at_user(ShapeError(
-                f"Incompatible shape for value ({x.shape[1:]}), expected ({self._shape})"))
+                f"Incompatible shape for value ({x.get_shape()[1:]}), expected ({self._shape})"))
 
 
 def _at_user(error: Exception) -> Exception:
