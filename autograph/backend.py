@@ -47,7 +47,7 @@ from autograph.differential_check import Difference, changed_arguments, check, c
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
 from autograph.operators.exceptions import guards_yield
-from autograph.operators.generators import Clause, items_of, itself
+from autograph.operators.generators import Clause, fresh_clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
 from autograph.state.key_order import merged_keys
 from autograph.state.reachability import (
@@ -130,6 +130,7 @@ __all__ = [
     "fields_of",
     "fill",
     "format_error",
+    "fresh_clause",
     "guards_yield",
     "has_staged_items",
     "hide_package",

@@ -59,6 +59,7 @@ from autograph.operators.generators import (
     Exhausted,
     around_yield,
     clause_of,
+    fresh_clause,
     items_of,
     itself,
     nested,
@@ -173,6 +174,10 @@ def reduce(
             with suppress(Exhausted):
                 _reduce_clause(clause, body, test, state, options)
             lose_with(iterable, clause.iterable)
+            return
+        fresh = None if tracer is None or test is None else fresh_clause(iterable)
+        if fresh is not None:  # the loop may be left, and then the element is not computed
+            _reduce_clause(fresh, body, test, state, options)
             return
         rolling = None if tracer is None else attempt_for(
             tracer, iterable, body, test, state,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dis
 import itertools
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from inspect import GEN_CREATED, getgeneratorlocals, getgeneratorstate
+from types import CodeType, FunctionType, GeneratorType
+from typing import Any, NamedTuple, cast
 
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
 from autograph.core.code_cache import per_code
@@ -15,8 +16,8 @@ from autograph.core.tracebacks import prune
 from autograph.dispatch.converted_call import truth_value
 from autograph.operators.exceptions import classes_of
 
-__all__ = ["Clause", "Exhausted", "around_yield", "clause_of", "items_of", "itself", "nested", "unpack",
-           "yielded"]
+__all__ = ["Clause", "Exhausted", "around_yield", "clause_of", "fresh_clause", "items_of", "itself", "nested",
+           "unpack", "yielded"]
 
 
 class Clause(NamedTuple):
@@ -74,6 +75,13 @@ def clause_of(mapped: Any) -> Clause:
     return Clause(zip(*iterators, strict=bool(state and state[0])), element, None)
 
 
+def fresh_clause(items: Any) -> Clause | None:
+    """The clause of `items_of(clause)`, if no item has been taken yet; None for other iterables."""
+    if type(items) is GeneratorType and items.gi_code is _CODE and getgeneratorstate(items) == GEN_CREATED:
+        return getgeneratorlocals(items)["clause"]  # type: ignore[no-any-return]
+    return None
+
+
 def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
     """The parts of an item, as unpacked by an assignment to `count` targets."""
     if not hasattr(type(item), "__iter__") and not hasattr(type(item), "__getitem__"):
@@ -111,6 +119,9 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
             yield from items_of(value, what, remedy)
         else:
             yield value
+
+
+_CODE = cast(FunctionType, items_of).__code__
 
 
 def tracing(clause: Clause) -> Backend | None:

@@ -75,11 +75,11 @@ def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
     """Whether a comprehension stays Python. Called before its parts are converted."""
     clauses = node.generators
     dynamic = len(clauses) > 1 or any(not never_tensor(test) for clause in clauses for test in clause.ifs)
-    literal = all(isinstance(clause.iter, _LITERALS) for clause in clauses)
+    acts = _is_generator(node) and _may_act(node.elt)
+    literals = [isinstance(clause.iter, _LITERALS) and not acts for clause in clauses]
     walrus = walrus_names(node)
     stays = (
-        suspends(node) or (literal and not any(clause.ifs for clause in clauses))
-        or (isinstance(clauses[0].iter, _LITERALS) and not dynamic)
+        suspends(node) or (all(literals) and not any(clause.ifs for clause in clauses)) or (literals[0] and not dynamic)
         or (walrus and (in_lambda or not scope.globals.isdisjoint(walrus)))
         or not all(_is_simple(clause.target) for clause in clauses) or _made_to_be_called_later(node)
     )
@@ -133,6 +133,15 @@ def _captures(node: Any, names: set[str]) -> bool:
     if isinstance(node, gast.Call):  # a generator argument is most likely consumed by the call
         below = [part for child in below for part in (children(child) if _is_generator(child) else [child])]
     return any(_captures(child, names) for child in below)
+
+
+def _may_act(node: Any) -> bool:
+    """Whether an expression may change something, print or raise: then it matters which items a generator computes."""
+    return any(not isinstance(each, _PURE) for each in gast.walk(node))
+
+
+_PURE = (gast.Name, gast.Constant, gast.Compare, gast.cmpop, gast.expr_context, gast.UnaryOp, gast.unaryop, gast.BoolOp,
+         gast.boolop, gast.Attribute)
 
 
 def _is_generator(node: Any) -> bool:

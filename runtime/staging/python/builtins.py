@@ -12,7 +12,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Clause, itself, keyed, operators
+from autograph.backend import Clause, fresh_clause, itself, keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST
@@ -346,6 +346,8 @@ def _quantifier(
         return reduction(_truth(x))
 
     def over_python(iterable: Any) -> Any:
+        if (clause := fresh_clause(iterable)) is not None:  # its element may have effects
+            return any_of(StagedGenerator(clause), stop, _bool)
         found: Any = not stop
         leave = leaving(iterable)
         for item in iterable:

@@ -232,3 +232,26 @@ def test_a_list_of_none():
 def test_the_text_of_a_list_that_nobody_takes():
     source = "def f(xs, out):\n    [out.append(x) for x in xs]\n    return 1\n"
     assert ag.convert_source(source, "f.py").splitlines()[4] == "    ag__.each(xs, lambda x: ag__.call(out.append)(x))"
+
+
+def test_any_and_all_compute_no_item_after_the_one_that_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    def above(x, least):
+        print(x, end=" ")
+        return x > least
+
+    def counted(a, b, c):
+        which = 0
+        found = any((which := x) > 2 for x in [a, b, c])
+        return found, which, all(10 // x > 1 for x in [a, b, c]), any(above(x, 2) for x in (a, b, c))
+
+    def left(xs):
+        for is_above in (above(x, 2) for x in xs):
+            if is_above:
+                break
+        return is_above
+
+    values = [1, 7, 0]
+    found = [x.numpy().item() for x in rt.function(counted)(*map(rt.constant, values))]
+    assert capsys.readouterr().out == "1 7 " and found == [*counted(*values)]
+    capsys.readouterr()
+    assert bool(rt.function(left)([*map(rt.constant, values)])) and capsys.readouterr().out == "1 7 "
