@@ -85,7 +85,7 @@ ArgumentNumber.__name__, ArgumentNumbers.__name__, ArgumentRow.__name__ = "numbe
 
 def column_of(x: Any) -> ArgumentNumbers | None:
     """The numbers of a list, if they are floats, or ints of 64 bits; else None."""
-    if not (type(x) is list and len(x) > FEWEST and holds_numbers(x)):
+    if not (type(x) is list and len(x) > FEWEST):
         return None
     numbers = array_of_numbers(x)
     return None if numbers is None else ArgumentNumbers(numbers)

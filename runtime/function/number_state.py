@@ -5,6 +5,7 @@ that it meets, as a Python number does. It is read and left as int64 or float64.
 """
 from __future__ import annotations
 
+import operator
 from array import array
 from collections.abc import Sequence
 from typing import Any, Final
@@ -130,11 +131,11 @@ class NumberColumn(EagerList):
 
 def array_of_numbers(items: Sequence[Any]) -> Any:
     """Python's floats as an array of float64, or its ints of 64 bits as one of int64; None for other items."""
-    kinds = set(map(type, items))
-    if kinds == {float}:
-        return np.frombuffer(array("d", items))
-    if kinds != {int}:
+    kind = type(items[0]) if items else None
+    if (kind is not float and kind is not int) or operator.countOf(map(type, items), kind) != len(items):
         return None
+    if kind is float:
+        return np.frombuffer(array("d", items))
     try:
         return np.frombuffer(array("q", items), np.int64)
     except OverflowError:

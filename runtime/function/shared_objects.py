@@ -306,13 +306,13 @@ class Twins:
             return
         if at is not None and kind is not set and at[0] is not Arguments:
             self._check(kind, at)
+        if id(x) in self._met or self._is_column(x, at) or _is_known(x, at):
+            return
         parts = [] if kind is set else children(x)
-        if parts is None or id(x) in self._met:
+        if parts is None:
             return
         if not isinstance(x, tuple):
             self._met.add(id(x))
-        if self._is_column(x, at) or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
-            return
         if kind in self._classes and declared_fields(x) is None:
             self.plain.add(kind)
         if at is not None or kind in self._classes:
@@ -343,10 +343,10 @@ class Twins:
     def _is_column(self, x: Any, at: Place | None) -> bool:
         """Whether a value is a list, or list of lists, whose numbers can be one input. Notes whether they are."""
         found = None if at is None else column_of(x) or table_of(x)
-        rows = [] if found is None or holds_numbers(x) else [*map(id, x)]
-        if found is None or at is None or not self._met.isdisjoint(rows):
+        lists = [id(x), *(map(id, x) if found is not None and type(x[0]) is list else ())]
+        if found is None or at is None or not self._met.isdisjoint(lists):
             return False
-        self._met.update(rows)
+        self._met.update(lists)
         self.may_share = True
         place = at[0], at[1] + _LIST
         if self._shared.is_input(found, place):
@@ -364,11 +364,11 @@ class Twins:
         if id(x) in self._made:
             return self._made[id(x)]
         if (numbers := self._numbers.get(id(x))) is not None:
-            if holds_numbers(x):
+            if type(x[0]) is not list:
                 return self._placed(x, [numbers])
             return self._placed(x, [self._placed(row, [ArgumentRow(numbers, k)]) for k, row in enumerate(x)])
-        parts = children(x)
-        if parts is None or (holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)):
+        parts = None if _is_known(x, at) else children(x)
+        if parts is None:
             return x if isinstance(x, tuple) else self._placed(x, x)
         new = shell(x)
         if new is not None:
@@ -385,6 +385,11 @@ class Twins:
         if not isinstance(x, tuple):
             self._made[id(x)] = other
         return other
+
+
+def _is_known(x: Any, at: Place | None) -> bool:
+    """Whether a value is a list or tuple of numbers that are known to a trace."""
+    return holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)
 
 
 def _reference(x: Any) -> Callable[[], Any]:
