@@ -4,7 +4,7 @@ A number is one input; so are the numbers of a list of more than a few, or of al
 """
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -38,12 +38,6 @@ class ArgumentNumbers:
     def __init__(self, numbers: Any) -> None:
         self.tensor = EagerTensor(numbers)
         self.rows: list[RowItems] = []  # in the trace that is made for them
-
-    @property
-    def key(self) -> Hashable:
-        """What distinguishes them from others."""
-        numbers = self.tensor._array
-        return numbers.dtype.char, numbers.shape, numbers.tobytes()
 
     def __leaves__(self) -> Sequence[Any]:
         return [self.tensor]

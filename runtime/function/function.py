@@ -92,6 +92,7 @@ class Function(Called, Inspected):
         functools.update_wrapper(self, python_function)
         self._instance, self._owner = instance, owner  # for a method: the object, and the function of all objects
         self._objects = SharedObjects()
+        self._shares = self.shares and autograph and input_signature is None
         self._until_error: UntilError | None = None
         self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._lock = threading.RLock()
@@ -152,7 +153,7 @@ class Function(Called, Inspected):
             return owner._call((self._instance(), *args), kwargs)
         self._clock[0] += 1
         try:
-            if graph is None and self._objects.classes:
+            if graph is None and self._shares and self._objects.are_in(args, kwargs):
                 return self._objects.computed(self._run, args, kwargs)
             return self._run(args, kwargs)
         except Exception as error:
@@ -335,7 +336,7 @@ class Function(Called, Inspected):
         with self._lock:
             if concrete.is_kept and not concrete.identified:
                 self._insert(call, key, concrete)
-            if self.shares and self.autograph and self.input_signature is None:
+            if self._shares:
                 self._objects.saw([*call.objects, *call.containers], concrete.reading)
                 if self._owner is not None and self._instance is not None:
                     self._owner._objects.saw([self._instance()], concrete.reading)

@@ -3,7 +3,7 @@
 At first a trace is for one object of a plain class, and for the numbers that an object of a dataclass has. From the
 fifth trace for objects of a class on, a plain object is the attributes that the function names, as one of a dataclass
 is its fields, and numbers among them that are others in another call are inputs of the graph. So are numbers that are
-arguments, from the fifth value on, and lists of more than a few numbers, from the second one on.
+arguments, from the fifth value on, and lists of more than a few numbers.
 """
 from __future__ import annotations
 
@@ -120,16 +120,20 @@ class SharedObjects:
             except _UnsharedError as unshared:
                 self._part(unshared.classes)
 
+    def are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether arguments of a call may share traces: from the first call on if they have long lists of numbers."""
+        if not self.classes and Arguments not in self._apart and any(
+                column_of(x) or table_of(x) for x in (*args, *kwargs.values())):
+            self._share({Arguments: None})
+        return bool(self.classes)
+
     def is_input(self, x: Any, at: Place) -> bool:
-        """Whether a number, or list of numbers, is an input of traces. Notes what it is."""
-        if at not in self._staged and self._differs(x, at):
+        """Whether a number, or list of numbers, is an input of traces. Notes the numbers in a place."""
+        if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at)):
             self._staged.add(at)
         return at in self._staged and at not in self._exact and not (self.is_exact and at[0] is not Arguments)
 
-    def _differs(self, x: Any, at: Place) -> bool:
-        if type(x) is ArgumentNumbers:
-            key = x.key
-            return bool(self._known.setdefault(at, key) != key)
+    def _differs(self, x: float, at: Place) -> bool:
         if at[0] is not Arguments:
             return repr(self._known.setdefault(at, x)) != repr(x)
         values = self._values.setdefault((at, type(x)), set())
@@ -250,7 +254,7 @@ class Twins:
 
     places       of these numbers
     plain        the plain classes of objects that share traces
-    may_share    whether there are numbers that are inputs, or become such where another call has others
+    may_share    whether there are numbers that become inputs where another call has others
     """
 
     def __init__(self, shared: SharedObjects, classes: Mapping[type, Names] | None = None) -> None:
@@ -341,13 +345,12 @@ class Twins:
             raise _NeedsClassesError({kind: self._classes[at[0]]})
 
     def _is_column(self, x: Any, at: Place | None) -> bool:
-        """Whether a value is a list, or list of lists, whose numbers can be one input. Notes whether they are."""
+        """Whether a value is a list, or list of lists, whose numbers are one input, unless they have to be known."""
         found = None if at is None else column_of(x) or table_of(x)
         lists = [id(x), *(map(id, x) if found is not None and type(x[0]) is list else ())]
         if found is None or at is None or not self._met.isdisjoint(lists):
             return False
         self._met.update(lists)
-        self.may_share = True
         place = at[0], at[1] + _LIST
         if self._shared.is_input(found, place):
             self.places.add(place)
