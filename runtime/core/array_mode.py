@@ -16,7 +16,7 @@ from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
 __all__ = [
-    "NeedsArrayObjects", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
+    "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array",
     "note_copy", "note_object", "note_put", "note_undone", "object_for", "return_place", "sets_are_staged",
     "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "with_sets", "writes_tensor",
@@ -52,6 +52,10 @@ class NeedsSets(TraceAgain):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+class NeedsNumbers(TraceAgain):
+    """The function that is traced computes for long with Python's numbers: those among its arguments become inputs."""
 
 
 class _Trace(threading.local):

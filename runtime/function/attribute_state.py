@@ -357,6 +357,7 @@ def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Cal
     elif len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
+    found.finds_numbers = call.finds_numbers
     found.given = {path: copy.copy(x) if type(x) in _WHOLES else x for path, x in contents.items()}
     return found
 

@@ -153,7 +153,7 @@ class Function(Called, Inspected):
             return owner._call((self._instance(), *args), kwargs)
         self._clock[0] += 1
         try:
-            if graph is None and self._shares and self._objects.are_in(args, kwargs):
+            if graph is None and self._shares:
                 return self._objects.computed(self._run, args, kwargs)
             return self._run(args, kwargs)
         except Exception as error:
@@ -181,6 +181,7 @@ class Function(Called, Inspected):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Twins | None = None) -> Any:
         call = self._arguments(args, kwargs, twins=twins)
+        call.finds_numbers = self._shares and not self._objects.has_all and current_graph() is None
         return self._attributes.computed(self._computed, raised.in_trace, call, args, kwargs)
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -485,7 +486,8 @@ class Function(Called, Inspected):
                     outside.find_shared(call.finds_attributes)
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(
-                                outside.leaks_into), trying_numbers(call.twins is not None), outside.held():
+                                outside.leaks_into), trying_numbers(
+                                call.twins is not None, call.finds_numbers), outside.held():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from autograph.backend import can_be_record, declared_fields, is_of_converted_code
+from runtime.core.array_mode import NeedsNumbers
 from runtime.function.argument_numbers import (
     ArgumentNumber,
     ArgumentNumbers,
@@ -89,6 +90,8 @@ class SharedObjects:
         self._values: dict[tuple[Place, type], set[Any]] = {}  # some of those in an argument
         self._staged: set[Place] = set()  # where there were others later
         self._exact: frozenset[Place] = frozenset()  # those of arguments that it cannot be traced with as inputs
+        self.has_all = False
+        """Whether all numbers among the arguments are inputs: it computes for long with them."""
         self.is_exact = False
         """Whether it cannot be traced with numbers in objects as inputs: each has a trace of its own."""
         self._trying = threading.local()
@@ -120,16 +123,22 @@ class SharedObjects:
             except _UnsharedError as unshared:
                 self._part(unshared.classes)
 
-    def are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    def _are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether arguments of a call may share traces: from the first call on if they have long lists of numbers."""
         if not self.classes and Arguments not in self._apart and any(
                 column_of(x) or table_of(x) for x in (*args, *kwargs.values())):
             self._share({Arguments: None})
         return bool(self.classes)
 
+    def need_all(self) -> None:
+        """Have all numbers among the arguments as inputs."""
+        self.has_all = True
+        self._share({Arguments: None})
+
     def is_input(self, x: Any, at: Place) -> bool:
         """Whether a number, or list of numbers, is an input of traces. Notes the numbers in a place."""
-        if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at)):
+        if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at) or (
+                self.has_all and at[0] is Arguments)):
             self._staged.add(at)
         return at in self._staged and at not in self._exact and not (self.is_exact and at[0] is not Arguments)
 
@@ -171,11 +180,16 @@ class SharedObjects:
         self.classes = {kind: names for kind, names in self.classes.items() if kind not in classes}
 
     def computed(
-        self, run: Callable[[tuple[Any, ...], dict[str, Any], Twins], Any], args: tuple[Any, ...],
+        self, run: Callable[[tuple[Any, ...], dict[str, Any], Twins | None], Any], args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """What `run` computes of the arguments, with the objects among them as others of their classes; with less of
-        them, where it cannot be traced so."""
+        """What `run` computes of the arguments, with the objects and numbers among them as such that share traces; with
+        less of them, where it cannot be traced so."""
+        if not self._are_in(args, kwargs):
+            try:
+                return run(args, kwargs, None)
+            except NeedsNumbers:
+                self.need_all()
         before, around = (self.is_exact, self._exact, self._apart, self.classes), self.is_trying
         attempts: Iterator[frozenset[Place]] | None = None
         self._trying.now = True
@@ -189,6 +203,8 @@ class SharedObjects:
                     self._share(needed.classes)
                 except _UnsharedError as unshared:
                     self._part(unshared.classes)
+                except NeedsNumbers:
+                    self.need_all()
                 except Exception as error:
                     if not (raised.in_trace(error) or (twins.places and raised.is_of_numbers(error))):
                         raise

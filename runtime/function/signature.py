@@ -70,6 +70,7 @@ class Call:
                   it can be written, and the numbers of earlier ones whose memory it shares
     attributes    the places whose contents are one of the arguments (`AttributeState`), if any
     finds_attributes  whether its trace may ask for such
+    finds_numbers     whether its trace may ask for numbers as inputs (NeedsNumbers)
     given         what these places hold, by path
     changed       the places where its trace has left other constants than before, and what they held: they will be such
     undo          restores these
@@ -80,9 +81,10 @@ class Call:
     overwritten   the leaves, by number, in whose memory the graph makes changes when Python does, not at the end
     """
 
-    __slots__ = ("_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes",
-                 "containers", "contents", "finds_attributes", "given", "kwargs", "leaves", "objects", "overwritten",
-                 "passed", "shapes", "structure", "twins", "types", "undo", "variables")
+    __slots__ = (
+        "_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
+        "contents", "finds_attributes", "finds_numbers", "given", "kwargs", "leaves", "objects", "overwritten",
+        "passed", "shapes", "structure", "twins", "types", "undo", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -91,7 +93,7 @@ class Call:
         self.args = args
         self.kwargs = kwargs
         self.attributes: Any = None
-        self.finds_attributes = False
+        self.finds_attributes = self.finds_numbers = False
         self.changed: list[Any] = []
         self.undo: Callable[[], None] | None = None
         self.twins: Any = None
@@ -115,9 +117,9 @@ class Call:
 
     def identify(self, numbers: Collection[int]) -> None:
         """Have these of the `variables` by identity."""
-        kept = self.containers, self.attributes, self.finds_attributes
+        kept = self.containers, self.attributes, self.finds_attributes, self.finds_numbers
         Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
-        self.containers, self.attributes, self.finds_attributes = kept
+        self.containers, self.attributes, self.finds_attributes, self.finds_numbers = kept
 
     @property
     def own(self) -> set[int]:

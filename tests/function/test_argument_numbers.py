@@ -151,7 +151,7 @@ def plain(x: Any) -> Any:
         return type(x)(map(plain, x))
     if isinstance(x, dict):
         return {key: plain(value) for key, value in x.items()}
-    return x.numpy().item() if isinstance(x, rt.Tensor) else x
+    return x.numpy().tolist() if isinstance(x, (rt.Tensor, rt.Variable)) else x
 
 
 def flat(x: Any) -> list[Any]:
@@ -337,3 +337,92 @@ def test_explain_tells_numbers_that_are_inputs() -> None:
         f(floats(200), k)
     assert "argument 'k' is a number, and was 3 before" in f.explain() and "rt.constant" not in f.explain()
     assert f.pretty_printed_concrete_signatures().endswith("f(xs: [numbers], k: number) -> float32[]")
+
+
+def pi(n):
+    total = 0.0
+    for k in range(n):
+        total += (-1) ** k / (2 * k + 1)
+    return 4 * total
+
+
+def mandelbrot(width, height, most):
+    found = np.zeros((height, width))
+    for i in range(height):
+        for j in range(width):
+            x, y, k = 0.0, 0.0, 0
+            while k < most and x * x + y * y < 4:
+                x, y = x * x - y * y - 2 + 3 * j / width, 2 * x * y - 1.5 + 3 * i / height
+                k += 1
+            found[i, j] = k
+    return found
+
+
+def longest_collatz(end):
+    best = which = 0
+    for n in range(1, end):
+        m, count = n, 0
+        while m != 1:
+            m = m // 2 if m % 2 == 0 else 3 * m + 1
+            count += 1
+        if count > best:
+            best, which = count, n
+    return which, best
+
+
+def primes_below(n):
+    flags = [True] * n
+    for i in range(2, int(n ** 0.5) + 1):
+        if flags[i]:
+            for j in range(i * i, n, i):
+                flags[j] = False
+    return sum(flags[2:]), [i for i in range(2, 30) if flags[i]]
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program, arguments", [
+    (pi, (1500,)), (mandelbrot, (8, 7, 30)), (longest_collatz, (40,)), (primes_below, (700,))])
+def test_long_loops_on_numbers_are_loops_of_the_graph_at_the_first_call(
+    program: Callable[..., Any], arguments: tuple[int, ...], executor: str
+) -> None:
+    staged = rt.function(program, executor=executor)
+    for k in range(3):
+        values = [x + k for x in arguments]
+        wanted = program(*values)
+        wanted = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+        np.testing.assert_allclose(flat(plain(staged(*values))), flat(wanted), rtol=1e-6)
+    assert staged.experimental_get_tracing_count() == 1
+
+
+def test_what_a_trace_has_done_before_it_finds_a_long_loop_is_undone() -> None:
+    class Counter:
+        calls, log = 0, ["a"]
+
+    @rt.function
+    def f(counter, seen, n):
+        counter.calls += 1
+        counter.log.append("b")
+        seen.append(n)
+        total = 0
+        for k in range(n):
+            total += k % 7
+        return total
+
+    counter, seen = Counter(), []
+    for n in (2000, 3000, 5):
+        assert int(f(counter, seen, n)) == sum(k % 7 for k in range(n))
+    assert counter.calls == 3 and counter.log == ["a", "b", "b", "b"] and seen == [2000, 3000, 5]
+
+
+def test_a_long_loop_whose_number_has_to_be_known() -> None:
+    @rt.function
+    def f(x, rank, scale):
+        total = 0.0
+        for k in range(3000):
+            total += scale * (k % 3)
+        return rt.reshape(x, [1] * rank) * total
+
+    for rank in (1, 2, 3):
+        found = f(rt.ones([1]), rank, 0.5 * rank)
+        assert found.shape == (1,) * rank
+        np.testing.assert_allclose(found.numpy().item(), 3000 * 0.5 * rank, rtol=1e-6)

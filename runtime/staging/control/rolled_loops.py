@@ -44,7 +44,7 @@ from runtime.staging.values.lattice import (
     text,
 )
 from runtime.staging.values.strings import characters
-from runtime.staging.values.trials import TrialFailed, refuse_accidents, trials
+from runtime.staging.values.trials import TrialFailed, note_iteration, refuse_accidents, trials
 
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
 
@@ -81,7 +81,10 @@ class RolledLoop:
 
     def has_traced(self) -> bool:
         """Whether the loop has added ops to the graph since it began."""
-        return any(node.op.name != "const" for node in self.mark.added())
+        found = any(node.op.name != "const" for node in self.mark.added())
+        if not found:
+            note_iteration()
+        return found
 
     def is_worth(self, done: int) -> bool | None:
         """Whether to try to roll the loop, after so many iterations; None if that is to be seen."""

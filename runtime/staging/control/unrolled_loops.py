@@ -11,6 +11,7 @@ from runtime.core.config import settings
 from runtime.core.graph import Graph, Unrolled, UnrollingWarning, loops, why_unrolled
 from runtime.core.trace import current_graph
 from runtime.staging.control.rolled_loops import LONG, lines_of
+from runtime.staging.values.trials import note_iteration
 
 __all__ = ["unrolling"]
 
@@ -32,6 +33,8 @@ class _Watch(UnrolledLoop):
 
     def __call__(self) -> None:
         self.iterations += 1
+        if len(self.graph.nodes) <= self.nodes:
+            note_iteration()
         seconds = clock() - self.began
         if seconds <= settings.unroll_seconds or self.iterations <= LONG or loops.has_warned:
             return

@@ -16,14 +16,15 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Protocol
 
 from autograph.backend import is_converted, is_internal, of_trace
+from runtime.core.array_mode import NeedsNumbers
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.positions import is_users
 from runtime.staging.values.iteration_values import Undecided, all_values
 
 __all__ = [
-    "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "refuse_accidents",
-    "refuse_choice", "refuse_new_key", "trials", "trying_numbers", "watch_call"]
+    "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "note_iteration",
+    "refuse_accidents", "refuse_choice", "refuse_new_key", "trials", "trying_numbers", "watch_call"]
 
 
 class TrialFailed(StagingError):
@@ -55,6 +56,9 @@ class _Trials(threading.local):
 
     has_numbers = False
     """Whether the function is traced with numbers as inputs that it may need to know."""
+    iterations_left: int | None = None
+    """How many more iterations of loops may compute with Python's numbers alone, before these become inputs; None
+    without a limit."""
     leaks: Callable[[Any, Any], bool] | None = None
     """Whether a value that the trace puts into an object would leave the graph with that object."""
 
@@ -64,6 +68,9 @@ class _Trials(threading.local):
 
 
 trials: Final = of_trace(_Trials())
+
+
+_MANY_ITERATIONS: Final = 1000
 
 
 @contextmanager
@@ -77,13 +84,28 @@ def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def trying_numbers(are_there: bool) -> Iterator[None]:
-    """Whether this trace, which has numbers as inputs, is a trial, too: it is made without them if it fails."""
-    outer, trials.has_numbers = trials.has_numbers, are_there
+def trying_numbers(are_there: bool, may_be: bool) -> Iterator[None]:
+    """A trace in which numbers of the arguments are inputs (`are_there`), and so a trial, too: it is made without them
+    if it fails. Or in which they are not, but become such (`may_be`) if it runs loops for long: NeedsNumbers then."""
+    outer = trials.has_numbers, trials.iterations_left, trials.is_watched
+    trials.has_numbers |= are_there
+    if may_be:
+        trials.iterations_left, trials.is_watched = _MANY_ITERATIONS, True
     try:
         yield
     finally:
-        trials.has_numbers = outer
+        trials.has_numbers, trials.iterations_left, trials.is_watched = outer
+
+
+def note_iteration() -> None:
+    """Called after an iteration that has computed with Python's numbers alone."""
+    if trials.iterations_left is None:
+        return
+    trials.iterations_left -= 1
+    if trials.acts or trials.depth:
+        trials.iterations_left = None
+    elif trials.iterations_left < 0:
+        raise NeedsNumbers("numbers among the arguments become inputs")
 
 
 def is_accident(error: BaseException) -> bool:
