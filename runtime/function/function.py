@@ -19,7 +19,7 @@ from typing import Any, Final
 import autograph as ag
 from autograph.backend import meet_all, meeting, rarely_collected, restored, until_gone
 from runtime.backends.executable import Called
-from runtime.core.array_mode import tracing_objects
+from runtime.core.array_mode import NeedsNumbers, tracing_objects
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import INSTEAD, Graph, Unrolled, loops
@@ -494,6 +494,9 @@ class Function(Called, Inspected):
                         constants = self._settled(call, outside, bool(creation.created), all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
+                    except NeedsNumbers:
+                        outside.need_numbers()
+                        raise
                     except Exception:
                         if not creation.created:
                             outside.heap.restore()  # as if there had been no trace

@@ -52,6 +52,7 @@ from runtime.function.attribute_state import (
 )
 from runtime.function.constant_guards import MOST
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
+from runtime.function.number_state import can_be_staged
 from runtime.function.signature import Call
 from runtime.function.variable_argument import VariableArgument
 from runtime.function.visible_places import CONSTANTS, Constant, Reading, Visible, is_within
@@ -236,6 +237,13 @@ class PriorState:
         found = (constant for constant in self._visible.constants() if id(constant[0][1]) not in arguments
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
+
+    def need_numbers(self) -> None:
+        """NeedsAttributes for numbers that the trace has read and that are no arguments, if there are such."""
+        places = [place for place, x in self.constants(self.call.attributes) if type(x) in _NUMBERS
+                  and can_be_staged(x) and can_be_state(*place[1:], self.existed)]
+        if places and self.call.finds_attributes:
+            raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs at once
 
     def find_shared(self, again: bool) -> None:
         """Find where the trace may meet containers that are arguments of the call, too, and, if arrays are objects,

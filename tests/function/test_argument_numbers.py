@@ -426,3 +426,34 @@ def test_a_long_loop_whose_number_has_to_be_known() -> None:
         found = f(rt.ones([1]), rank, 0.5 * rank)
         assert found.shape == (1,) * rank
         np.testing.assert_allclose(found.numpy().item(), 3000 * 0.5 * rank, rtol=1e-6)
+
+
+def test_long_loops_on_numbers_from_outside() -> None:
+    end, offset = 20_000, 0.5
+
+    def terms(x):
+        total = 0.0
+        for k in range(end):
+            total += 1 / (k * k + offset)
+        return total * x
+
+    class Decay:
+        def __init__(self, n: int) -> None:
+            self.n, self.y, self.t = n, 1.0, 0.0
+
+        def run(self):
+            for _ in range(self.n):
+                self.y -= 0.001 * self.y
+                self.t += 0.001
+            return self.y
+
+    class Staged(Decay):
+        run = rt.function(Decay.run)
+
+    staged, here, there = rt.function(terms), Decay(3000), Staged(3000)
+    for _ in range(4):
+        np.testing.assert_allclose(staged(rt.constant(2.0)), terms(2.0), rtol=1e-5)
+        here.run(), there.run()
+        assert (here.y, here.t) == (there.y, there.t) and type(there.y) is float
+        end, offset, here.n, there.n = end + 100, offset + 0.1, here.n + 5, there.n + 5
+    assert staged.experimental_get_tracing_count() == there.run.experimental_get_tracing_count() == 1
