@@ -63,6 +63,8 @@ from runtime.staging.values.iterables import Poison
 __all__ = ["PriorState", "parts_of_argument"]
 
 _NUMBERS: Final = frozenset({int, float})
+_MOST_NUMBERS: Final = 16
+"""More numbers from outside are no parameters of a loop, but the settings of a program, such as sizes."""
 _FEW: Final = 16
 """So many objects are looked for among those of the modules; for more, these are put into a set first, which takes as
 long as to look for sixteen."""
@@ -239,10 +241,10 @@ class PriorState:
         return list(itertools.islice(found, MOST))
 
     def need_numbers(self) -> None:
-        """NeedsAttributes for numbers that the trace has read and that are no arguments, if there are such."""
+        """NeedsAttributes for numbers that the trace has read and that are no arguments, if there are a few such."""
         places = [place for place, x in self.constants(self.call.attributes) if type(x) in _NUMBERS
                   and can_be_staged(x) and can_be_state(*place[1:], self.existed)]
-        if places and self.call.finds_attributes:
+        if 0 < len(places) <= _MOST_NUMBERS and self.call.finds_attributes:
             raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs at once
 
     def find_shared(self, again: bool) -> None:

@@ -457,3 +457,24 @@ def test_long_loops_on_numbers_from_outside() -> None:
         assert (here.y, here.t) == (there.y, there.t) and type(there.y) is float
         end, offset, here.n, there.n = end + 100, offset + 0.1, here.n + 5, there.n + 5
     assert staged.experimental_get_tracing_count() == there.run.experimental_get_tracing_count() == 1
+
+
+def test_many_numbers_from_outside_stay_known() -> None:
+    class Settings:
+        def __init__(self) -> None:
+            self.a = self.b = self.c = self.d = self.e = self.f = self.g = self.h = self.i = self.j = self.k = 1
+            self.l = self.m = self.n = self.o = self.p = self.q = 2
+
+    settings = Settings()
+
+    @rt.function
+    def f(x):
+        s = settings
+        total = s.a + s.b + s.c + s.d + s.e + s.f + s.g + s.h + s.i + s.j + s.k + s.l + s.m + s.n + s.o + s.p + s.q
+        for k in range(2000):
+            total += k % 2
+        return rt.reshape(x, [s.a, s.l, -1]) * total
+
+    assert f(rt.ones([6])).shape == (1, 2, 3)
+    concrete, = f.concrete_functions
+    assert len(concrete.graph.inputs) == 1
