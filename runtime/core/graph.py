@@ -14,6 +14,7 @@ inputs to the sequence of its outputs.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import warnings
 from collections import Counter
@@ -59,6 +60,8 @@ class Unrolled(NamedTuple):
 class _Loops(threading.local):
     has_warned = False
     """Whether there has been a warning of a loop that takes long."""
+    last_number: float = math.inf
+    """That which a node of the trace may have: what is tried must not take long."""
 
     def __init__(self) -> None:
         self.unrolled: list[Unrolled] = []
@@ -246,6 +249,8 @@ class Graph:
         self.executable = None
         if len(self.nodes) in (MANY_NODES, TOO_MANY_NODES):
             _watch_size(self)
+        if node.number > loops.last_number:
+            raise StagingError("this trace, which is tried with numbers as inputs, has too many ops")
         return node
 
     def contains(self, graph: Graph | None) -> bool:

@@ -22,7 +22,7 @@ from runtime.backends.executable import Called
 from runtime.core.array_mode import NeedsNumbers, tracing_objects
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
-from runtime.core.graph import INSTEAD, Graph, Unrolled, loops
+from runtime.core.graph import COUNT, INSTEAD, Graph, Unrolled, loops
 from runtime.core.positions import user_position
 from runtime.core.profiling import phase
 from runtime.core.pruning import prune as prune_graph
@@ -328,6 +328,7 @@ class Function(Called, Inspected):
                     pending.owners.discard(me)
 
     def _made(self, call: Call, key: Hashable) -> ConcreteFunction:
+        before = next(COUNT)
         with phase(f"trace {self.name}"):
             try:
                 concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
@@ -338,6 +339,7 @@ class Function(Called, Inspected):
             if concrete.is_kept and not concrete.identified:
                 self._insert(call, key, concrete)
             if self._shares:
+                self._objects.note_size(next(COUNT) - before)
                 self._objects.saw([*call.objects, *call.containers], concrete.reading)
                 if self._owner is not None and self._instance is not None:
                     self._owner._objects.saw([self._instance()], concrete.reading)
@@ -487,7 +489,7 @@ class Function(Called, Inspected):
                     try:
                         with given.substituted(outside.heap), unwritable(outside.arrays), leaking(
                                 outside.leaks_into), trying_numbers(
-                                call.twins is not None, call.finds_numbers), outside.held():
+                                call.twins and self._objects.most_made, call.finds_numbers), outside.held():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)

@@ -111,6 +111,7 @@ class PriorState:
         self.numbers = {id(copy): i for i, copy in reversed([*enumerate(copies)])}
         self.leaves = {id(x): i for i, x in enumerate(inputs)}
         self.before, self.rows = [parts_of_argument(copy) for copy in copies], [*map(_rows_in, copies)]
+        self.tables = {id(table) for copy in copies if type(copy) is list and (table := table_of(copy)) is not None}
         self.heap = Heap(reach, others=False)
         self._asked = 0
 
@@ -122,7 +123,8 @@ class PriorState:
 
     def existed(self, value: Any) -> bool:
         """Whether an object existed before the trace, and is not a copy of an argument."""
-        return id(value) not in self.numbers and (self.reach.met(value) or self._is_of_module(value))
+        return id(value) not in self.numbers and id(value) not in self.tables and (
+            self.reach.met(value) or self._is_of_module(value))
 
     def _is_of_module(self, value: Any) -> bool:
         """Whether a name of a module is bound to the object."""

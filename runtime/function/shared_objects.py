@@ -44,6 +44,7 @@ __all__ = ["SharedObjects", "Twins"]
 _FEW: Final = 4  # objects of a class, or values of a number, that have traces of their own
 _MOST: Final = 1000  # parts of the objects of one call that share traces
 _MOST_NUMBERS: Final = 64  # of a list or tuple that have an input each
+_MOST_MADE: Final = 6_000
 _MOST_TRIED: Final = 4  # numbers that are tried to be known to a trace, one by one
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
@@ -92,6 +93,8 @@ class SharedObjects:
         self._exact: frozenset[Place] = frozenset()  # those of arguments that it cannot be traced with as inputs
         self.has_all = False
         """Whether all numbers among the arguments are inputs: it computes for long with them."""
+        self.most_made = _MOST_MADE
+        """So many nodes and values may be made in the trial of a trace with numbers as inputs."""
         self.is_exact = False
         """Whether it cannot be traced with numbers in objects as inputs: each has a trace of its own."""
         self._trying = threading.local()
@@ -129,6 +132,10 @@ class SharedObjects:
                 column_of(x) or table_of(x) for x in (*args, *kwargs.values())):
             self._share({Arguments: None})
         return bool(self.classes)
+
+    def note_size(self, made: int) -> None:
+        """Note how many nodes and values a trace has made."""
+        self.most_made = max(self.most_made, 4 * made)
 
     def need_all(self) -> None:
         """Have all numbers among the arguments as inputs."""

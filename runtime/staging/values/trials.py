@@ -8,6 +8,7 @@ be due to the index, which is a tensor in the trial alone. An exception of a `ra
 from __future__ import annotations
 
 import dis
+import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from typing import Any, Final, Protocol
 from autograph.backend import is_converted, is_internal, of_trace
 from runtime.core.array_mode import NeedsNumbers
 from runtime.core.errors import StagingError
-from runtime.core.graph import Graph, Node, Value
+from runtime.core.graph import COUNT, Graph, Node, Value, loops
 from runtime.core.positions import is_users
 from runtime.staging.values.iteration_values import Undecided, all_values
 
@@ -84,17 +85,21 @@ def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
 
 
 @contextmanager
-def trying_numbers(are_there: bool, may_be: bool) -> Iterator[None]:
-    """A trace in which numbers of the arguments are inputs (`are_there`), and so a trial, too: it is made without them
-    if it fails. Or in which they are not, but become such (`may_be`) if it runs loops for long: NeedsNumbers then."""
+def trying_numbers(size: int | None, may_be: bool) -> Iterator[None]:
+    """A trace in which numbers of the arguments are inputs, and so a trial, too: it is made without them if it fails,
+    or makes more than `size` nodes and values. Or one in which they are not (None), but become such (`may_be`) if it
+    runs loops for long: NeedsNumbers then."""
     outer = trials.has_numbers, trials.iterations_left, trials.is_watched
-    trials.has_numbers |= are_there
+    if size is not None and not trials.has_numbers:
+        trials.has_numbers, loops.last_number = True, next(COUNT) + size
     if may_be:
         trials.iterations_left, trials.is_watched = _MANY_ITERATIONS, True
     try:
         yield
     finally:
         trials.has_numbers, trials.iterations_left, trials.is_watched = outer
+        if not trials.has_numbers:
+            loops.last_number = math.inf
 
 
 def note_iteration() -> None:
