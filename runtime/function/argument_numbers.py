@@ -15,9 +15,9 @@ from runtime.ops.lists import list_from_tensor
 from runtime.staging.containers.row_table import RowItems, rows_of
 from runtime.staging.values.list import StagedItems
 
-__all__ = ["FEWEST", "ArgumentNumber", "ArgumentNumbers", "ArgumentRow", "column_of", "table_of"]
+__all__ = ["ArgumentNumber", "ArgumentNumbers", "ArgumentRow", "column_of", "matrix_of"]
 
-FEWEST: Final = 16
+_FEWEST: Final = 16
 """Lists of at most so many numbers have an input for each."""
 
 
@@ -79,18 +79,18 @@ ArgumentNumber.__name__, ArgumentNumbers.__name__, ArgumentRow.__name__ = "numbe
 
 def column_of(x: Any) -> ArgumentNumbers | None:
     """The numbers of a list, if they are floats, or ints of 64 bits; else None."""
-    if not (type(x) is list and len(x) > FEWEST):
+    if not (type(x) is list and len(x) > _FEWEST):
         return None
     numbers = array_of_numbers(x)
     return None if numbers is None else ArgumentNumbers(numbers)
 
 
-def table_of(x: Any) -> ArgumentNumbers | None:
+def matrix_of(x: Any) -> ArgumentNumbers | None:
     """The numbers of a list of lists of one length, if they are floats, or ints of 64 bits; else None."""
     if not (type(x) is list and len(x) > 1 and type(x[0]) is list and x[0]):
         return None
     width = len(x[0])
-    if width * len(x) <= FEWEST or len(set(map(id, x))) < len(x) or not all(
+    if width * len(x) <= _FEWEST or len(set(map(id, x))) < len(x) or not all(
             type(row) is list and len(row) == width and holds_numbers(row) for row in x):
         return None
     numbers = array_of_numbers([*chain.from_iterable(x)])

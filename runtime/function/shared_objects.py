@@ -20,7 +20,7 @@ from runtime.function.argument_numbers import (
     ArgumentNumbers,
     ArgumentRow,
     column_of,
-    table_of,
+    matrix_of,
 )
 from runtime.function.argument_structure import (
     Names,
@@ -63,7 +63,7 @@ _LIST: Final = "[]"
 """Ends the path of the numbers of a list, or list of lists, that are one input."""
 
 
-class _NeedsClassesError(Exception):
+class _NeedsClasses(BaseException):
     """Objects of these classes, or more of their attributes, are parts of arguments that share traces."""
 
     def __init__(self, classes: Mapping[type, Names]) -> None:
@@ -71,7 +71,7 @@ class _NeedsClassesError(Exception):
         self.classes = classes
 
 
-class _UnsharedError(Exception):
+class _Unshared(BaseException):
     """Objects of these classes hold variables, or too much."""
 
     def __init__(self, classes: frozenset[type]) -> None:
@@ -121,15 +121,15 @@ class SharedObjects:
                 named = {name: x for name, x in call.kwargs.items() if name != ATTRIBUTES}
                 if twins.have_inputs(call.args, named) or twins.may_share:
                     self._share({Arguments: None})
-            except _NeedsClassesError:
+            except _NeedsClasses:
                 pass  # the next call, in which objects share traces, finds that
-            except _UnsharedError as unshared:
+            except _Unshared as unshared:
                 self._part(unshared.classes)
 
     def _are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether arguments of a call may share traces: from the first call on if they have long lists of numbers."""
         if not self.classes and Arguments not in self._apart and any(
-                column_of(x) or table_of(x) for x in (*args, *kwargs.values())):
+                column_of(x) or matrix_of(x) for x in (*args, *kwargs.values())):
             self._share({Arguments: None})
         return bool(self.classes)
 
@@ -167,9 +167,9 @@ class SharedObjects:
                 with decomposing(self.classes):
                     Twins(self).call(tuple(objects), {})
                 return
-            except _NeedsClassesError as needed:
+            except _NeedsClasses as needed:
                 self._share(needed.classes)
-            except _UnsharedError as unshared:
+            except _Unshared as unshared:
                 self._part(unshared.classes)
                 return
 
@@ -206,9 +206,9 @@ class SharedObjects:
                 try:
                     with decomposing(self.classes):
                         return run(args, kwargs, twins)
-                except _NeedsClassesError as needed:
+                except _NeedsClasses as needed:
                     self._share(needed.classes)
-                except _UnsharedError as unshared:
+                except _Unshared as unshared:
                     self._part(unshared.classes)
                 except NeedsNumbers:
                     self.need_all()
@@ -249,10 +249,10 @@ class SharedObjects:
                 if known is not None and (names is None or not names <= known)}
         if reading.names & _BY_IDENTITY:
             restore()
-            raise _UnsharedError(frozenset(self.classes))
+            raise _Unshared(frozenset(self.classes))
         if more:
             restore()
-            raise _NeedsClassesError(more)
+            raise _NeedsClasses(more)
 
 
 def _names_of(kind: type, reading: Reading) -> Names:
@@ -351,7 +351,7 @@ class Twins:
         of_arguments = at is not None and at[0] is Arguments
         self._parts[of_arguments] += parts
         if self._parts[of_arguments] > _MOST:
-            raise _UnsharedError(frozenset([kind for kind in self._classes if (kind is Arguments) == of_arguments]))
+            raise _Unshared(frozenset([kind for kind in self._classes if (kind is Arguments) == of_arguments]))
 
     def _place(self, x: Any, label: str, at: Place | None) -> Place | None:
         kind = type(x)
@@ -363,13 +363,13 @@ class Twins:
 
     def _check(self, kind: type, at: Place) -> None:
         if issubclass(kind, Variable):
-            raise _UnsharedError(frozenset({at[0]}))
+            raise _Unshared(frozenset({at[0]}))
         if kind not in self._classes and self._shared.can_share(kind):
-            raise _NeedsClassesError({kind: self._classes[at[0]]})
+            raise _NeedsClasses({kind: self._classes[at[0]]})
 
     def _is_column(self, x: Any, at: Place | None) -> bool:
         """Whether a value is a list, or list of lists, whose numbers are one input, unless they have to be known."""
-        found = None if at is None else column_of(x) or table_of(x)
+        found = None if at is None else column_of(x) or matrix_of(x)
         lists = [id(x), *(map(id, x) if found is not None and type(x[0]) is list else ())]
         if found is None or at is None or not self._met.isdisjoint(lists):
             return False

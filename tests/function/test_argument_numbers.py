@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs.state import bubble_sort
 
 import runtime as rt
 
@@ -25,15 +26,6 @@ def ints(count: int, end: int = 100) -> list[int]:
 
 def floats(count: int) -> list[float]:
     return [_random.uniform(-5, 5) for _ in range(count)]
-
-
-def bubble_sort(xs):
-    n = len(xs)
-    for i in range(n):
-        for j in range(n - 1 - i):
-            if xs[j] > xs[j + 1]:
-                xs[j], xs[j + 1] = xs[j + 1], xs[j]
-    return xs
 
 
 def knapsack(weights, values, capacity):

@@ -26,8 +26,8 @@ from runtime.staging.values.alias_tracking import has_no_single_original, origin
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
 
-__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "own_rows", "remake_before", "rows_of", "store",
-           "table_of"]
+__all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_table", "own_rows", "remake_before",
+           "rows_of", "store", "table_of"]
 
 
 class _Table:
@@ -242,6 +242,12 @@ def table_of(row: Any) -> Any:
     return None if items is None else items.table
 
 
+def common_table(rows: Sequence[Any]) -> Any:
+    """The table of which all of these lists are rows; None if there is none."""
+    tables = [*map(table_of, rows)]
+    return tables[0] if tables and all(table is tables[0] for table in tables) else None
+
+
 class StoredRow(Row):
     """The list `owner`, whose items are a row of a table."""
 
@@ -310,11 +316,11 @@ class ChosenRow(Row):
 
     def _stored(self) -> tuple[_Table | None, Any]:
         """The table that contains all of the rows, or None, and the position of this row in it, or among the rows."""
-        rows = [items for row in self.rows if (items := _items_of(row)) is not None]
-        if len(rows) < len(self.rows) or not all(items.table is rows[0].table for items in rows):
+        table = common_table(self.rows)
+        if table is None:
             return None, self.at
-        places = [items.place for items in rows]
-        return rows[0].table, self.at if places == list(range(len(places))) else gather(places, self.at)
+        places = [row[0].place for row in self.rows]
+        return table, self.at if places == list(range(len(places))) else gather(places, self.at)
 
 
 def _stack(rows: Sequence[Any]) -> Tensor:

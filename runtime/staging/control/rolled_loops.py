@@ -20,7 +20,7 @@ from runtime.core.graph import Graph, Node, Unrolled, Value, loops
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType
-from runtime.staging.containers.row_table import ChosenRow, table_of
+from runtime.staging.containers.row_table import ChosenRow, common_table
 from runtime.staging.control.python_results import python_results
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.iterables import (
@@ -259,8 +259,7 @@ def _are_numbers(items: Any) -> bool:
 
 def _are_rows(items: Any) -> bool:
     """Whether the items are lists that are rows of one table."""
-    tables = [*map(table_of, items)] if type(items) is list else []
-    return bool(tables) and tables[0] is not None and all(table is tables[0] for table in tables)
+    return type(items) is list and common_table(items) is not None
 
 
 def _loses_shape(before: Spec, after: Spec) -> bool:
