@@ -71,8 +71,9 @@ from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_wh
 from autograph.operators.lvalues import attribute, element, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
+from autograph.state.body_cells import bind, note
 from autograph.state.converted_text_bodies import part
-from autograph.state.statement_state import Body, State, bind, checkpoint, note, rollback, staged
+from autograph.state.statement_state import Body, State, checkpoint, rollback, staged
 
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem",

@@ -211,16 +211,16 @@ def _stage_handlers(
 
 
 def _then(
-    backend: Backend, body: Any, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
+    backend: Backend, body: Body, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
 ) -> tuple[tuple[Any, ...], bool]:
     """The state after `try: body()` with handlers, and, where no handler ran, after `following`; also returns whether
     `following` has still to run after the statement."""
     if following is None:
-        return backend.try_(body, handlers, variables.read(), names, variables.read), False
+        return backend.try_(body, handlers, variables.read(), names, body.read), False
     ended = [Handler(h.kinds, _Ending(h.body, False), h.named) for h in handlers]
     *values, completed = backend.try_(
         _Ending(body, True), ended, (*variables.read(), False), (*names, "completed"),
-        lambda: (*variables.read(), False))
+        lambda: (*body.read(), False))
     if staging_backend(completed) is None:
         return tuple(values), completed
     return backend.cond(completed, following, _At(lambda *values: values, following), tuple(values), names), False
@@ -293,7 +293,7 @@ class _Final:
         if flags:
             values, self.follows = _then(self.backend, inner, [handler], final, variables, names)
             return values
-        return self.backend.try_(inner, [handler], variables.read(), names, variables.read)
+        return self.backend.try_(inner, [handler], variables.read(), names, inner.read)
 
     def unless(
         self, flags: Sequence[int], again: Callable[..., Any], values: Any, names: tuple[str, ...], place: Any

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import keyword
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, cast
@@ -16,13 +15,12 @@ from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, 
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
-from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_opaque
 from autograph.core.untracked_mutables import is_array
+from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
 from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
-from autograph.state.heap_snapshot import Heap, becomes_state
+from autograph.state.heap_snapshot import Heap
 from autograph.state.key_order import KeyOrders
 from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
 from autograph.state.references import references, unreached, within
@@ -69,7 +67,7 @@ class State:
                 cells.update(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
                 self.globals = fn.__globals__
                 self.codes.append(fn.__code__)
-        self.of_callees = _add_cells_of_callees(cells)
+        self.of_callees = add_cells_of_callees(cells)
         cells.update(self.roots)
         self.aliased = {f"ag__aliased_{i}": CellType(value) for i, value in enumerate(aliased)}
         cells.update(self.aliased)
@@ -235,10 +233,7 @@ class State:
         if len(path) == 1:
             cell = self.cells.get(root)
             if cell is not None:
-                if value is not UNBOUND:
-                    cell.cell_contents = value
-                elif cell_is_filled(cell):
-                    del cell.cell_contents
+                put_back(cell, value)
             elif value is not UNBOUND:
                 self.globals[root] = value
             else:
@@ -298,54 +293,7 @@ def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]
             _note_places(item, (id(value), key), places)
 
 
-def _contents(cell: CellType) -> Any:
-    return UNBOUND if not cell_is_filled(cell) else cell.cell_contents
-
-
-def _add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
-    """Add the cells that functions in the cells close over, which a body that calls these may change; returns the added
-    names."""
-    known = set(cells)
-    pending = list(cells.values())
-    for cell in pending:
-        callee = None if not cell_is_filled(cell) else cell.cell_contents
-        if type(callee) is FunctionType and (
-            hasattr(callee, "place") or not is_opaque(callee.__code__.co_filename)
-        ) and not hasattr(callee, "__autograph_do_not_convert__"):
-            for name, inner in zip(callee.__code__.co_freevars, callee.__closure__ or ()):
-                if name not in cells:
-                    cells[name] = inner
-                    pending.append(inner)
-                elif name.startswith("ag__") and not any(inner is cell for cell in pending):
-                    pending.append(inner)  # of a nested operator
-    return [name for name in cells if name not in known]
-
-
 _NOTHING = object()
-
-
-class _Noted(threading.local):
-    """Ids of the cells that `bind` and `note` named since the running body began."""
-
-    cells: set[int] = set()
-
-
-_noted = of_trace(_Noted())
-
-
-def bind(variable: Callable[[], Any], value: Any, /) -> Any:
-    """`(y := value)` in an operand, where `variable` is `lambda: y`."""
-    cell = cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]
-    cell.cell_contents = value
-    _noted.cells.add(id(cell))
-    return value
-
-
-def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
-    """`value`, of an operand that may have assigned the variables `lambda: k`."""
-    for variable in variables:
-        _noted.cells.add(id(cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]))
-    return value
 
 
 class Body:
@@ -373,17 +321,23 @@ class Body:
         elif len(values) > len(state.paths):
             arguments, values = values[:1], values[1:]
         functions = (fn, *getattr(fn, "runs", ()))
-        cells = _Cells(functions, state)
+        cells = BodyCells(functions, state.names, state.cells, state.stages)
         before = state.read()
         state.write(values)
         heap = Heap(state.reach(), state.names)
         own = containers_in(values)
-        outer, _noted.cells = _noted.cells, set()
+        outer, noted.cells = noted.cells, set()
         around = within.variables, within.reached
         within.variables = *within.variables, *state.aliased.values(), *state.roots.values()
         within.reached = heap.reach.objects
         hides = False
         chosen: set[int] = set()
+
+        def changed() -> set[str]:
+            return heap.take_back(state.names, state.stages, state.root, own, chosen, self.sets_up) | cells.changed(
+                self.sets_up)
+
+        self.changed, self.heap = changed, heap
         self.begin()
         try:
             with hidden(state.hidden), running(state.statement, self.code):
@@ -400,15 +354,21 @@ class Body:
             raise
         finally:
             within.variables, within.reached = around
-            state.discovered |= heap.take_back(
-                state.names, state.stages, state.root, own, chosen, self.sets_up)
-            state.discovered |= cells.changed(self.sets_up)
-            _noted.cells |= outer
+            state.discovered |= changed()
+            noted.cells |= outer
             state.write(before)
             state.orders.restore()
             cells.restore()
             self.refuse_changes(heap.changed(), () if hides else functions)
         return left.values({id(held.value) for held in heap.reach.objects})
+
+    def read(self) -> tuple[Any, ...]:
+        """The state at a point where an error may leave the body, which is running. What has changed by then is state,
+        too, even if the body has restored it at its end."""
+        self.state.discovered |= self.changed()
+        if self.state.discovered or self.heap.unnamed is not None:
+            self.refuse_changes(self.heap.changed(), ())
+        return self.state.read()
 
     def refuse_changes(self, changed: tuple[str, Any] | None, functions: tuple[Any, ...]) -> None:
         """Raise what makes the statement be staged again, because its bodies change more than the state, or the error
@@ -433,34 +393,6 @@ class Body:
         return self.state.read()
 
 
-class _Cells:
-    """The cells of a body's functions and of their callees, with their contents before the body runs."""
-
-    def __init__(self, functions: tuple[Any, ...], state: State) -> None:
-        self.state = state
-        self.assigned = frozenset().union(*(assigned_in(function.__code__) for function in functions))
-        self.closure = [(name, cell, _contents(cell)) for function in functions
-                        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ())]
-        known = {id(cell) for _, cell, _ in self.closure}
-        self.beyond = [(name, cell, _contents(cell)) for name, cell in state.cells.items() if id(cell) not in known]
-
-    def changed(self, sets_up: bool) -> set[str]:
-        """The variables that are to become state. Those that the body assigns are state by its text, or dead."""
-        state = self.state
-        unassigned = [entry for entry in self.closure if entry[0] not in self.assigned]
-        return {name for name, cell, value in (*unassigned, *self.beyond)
-                if name not in state.names and (now := _contents(cell)) is not value
-                and (id(cell) in _noted.cells or becomes_state(value, now, state.stages, sets_up))}
-
-    def restore(self) -> None:
-        """Restore the cells, except those of callees' variables that are state."""
-        for _, cell, value in self.closure + [entry for entry in self.beyond if entry[0] not in self.state.names]:
-            if value is not UNBOUND:
-                cell.cell_contents = value
-            elif cell_is_filled(cell):
-                del cell.cell_contents
-
-
 def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
     """Raise the error if one of the iterators has been advanced by these functions, of which the first is a body."""
     for name, place in iterators:
@@ -478,8 +410,8 @@ class Snapshot:
         state.orders = KeyOrders(holder for holder in holders if issubclass(type(holder), dict))
         self.contents: list[Any] = [
             parts_in(value) if is_list(value) or type(value) is dict else None for value in self.values]
-        self.cells = [(cell, _contents(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
-        self.cells += [(state.cells[name], _contents(state.cells[name])) for name in state.of_callees]
+        self.cells = [(cell, contents_of(cell)) for fn in functions if fn is not None for cell in fn.__closure__ or ()]
+        self.cells += [(state.cells[name], contents_of(state.cells[name])) for name in state.of_callees]
         self.functions = [fn for fn in functions if fn is not None]
         self.heap = Heap(state.reach())
         self.iterators = [(name, Place(value)) for name, value in self.heap.reach.iterators]
@@ -492,10 +424,7 @@ class Snapshot:
                 fill(value, content)
         self.state.write(self.values)
         for cell, value in self.cells:
-            if value is not UNBOUND:
-                cell.cell_contents = value
-            elif cell_is_filled(cell):
-                del cell.cell_contents
+            put_back(cell, value)
         _refuse_advanced(self.iterators, self.functions)
 
 

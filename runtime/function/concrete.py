@@ -61,10 +61,41 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
-        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_signature", "_unused",
-        "_variables", "_writes_tensors", "fast_math", "findable", "graph", "guards", "identified", "input_specs",
-        "is_kept", "name", "reading", "run", "structured_input_signature", "structured_outputs", "types", "used")
+        "__weakref__",
+        "_aliases",
+        "_array_pattern",
+        "_captured",
+        "_changes_attributes",
+        "_compiled",
+        "_compiling",
+        "_defaults",
+        "_donated",
+        "_executor",
+        "_is_single",
+        "_optimized",
+        "_own",
+        "_pack",
+        "_signature",
+        "_unused",
+        "_variables",
+        "_writes_tensors",
+        "can_change",
+        "failed",
+        "fast_math",
+        "findable",
+        "graph",
+        "guards",
+        "identified",
+        "input_specs",
+        "is_kept",
+        "name",
+        "reading",
+        "run",
+        "structured_input_signature",
+        "structured_outputs",
+        "types",
+        "used",
+    )
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -107,6 +138,9 @@ class ConcreteFunction:
         self._compiling = threading.RLock()
         self.run: Callable[..., Any] = self._compile_and_run
         self.findable: Any = None
+        self.failed: Callable[[Exception, tuple[Any, ...]], None] | None = None
+        """Called with an error of a call and its arrays: leaves what came before the error."""
+        self.can_change = True  # something before an error: until that is known
 
     @property
     def changes(self) -> bool:
@@ -138,7 +172,7 @@ class ConcreteFunction:
                         made = rarely_collected(
                             lambda: make(self.optimized, self._executor, self.fast_math, self._donated))
                     self.run = self._runner(self._accepting(made.function()))
-                    self.findable = None if self._captured else made.findable(self.run, self._is_single)
+                    self.findable = None if self._captured else made.findable(self.run_arrays, self._is_single)
                     self._compiled = made
         return self._compiled
 
@@ -155,6 +189,16 @@ class ConcreteFunction:
                 guards.accept()
 
         return run
+
+    def run_arrays(self, *arrays: Any) -> Any:
+        """`run` for a call that has only arrays: an error leaves what came before it, and has the user's frames."""
+        try:
+            return self.run(*arrays)
+        except BaseException as error:
+            if self.failed is not None and isinstance(error, Exception):
+                self.failed(error, arrays)
+            show_users(error)
+            raise
 
     def _compile_and_run(self, *inputs: Any, **options: Any) -> Any:
         self.compile()

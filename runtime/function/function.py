@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import nullcontext, suppress
 from types import CodeType, MethodType
 from typing import Any, Final
+from weakref import WeakMethod, ref
 
 import autograph as ag
 from autograph.backend import meet_all, meeting, rarely_collected, restored, until_gone
@@ -47,7 +47,7 @@ from runtime.function.retracing import CacheInfo, History, Pending
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.unranked import unranked
-from runtime.function.until_error import can_run_again, raised, until_error, without_output
+from runtime.function.until_error import can_run_again, leaving, raised, until_error, without_output
 from runtime.function.variable import Creation, LateVariableError
 from runtime.function.visible_places import Constant, Reading
 from runtime.numpy.array_objects import StagedArray
@@ -74,7 +74,7 @@ class Function(Called, Inspected):
     def __init__(
         self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
         autograph: bool = True, reduce_retracing: bool = False, executor: str | None = None, name: str | None = None,
-        max_traces: int = 64, fast_math: bool = False, instance: weakref.ref[Any] | None = None,
+        max_traces: int = 64, fast_math: bool = False, instance: ref[Any] | None = None,
         owner: Function | None = None,
     ) -> None:
         if max_traces < 1:
@@ -94,7 +94,7 @@ class Function(Called, Inspected):
         self._objects = SharedObjects()
         self._shares = self.shares and autograph and input_signature is None
         self._until_error: UntilError | None = None
-        self._methods: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._methods: dict[int, tuple[ref[Any], Function]] = {}
         self._lock = threading.RLock()
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
         self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
@@ -123,7 +123,7 @@ class Function(Called, Inspected):
                     found = self._fast.get((array.dtype, array.shape))
                     if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
-                        return found.run(array)
+                        return found.run_arrays(array)
                     return self._call(args, kwargs)
                 key: list[Any] = []
                 arrays = []
@@ -137,7 +137,7 @@ class Function(Called, Inspected):
                     found = self._fast.get(tuple(key))
                     if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
-                        return found.run(*arrays)
+                        return found.run_arrays(*arrays)
             return self._call(args, kwargs)
         except BaseException as error:
             show_users(error)
@@ -169,8 +169,11 @@ class Function(Called, Inspected):
         if raised.is_left(error) and self.autograph:
             if self._until_error is None:
                 self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
+            concrete = raised.concrete
             with suppress(Exception):
-                self._until_error(self._bound(self.python_function), *args, **kwargs)
+                changes = self._until_error(self._bound(self.python_function), *args, **kwargs)
+                if concrete is not None:
+                    concrete.can_change = changes
 
     @property
     def _sharing(self) -> Function | None:
@@ -383,6 +386,7 @@ class Function(Called, Inspected):
             if len(self._fast) >= _MAX_ALIASES:
                 self._forget_arrays()
             self._fast[key] = concrete
+            concrete.failed = leaving(concrete, WeakMethod(self._leave))
             items = () if concrete.guards is None else concrete.guards.items
             if concrete.findable is not None and items is not None:
                 self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays, items)
@@ -554,10 +558,6 @@ class Function(Called, Inspected):
         """The number of times the function was traced (`tf.function.experimental_get_tracing_count`)."""
         return self._count
 
-    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The types of arguments and result of each trace, one per line."""
-        return "\n".join(concrete.pretty_printed_signature(verbose) for concrete in self.concrete_functions)
-
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """The cached traces, oldest first."""
@@ -582,12 +582,14 @@ class Function(Called, Inspected):
 
 
 class UntilError(Function):
-    """`until_error`, traced: it runs if that has no effect but what it leaves."""
+    """`until_error`, traced: it runs if that has no effect but what it leaves; a call says if it changes anything."""
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         concrete = self._find_or_trace(call)
         without_output(concrete.graph)
-        return concrete.apply(call.leaves, call, call.variables) if can_run_again(concrete.graph) else None
+        if concrete.changes and can_run_again(concrete.graph):
+            concrete.apply(call.leaves, call, call.variables)
+        return concrete.changes
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """An error that it does not catch is of its graph, and leaves nothing."""

@@ -20,6 +20,10 @@ class Inspected:
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         raise NotImplementedError
 
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The types of arguments and result of each trace, one per line."""
+        return "\n".join(concrete.pretty_printed_signature(verbose) for concrete in self.concrete_functions)
+
     def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
         calls start at once (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph, `.compile()` is itself."""

@@ -10,6 +10,7 @@ import linecache
 import threading
 from collections.abc import Callable
 from typing import Any, Final
+from weakref import WeakMethod
 
 from autograph.backend import ConversionError
 from runtime.core.errors import (
@@ -24,10 +25,11 @@ from runtime.core.errors import (
 )
 from runtime.core.graph import Graph
 from runtime.core.pruning import prune
+from runtime.core.tensor import EagerTensor
 from runtime.function.concrete import ConcreteFunction
 from runtime.ops.effects import PRINT
 
-__all__ = ["can_run_again", "raised", "until_error", "without_output"]
+__all__ = ["can_run_again", "leaving", "raised", "until_error", "without_output"]
 
 _TEXT: Final = '''
 def until_error(function, /, *args, **kwargs):
@@ -99,12 +101,28 @@ class _Raised(threading.local):
         return can_run_again(graph) and all(node.op is not PRINT for node in graph.walk())
 
     def is_left(self, error: BaseException) -> bool:
-        """Whether what came before the error can have been changed, and is to be left as in Python."""
+        """Whether something can have been changed before the error, and is to be left as in Python: also what the trace
+        has restored at its end, such as a flag."""
         if self.error is not error:
             return False
         if self.concrete is None:
             return not isinstance(error, _OF_GRAPHS)
-        return self.concrete.changes and can_run_again(self.concrete.graph)
+        return self.concrete.can_change and can_run_again(self.concrete.graph)
 
 
 raised: Final = _Raised()
+
+
+def leaving(
+    concrete: ConcreteFunction, leave: WeakMethod[Callable[..., None]]
+) -> Callable[[Exception, tuple[Any, ...]], None]:
+    """What to do about an error of a call that has only arrays: `leave(error, args, kwargs)`."""
+    def failed(error: Exception, arrays: tuple[Any, ...]) -> None:
+        if (found := leave()) is not None:
+            raised.note(error, concrete)
+            try:
+                found(error, tuple([EagerTensor(x) for x in arrays]), {})
+            finally:
+                raised.forget()
+
+    return failed

@@ -210,3 +210,89 @@ def test_the_error_is_the_users() -> None:
     with pytest.raises(ValueError, match="large") as caught:
         f(Pair(1.0), rt.constant(2.0))
     assert caught.value.__context__ is None and caught.traceback[-1].name == "f"
+
+
+NUMBER, TABLE, ITEMS = 1, {"x": 1}, [1.0]
+
+
+class Flag:
+    busy = 0
+
+
+FLAG = Flag()
+
+
+def restores_global(x: Any) -> Any:
+    global NUMBER
+    NUMBER = 2
+    if x > 2:
+        raise ValueError
+    NUMBER = 1
+    return x
+
+
+def restores_dict(x: Any) -> Any:
+    TABLE["x"] = 2
+    if x > 2:
+        raise ValueError
+    TABLE["x"] = 1
+    return x
+
+
+def restores_list(x: Any) -> Any:
+    ITEMS.append(7.0)
+    if x > 2:
+        raise ValueError
+    ITEMS.pop()
+    return x
+
+
+def restores_attribute(x: Any) -> Any:
+    FLAG.busy = 3
+    y = 1 // (3 - rt.cast(x, rt.int32))
+    FLAG.busy = 0
+    return y
+
+
+def restored() -> list[Any]:
+    return [int(NUMBER), {key: int(x) for key, x in TABLE.items()}, [float(x) for x in ITEMS], int(FLAG.busy)]
+
+
+def reset() -> None:
+    global NUMBER
+    NUMBER, FLAG.busy = 1, 0
+    TABLE["x"] = 1
+    ITEMS[:] = [1.0]
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("function", [restores_global, restores_dict, restores_list, restores_attribute])
+def test_what_the_rest_would_have_restored(function: Callable[[Any], Any], executor: str) -> None:
+    traced = rt.function(function, executor=executor)
+    for x in (1.0, 1.0, 3.0, 1.0, 3.0, 3.0):  # the later ones run in the fastest way
+        left = []
+        for f in (function, traced):
+            reset()
+            try:
+                f(rt.constant(x))
+            except (ValueError, ZeroDivisionError):
+                pass
+            left.append(restored())
+        assert left[0] == left[1]
+    reset()
+
+
+def test_that_nothing_has_changed_is_found_once() -> None:
+    @rt.function
+    def f(x):
+        if x > 2:
+            raise ValueError("large")
+        return x
+
+    f(rt.constant(1.0))
+    (trace,) = f.concrete_functions
+    assert trace.can_change
+    for _ in range(3):
+        with pytest.raises(ValueError, match="large"):
+            f(rt.constant(3.0))
+    assert not trace.can_change

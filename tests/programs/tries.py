@@ -421,6 +421,56 @@ def attributes_before_error(balance, amount):
     return account.balance, account.events
 
 
+class Gate:
+    def __init__(self):
+        self.busy, self.table, self.log = False, {"open": 1}, [1, 2]
+
+    def enter(self, x):
+        nested = 0
+
+        def note():
+            nonlocal nested
+            nested = 5
+            check(x)
+            nested = 0
+
+        self.busy, self.table["open"] = True, 3
+        self.log.append(x)
+        try:
+            note()
+        except Low:
+            return nested
+        self.log.pop()
+        self.busy, self.table["open"] = False, 1
+        return nested
+
+
+@program((3,), (-3,), (30,))
+def restored_unless_an_error(x):
+    gate = Gate()
+    try:
+        y = gate.enter(x)
+    except ValueError:
+        y = -1
+    return y, gate.busy, gate.table["open"], len(gate.log)
+
+
+@program((3,), (-3,), (30,))
+def restored_unless_an_error_with_else_and_finally(x):
+    gate = Gate()
+    y = 0
+    for i in range(3):
+        try:
+            gate.enter(x * i)
+        except High:
+            y += 10
+        else:
+            y += 1
+        finally:
+            y += 100 * gate.busy + gate.table["open"]
+    return y, gate.busy, len(gate.log)
+
+
 @program((5, 0), (5, 1))
 def dict_item_before_error(x, d):
     state = {"n": 0}

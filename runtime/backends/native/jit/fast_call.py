@@ -28,7 +28,6 @@ from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 from runtime.core.config import settings
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import open_traces
-from runtime.core.traceback_replay import show_users
 from runtime.core.types import TensorType, Type
 
 __all__ = ["ARRAY", "FRONT", "FRONT_SYMBOLS", "ITEMS_OF_LIST", "TENSOR", "Body", "Findable", "define_front", "install",
@@ -177,7 +176,7 @@ class Findable:
     def __init__(self, types: Sequence[Type], run: Callable[..., Any], body: Body | None) -> None:
         self._types = types
         self._body = body
-        self._run = _pruning(run)
+        self._run = run
 
     def known(
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
@@ -222,18 +221,6 @@ class Findable:
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """See `runtime.backends.executable.Findable`."""
         return front and _front(front[1], tuple([entry for entry in front[2] if entry.trace is not self]))
-
-
-def _pruning(run: Callable[..., Any]) -> Callable[..., Any]:
-    """`run`, as `Function.__call__` calls it, omitted from tracebacks."""
-    def call(*arrays: Any) -> Any:
-        try:
-            return run(*arrays)
-        except BaseException as error:
-            show_users(error)
-            raise
-
-    return call
 
 
 class _Entry(NamedTuple):
