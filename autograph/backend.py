@@ -42,7 +42,7 @@ from autograph.core.slots import Globals, fields_in, is_users_class, is_users_ob
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
 from autograph.core.untracked_mutables import draws_random_numbers
-from autograph.core.versions import COMPARISONS_TEST, LOGGING_SKIPS_ITSELF, unbound_text
+from autograph.core.versions import LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
@@ -80,7 +80,6 @@ from autograph.state.structure import (
 
 __all__ = [
     "ATOMS",
-    "COMPARISONS_TEST",
     "DICTS",
     "HEAP_TYPE",
     "LISTS",

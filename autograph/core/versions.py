@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 __all__ = [
-    "ANNOTATES_LATER", "CELLS_ARE_LOCALS", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME", "COMPARISONS_TEST",
+    "ANNOTATES_LATER", "CELLS_ARE_LOCALS", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME",
     "GENERATORS_SHOW_LOCALS", "INLINES_COMPREHENSIONS", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
     "STARS_IN_SUBSCRIPTS", "TRIES_ARE_TABLES", "TYPE_PARAMETERS", "unbound_text",
 ]
@@ -33,8 +33,6 @@ TYPE_PARAMETERS: Final = _VERSION >= (3, 12)
 """`def f[T](x)` (PEP 695): functions and classes have `type_params`."""
 NESTS_FSTRINGS: Final = _VERSION >= (3, 12)
 """An f-string may hold its own quotes and backslashes (PEP 701)."""
-COMPARISONS_TEST: Final = _VERSION >= (3, 13)
-"""`if a == b` is one instruction with a flag for the truth value."""
 ANNOTATES_LATER: Final = _VERSION >= (3, 14)
 """`__annotate__` (PEP 649)."""
 

@@ -9,12 +9,25 @@ import sys
 from types import FrameType
 from typing import Final
 
-from autograph.backend import COMPARISONS_TEST, is_converted, is_internal
+from autograph.backend import is_converted, is_internal
 
 __all__ = [
     "calls_native_code", "compares_containers", "deletes", "formats", "is_in_place", "is_subscript", "property_getter",
     "unpacks",
 ]
+
+
+def _compiled(text: str) -> tuple[str, int]:
+    """The instruction, with its argument, that this interpreter has for the operator in `text`."""
+    return next((each.opname, each.arg or 0) for each in dis.get_instructions(compile(text, "<operator>", "exec"))
+                if each.opname.startswith(("BINARY_", "COMPARE_", "INPLACE_")))
+
+
+_MODULO: Final = _compiled("a % b")
+_TIMES_IN_PLACE: Final = _compiled("a *= b")
+_SUBSCRIPT: Final = _compiled("a[b]")
+_TESTED: Final = _compiled("if a == b: pass")[1] ^ _compiled("a == b")[1]
+"""The bit of a comparison's argument that says that it also tests the result (from Python 3.13 on)."""
 
 
 def property_getter() -> str | None:
@@ -41,8 +54,7 @@ def _instruction() -> tuple[str, int]:
 def compares_containers() -> bool:
     """Whether the truth of a tensor is asked for by a comparison of containers."""
     name, argument = _instruction()
-    is_test = COMPARISONS_TEST and bool(argument & 16)  # `if a == b`, in one instruction
-    return name == "COMPARE_OP" and not is_test
+    return name == "COMPARE_OP" and not argument & _TESTED
 
 
 def calls_native_code() -> bool:
@@ -54,28 +66,18 @@ def calls_native_code() -> bool:
 
 def formats() -> bool:
     """Whether a tensor is asked for a number by `text % values`."""
-    name, argument = _instruction()
-    return name == "BINARY_MODULO" or (name == "BINARY_OP" and argument == _MODULO)
-
-
-_MODULO: Final = 6
-"""The argument of BINARY_OP for `a % b`."""
-_TIMES_IN_PLACE: Final = 18
-"""The argument of BINARY_OP for `a *= b`."""
-_SUBSCRIPT: Final = 26
-"""The argument of BINARY_OP for `a[b]`, from Python 3.14 on."""
+    return _instruction() == _MODULO
 
 
 def is_in_place() -> bool:
     """Whether a product is asked for by `a *= b`."""
-    name, argument = _instruction()
-    return name == "INPLACE_MULTIPLY" or (name == "BINARY_OP" and argument == _TIMES_IN_PLACE)
+    return _instruction() == _TIMES_IN_PLACE
 
 
 def is_subscript() -> bool:
     """Whether a tensor is asked for an int by a subscript of a container."""
-    name, argument = _instruction()
-    return name.endswith(("_SUBSCR", "_SLICE")) or (name == "BINARY_OP" and argument == _SUBSCRIPT)
+    found = _instruction()
+    return found[0].endswith(("_SUBSCR", "_SLICE")) or found == _SUBSCRIPT
 
 
 def deletes() -> bool:
