@@ -132,9 +132,13 @@ def shown(fn: Callable[..., Any], stage: str) -> tuple[CodeType, dict[str, Any]]
 
 
 def run_shown(program: Program, arguments: tuple[Any, ...]) -> Outcome:
-    """The text of `to_code` on plain values, as it is shown and as it is compiled, which do the same."""
-    found, compiled = (_run_text(program, arguments, stage) for stage in ("statements", "compiled"))
-    return found if difference(found, compiled, exact=True) is None else compiled
+    """The text of `to_code` on plain values, as it is shown, as it is compiled, and after one of the passes before,
+    which do the same."""
+    source = ag.to_code(program.fn, stage="capture")
+    between = () if "finally:" in source or ":=" in source else (("jumps", "expressions")[len(program.name) % 2],)
+    stages = "statements", "compiled", *between
+    found, *others = (_run_text(program, arguments, stage) for stage in stages)
+    return next((other for other in others if difference(found, other, exact=True) is not None), found)
 
 
 def _run_text(program: Program, arguments: tuple[Any, ...], stage: str) -> Outcome:

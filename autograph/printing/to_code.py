@@ -30,7 +30,7 @@ from autograph.core.tracebacks import is_converted
 from autograph.frontend.gast_bridge import to_gast
 from autograph.frontend.nesting_depth import deepest_line
 from autograph.frontend.source import capture, compiled, parse
-from autograph.frontend.tree import FUNCTIONS, functions_in, own_nodes, walk
+from autograph.frontend.tree import FUNCTIONS, at, functions_in, own_nodes, walk
 from autograph.passes.expressions import AG, name_operators
 from autograph.printing.notebook_text import Code
 from autograph.printing.unparse import unparse
@@ -39,13 +39,23 @@ __all__ = ["convert_source", "explain_source", "to_code"]
 
 
 def _printable(tree: Any) -> Any:
-    """A copy of the tree without the statements that are there for line numbers alone."""
+    """The tree without the statements that are there for line numbers alone, and with the exits of loops, whose tests
+    are not part of a `for` statement."""
     for node in walk(tree):
+        if isinstance(node, gast.For) and (test := getattr(node, "test", None)) is not None:
+            node.body = [*node.body, at(gast.If(_opposite(test), [at(gast.Break(), test)], []), node.body[-1])]
         for name in ("body", "orelse", "finalbody"):
             block = getattr(node, name, None)
             if isinstance(block, list) and len(block) > 1:
                 block[:] = [s for s in block if not getattr(s, "invisible", False)] or block[:1]
     return tree
+
+
+def _opposite(test: Any) -> Any:
+    """What is true where a loop ends, of the test that is true where it goes on."""
+    if isinstance(test, gast.UnaryOp):
+        return test.operand
+    return test.args[0] if isinstance(test, gast.Call) else at(gast.UnaryOp(gast.Not(), test), test)
 
 
 def _checked(stage: str | None) -> str:
@@ -59,8 +69,9 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
 
     For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
     'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
-    also replace what Python's C code would do, such as `xs[i]`. The text of 'statements' and 'compiled' runs. Notebooks
-    show it highlighted (with pygments).
+    also replace what Python's C code would do, such as `xs[i]`. The text of each runs, except that 'jumps' and
+    'expressions' do not say that a `finally` jumps, and 'expressions' does not declare what `:=` binds in an operand.
+    Notebooks show it highlighted (with pygments).
     """
     last = _checked(stage)
     obj = unwrap(fn)
