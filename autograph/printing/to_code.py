@@ -5,6 +5,7 @@ Separate from `api`, since only this needs the printer.
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import types
 from collections.abc import Iterable, Iterator
@@ -25,13 +26,14 @@ from autograph.api import (
 from autograph.core.allowlist import left_alone
 from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import with_room
-from autograph.core.errors import ConversionError, NoSourceError
+from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
 from autograph.core.tracebacks import is_converted
 from autograph.frontend.gast_bridge import to_gast
 from autograph.frontend.nesting_depth import deepest_line
 from autograph.frontend.source import capture, compiled, parse
 from autograph.frontend.tree import FUNCTIONS, at, functions_in, own_nodes, walk
 from autograph.passes.expressions import AG, name_operators
+from autograph.passes.internal_iteration import iterate_internally
 from autograph.printing.notebook_text import Code
 from autograph.printing.unparse import unparse
 
@@ -64,7 +66,7 @@ def _checked(stage: str | None) -> str:
     return SHOWN if stage is None else stage
 
 
-def to_code(fn: Any, *, stage: str | None = None) -> str:
+def to_code(fn: Any, *, stage: str | None = None, internal: bool = False) -> str:
     """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
 
     For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
@@ -72,11 +74,14 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
     also replace what Python's C code would do, such as `xs[i]`. The text of each runs, except that 'jumps' and
     'expressions' do not say that a `finally` jumps, and 'expressions' does not declare what `:=` binds in an operand.
     Notebooks show it highlighted (with pygments).
+
+    `internal` shows a generator function as it runs in a trace where tensors decide its control flow: with internal
+    iteration, `ag__.yielded` passing each item to the functions of the loop over them. UnsupportedError if it cannot.
     """
     last = _checked(stage)
     obj = unwrap(fn)
     try:
-        return Code(rarely_collected(lambda: with_room(lambda: _code_of(obj, last))))
+        return Code(rarely_collected(lambda: with_room(lambda: _code_of(obj, last, internal))))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -84,7 +89,13 @@ def to_code(fn: Any, *, stage: str | None = None) -> str:
                               line="", remedy="Split it.") from None
 
 
-def _code_of(obj: Any, stage: str) -> str:
+def _code_of(obj: Any, stage: str, internal: bool) -> str:
+    if internal and not inspect.isgeneratorfunction(obj):
+        place = getattr(obj, "__code__", None)
+        raise UnsupportedError(
+            f"{obj.__name__!r} is not a generator function, so it has no form with internal iteration",
+            filename=module_file(obj), lineno=1 if place is None else place.co_firstlineno,
+            remedy="Leave out internal=True.")
     if isinstance(obj, types.ModuleType):
         return convert_source(_module_text(obj), module_file(obj), stage=stage)
     if isinstance(obj, type):
@@ -101,6 +112,8 @@ def _code_of(obj: Any, stage: str) -> str:
         source.tree.decorator_list = []
     if rule is None:
         used = identifiers(source.tree) | set(obj.__code__.co_freevars)
+        if internal:
+            iterate_internally(source.tree, source.filename)
         convert_tree(source.tree, used, stage, True, source.class_name, frozenset(obj.__code__.co_freevars))
         name_operators(source.tree, used)
     text = unparse(_printable(source.tree), source=source.text)

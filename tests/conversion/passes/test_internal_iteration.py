@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import autograph as ag
+from autograph import operators
 from autograph.api import internal_iteration
 from autograph.core.errors import UnsupportedError
 
@@ -75,6 +76,19 @@ def test_to_code_shows_the_generator() -> None:
     assert "yield x" in ag.to_code(evens)
     assert [str(d) for d in ag.explain(evens).decisions][1].endswith(
         "it holds yield: where a tensor decides, the loop over the generator is staged")
+
+
+@pytest.mark.parametrize("stage", ["jumps", "statements", "compiled"])
+def test_to_code_shows_what_passes_the_items(stage: str) -> None:
+    found: list[int] = []
+    names: dict[str, Any] = {
+        "ag__": operators, "ag__body": found.append, "ag__test": lambda: len(found) < 2}
+    exec(ag.to_code(evens, stage=stage, internal=True), names)
+    names["evens"](range(9))
+    assert found == [0, 2]
+    for other in (passed, Tree, ag):
+        with pytest.raises(UnsupportedError, match="is not a generator function"):
+            ag.to_code(other, internal=True)
 
 
 def test_the_function_that_passes_items_has_the_lines_of_the_generator() -> None:
