@@ -6,8 +6,8 @@ its type, or uses the one that traces in this thread (`ambient.backend`); withou
 - A subclass of `Backend` has to implement the first four methods; the others default to Python's behaviour.
 - The operators read the state of a converted statement from closure cells, and pass pure functions from state to state
   (`Body`). These may be called any number of times; each call leaves the user's cells as it found them.
-- Values with contents of their own may have the methods of the protocols `MutableValue`, `Substitute`, `Wrapper`,
-  `GeneratorExpression` and `ItemPassing`; nothing else is required of a value.
+- Values may have the methods of the protocols `MutableValue`, `Substitute`, `Choice`, `Tested`, `Wrapper`, `View`,
+  `GeneratorExpression`, `ItemPassing` and `Derived`; nothing else is required of a value.
 - A backend that traces sets `ambient.backend`, and resets it when its trace ends.
 """
 from __future__ import annotations
@@ -109,6 +109,13 @@ class Choice(Protocol):
         """The objects."""
 
 
+class Tested(Protocol):
+    """A value whose truth only the graph knows."""
+
+    def __truth__(self) -> Any:
+        """The predicate, which the backend stages."""
+
+
 class Wrapper(Protocol):
     """A value that contains another one, which may be None or unbound."""
 
@@ -139,6 +146,13 @@ class ItemPassing(Protocol):
 
     def __pass_items__(self, body: Callable[[Any], object], test: Callable[[], Any] | None) -> None:
         """Call `body` with each item, while `test`, if there is one, is true after it."""
+
+
+class Derived(Protocol):
+    """An iterator of the backend's that takes its items from another iterator."""
+
+    def __takes_from__(self) -> Any:
+        """The other iterator."""
 
 
 class RolledLoop(Protocol):

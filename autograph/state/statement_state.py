@@ -246,7 +246,7 @@ class State:
             return
         kind, key = path[-1]
         if isinstance(holder, tuple):
-            return  # what it contains changes in place, or every reference to it is replaced
+            return  # what it contains changes in place
         if kind == ".":
             if value is UNBOUND:
                 delattr(holder, key)

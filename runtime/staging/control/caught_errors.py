@@ -17,6 +17,7 @@ from runtime.core.trace import apply
 from runtime.core.types import TensorType, Type, join_shapes
 from runtime.ops.effects import Deferred, Raised, made_of
 from runtime.ops.exceptions import ERROR_PART, ERROR_TEXT, RERAISE, Region, mark_caught
+from runtime.staging.values.iterables import Poison
 from runtime.staging.values.lattice import type_of
 
 __all__ = ["error_for", "is_caught"]
@@ -116,26 +117,21 @@ def _text(region: Region, part: int | str | None) -> Text:
     return Text.held(apply(ERROR_TEXT, region=region, part=part).value)
 
 
-class _Unsure:
-    """An argument that differs between the errors that may come here."""
+class _Unsure(Poison):
+    """An argument that differs between the errors that may be caught here: only its text can be used."""
+
+    __slots__ = ("_part", "_region")
 
     def __init__(self, region: Region, part: int | str) -> None:
         self._region, self._part = region, part
-
-    def _refuse(self, *_: Any) -> NoReturn:
-        name = f"args[{self._part}]" if isinstance(self._part, int) else self._part
-        raise staging_error(
-            f"{name} of the error that the `try` in line {self._region.line} catches is not of one type: it depends on "
-            "which error was raised",
-            "Raise errors of different classes, and catch each by a handler of its own.")
+        name = f"args[{part}]" if isinstance(part, int) else part
+        super().__init__(lambda: staging_error(
+            f"{name} of the error that the `try` in line {region.line} catches is not of one type: it depends on which "
+            "error was raised",
+            "Raise errors of different classes, and catch each by a handler of its own."), f"<{name} of an error>")
 
     def __text__(self, spec: str) -> Any:
-        return _text(self._region, self._part) if spec in (STR, "") else self._refuse()
-
-    __str__ = __repr__ = _refuse
-    __bool__ = __len__ = __iter__ = __getitem__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __int__ = __float__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
+        return _text(self._region, self._part) if spec in (STR, "") else self.refuse()
 
 
 def _unsure(kind: type[BaseException], region: Region) -> BaseException:
