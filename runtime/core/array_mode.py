@@ -18,8 +18,9 @@ from runtime.core.positions import Position
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array",
-    "note_copy", "note_object", "note_put", "note_undone", "object_for", "return_place", "sets_are_staged",
-    "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "with_sets", "writes_tensor",
+    "note_copy", "note_object", "note_put", "note_raise", "note_undone", "object_for", "return_place",
+    "sets_are_staged", "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "with_sets",
+    "writes_tensor",
 ]
 
 
@@ -87,6 +88,10 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         self.writes_tensors = False
         """Whether the traced code sets items of tensors, which then must not be arrays."""
         self.captured: dict[int, Any] = {}
+        self.has_written: Callable[[], bool] = lambda: False
+        """Whether the traced code has changed an array from before, so far."""
+        self.raises_after_writes = False
+        """Whether it raises an exception after such a change."""
         self.existed: Callable[[Any], bool] = lambda _: True
         self.sources: Sequence[Any] = ()
         self.references: list[weakref.ref[Any]] = []
@@ -143,6 +148,13 @@ def writes_tensor() -> None:
     mode.writes_tensors = True
     if mode.has_arrays and not mode.objects:
         raise NeedsArrayObjects(StagingError("an array is changed here"))
+
+
+def note_raise(after_writes: bool = False) -> None:
+    """Note that the traced code raises an exception here; `after_writes`: in a function that it calls."""
+    mode = _trace.mode
+    if mode is not None and (after_writes or mode.has_written()):
+        mode.raises_after_writes = True
 
 
 def return_place() -> Position | None:

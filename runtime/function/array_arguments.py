@@ -163,6 +163,10 @@ class ArrayArguments:
         """The arrays that the graph changes, by number, with their contents at the end."""
         return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
 
+    def has_changed(self) -> bool:
+        """Whether the graph has changed one of the arrays so far."""
+        return any(cell.value is not before for _, cell, before in self.places)
+
     def aliases(self, output: Any) -> frozenset[int]:
         """The numbers of the arrays whose elements an output shares."""
         owners = owners_of(output) if isinstance(output, StagedArray) else ()

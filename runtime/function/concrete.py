@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
-from runtime.core.array_mode import object_for, writes_tensor
+from runtime.core.array_mode import note_raise, object_for, tracing_objects, writes_tensor
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
@@ -40,6 +40,8 @@ from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
 from runtime.function.visible_places import Constant, Reading
 from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.ops.effects import RAISE, RAISE_UNLESS
+from runtime.ops.exceptions import RERAISE
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
 from runtime.staging.values.optional import MaybeTensor
@@ -48,6 +50,7 @@ __all__ = ["ConcreteFunction", "graph_of"]
 
 
 _CALLBACKS: Final = frozenset(("py_function", "numpy_function", "call"))
+_RAISING: Final = frozenset((RAISE, RAISE_UNLESS, RERAISE))
 
 
 class ConcreteFunction:
@@ -61,47 +64,17 @@ class ConcreteFunction:
     """
 
     __slots__ = (
-        "__weakref__",
-        "_aliases",
-        "_array_pattern",
-        "_captured",
-        "_changes_attributes",
-        "_compiled",
-        "_compiling",
-        "_defaults",
-        "_donated",
-        "_executor",
-        "_is_single",
-        "_optimized",
-        "_own",
-        "_pack",
-        "_signature",
-        "_unused",
-        "_variables",
-        "_writes_tensors",
-        "can_change",
-        "failed",
-        "fast_math",
-        "findable",
-        "graph",
-        "guards",
-        "identified",
-        "input_specs",
-        "is_kept",
-        "name",
-        "reading",
-        "run",
-        "structured_input_signature",
-        "structured_outputs",
-        "types",
-        "used",
-    )
+        "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
+        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_raises",
+        "_raises_after_writes", "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
+        "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "reading", "run",
+        "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
         fast_math: bool = False,
         aliases: Sequence[tuple[frozenset[int], bool]] = (), variables: Sequence[VariableArgument] = (),
-        array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), writes_tensors: bool = False,
+        array_pattern: ArrayPattern | None = None, captured: Sequence[Any] = (), mode: tracing_objects | None = None,
         constants: Sequence[Constant] = (), elsewhere: tuple[frozenset[int], list[Any]] = (frozenset(), []),
     ) -> None:
         self.graph = graph
@@ -126,9 +99,12 @@ class ConcreteFunction:
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
         self._executor = chosen(executor)
-        self._donated = {output: place for place, output in pack.arrays if _is_like(graph, output, place)}
+        self._raises = any(node.op in _RAISING for node in graph.walk())
+        self._raises_after_writes = mode is not None and mode.raises_after_writes
+        self._donated = {} if self._raises_after_writes else {  # a call that raises runs again, to leave its writes
+            output: place for place, output in pack.arrays if _is_like(graph, output, place)}
         self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
-        self._writes_tensors = writes_tensors  # which then must not be arrays
+        self._writes_tensors = mode is not None and mode.writes_tensors  # which then must not be arrays
         self._changes_attributes = call.attributes is not None
         self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
@@ -280,6 +256,8 @@ class ConcreteFunction:
         if graph is not None:
             if self._writes_tensors:
                 writes_tensor()
+            if self._raises:
+                note_raise(self._raises_after_writes)
             results = inline(self.graph, graph, leaves, passed)
             results = [result_in(result, is_array, [leaves[i] for i in origins])
                        for result, (origins, is_array) in zip(results, self._aliases, strict=True)]

@@ -476,7 +476,7 @@ class Function(Called, Inspected):
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
             given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
-        inputs, mode.captured = given.inputs, given.captured
+        inputs, mode.captured, mode.has_written = given.inputs, given.captured, given.has_changed
         creation, unrolled = Creation(first, known), len(loops.unrolled)
 
         def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, Reading]:
@@ -519,7 +519,7 @@ class Function(Called, Inspected):
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
-            call.arrays if objects else None, given.inputs_outside, mode.writes_tensors, constants, elsewhere)
+            call.arrays if objects else None, given.inputs_outside, mode, constants, elsewhere)
         concrete.is_kept, concrete.reading = concrete.is_kept and not call.changed, reading
         return concrete, bool(creation.created)
 

@@ -296,3 +296,42 @@ def test_that_nothing_has_changed_is_found_once() -> None:
         with pytest.raises(ValueError, match="large"):
             f(rt.constant(3.0))
     assert not trace.can_change
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_writes_to_arrays_in_the_branch_that_raises(executor: str) -> None:
+    def f(a, x):
+        a[0] = 1
+        for i in range(len(a)):
+            if a[i] > x:
+                a[1] = 7
+                raise KeyError("large")
+            a[i] += 2
+
+    traced = rt.function(f, executor=executor)
+    for x in (9.0, 4.0, 9.0, 4.0, 0.0, 9.0):
+        expected, found = np.arange(6.0), np.arange(6.0)
+        for function, a in (f, expected), (traced, found):
+            try:
+                function(a, rt.constant(x, rt.float64))
+            except KeyError:
+                pass
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_arrays_and_variables_that_one_call_changes(executor: str) -> None:
+    def f(a, v, x):
+        v.assign_add(x)
+        a[0] = v.read_value() + a[1]
+        if x > 5:
+            raise ValueError("large")
+
+    traced, v = rt.function(f, executor=executor), rt.Variable(0.0)
+    for x, total in (1.0, 1.0), (2.0, 3.0), (3.0, 6.0):
+        a = np.ones(2, np.float32)
+        traced(a, v, rt.constant(x))
+        assert [*a] == [total + 1, 1] and v.numpy() == total
+    with pytest.raises(ValueError, match="large"):
+        traced(np.ones(2, np.float32), v, rt.constant(6.0))
+    assert v.numpy() == 12

@@ -264,7 +264,8 @@ class _Results:
         self.places: list[int | None] = [None if kind == "array" else place
                                          for kind, place in w.outputs[:len(w.graph.outputs)]]
         numbers = [k for k, (kind, _) in enumerate(w.outputs[:len(w.graph.outputs)]) if kind == "array"]
-        self.donated = [donated.get(k) for k in numbers] if donated else []
+        variables = [None] * (len(self.makers) - len(numbers))
+        self.donated = [*map(donated.get, numbers), *variables] if donated else []
         self.are_arrays = all(place is None for place in self.places)
         large = {(shape, dtype): node for (shape, dtype), node in zip(self.makers, w.made_by, strict=True)
                  if dtype.itemsize * math.prod(shape) > _LARGE}
