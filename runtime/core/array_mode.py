@@ -17,10 +17,10 @@ from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
-    "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects", "note_array",
-    "note_copy", "note_object", "note_put", "note_raise", "note_undone", "object_for", "return_place",
-    "sets_are_staged", "times_undone", "tracing_objects", "want_objects", "want_record", "want_sets", "with_sets",
-    "writes_tensor",
+    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects",
+    "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded", "note_undone",
+    "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects", "want_record",
+    "want_sets", "with_sets", "writes_tensor",
 ]
 
 
@@ -92,6 +92,10 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         """Whether the traced code has changed an array from before, so far."""
         self.raises_after_writes = False
         """Whether it raises an exception after such a change."""
+        self.draw: Exception | None = None
+        """The error for the first random number that was drawn, if that may be the initial value of a variable."""
+        self.seeded: dict[int, Any] = {}
+        """By id, the generators of random numbers that the traced code has seeded."""
         self.existed: Callable[[Any], bool] = lambda _: True
         self.sources: Sequence[Any] = ()
         self.references: list[weakref.ref[Any]] = []
@@ -102,6 +106,11 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
 
     def __exit__(self, *_: object) -> None:
         _trace.mode = self.outer
+
+    def check_draws(self, sets_up: bool) -> None:
+        """Raise the error for a random number that was drawn, unless the trace `sets_up` variables."""
+        if self.draw is not None and not sets_up:
+            raise self.draw
 
 
 def are_objects() -> bool:
@@ -155,6 +164,22 @@ def note_raise(after_writes: bool = False) -> None:
     mode = _trace.mode
     if mode is not None and (after_writes or mode.has_written()):
         mode.raises_after_writes = True
+
+
+def note_draw(error: Exception) -> None:
+    """Note that a random number was drawn outside of staged bodies. `error`: for a trace that creates no variables."""
+    if _trace.mode is not None:
+        _trace.mode.draw = _trace.mode.draw or error
+
+
+def note_seeded(generator: Any) -> None:
+    if _trace.mode is not None:
+        _trace.mode.seeded[id(generator)] = generator
+
+
+def is_seeded(generator: Any) -> bool:
+    """Whether the traced code has seeded a generator of random numbers, so that each run draws the same."""
+    return _trace.mode is None or id(generator) in _trace.mode.seeded
 
 
 def return_place() -> Position | None:

@@ -392,8 +392,7 @@ class Function(Called, Inspected):
                 self._front = concrete.findable.known(self._front, self._clock, concrete.used, arrays, items)
 
     def _forget_arrays(self) -> None:
-        self._fast.clear()
-        self._front = ()
+        self._fast, self._front = {}, ()
 
     def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
         if len(self._watched) >= self.max_traces:
@@ -497,6 +496,7 @@ class Function(Called, Inspected):
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
+                        mode.check_draws(bool(creation.created))
                         constants = self._settled(call, outside, bool(creation.created), all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())

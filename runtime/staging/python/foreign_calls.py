@@ -28,6 +28,8 @@ from types import (
 )
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import (
     LISTS,
     LOGGING_SKIPS_ITSELF,
@@ -64,7 +66,7 @@ from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.python.impure_builtins import gives_anew, refusal_of
+from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Poison, flags, stages, view_of
@@ -141,7 +143,7 @@ def callee(fn: Any) -> Any:
             return method_of_sequence(fn)
     if kind is BuiltinFunctionType and fn in _OPERATORS:
         return _OPERATORS[fn]
-    if (kind is FunctionType or kind is BuiltinFunctionType) and gives_anew(fn):
+    if gives_anew(fn):
         return functools.partial(_call_anew, fn)
     guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
     return method_of_set(fn, guarded) if kind in _BOUND and type(fn.__self__) is set else guarded
@@ -158,13 +160,28 @@ _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
     """Call a clock or the like, which is an error in a staged body."""
     try:
-        if in_body() and (message := refusal_of(fn, args)) is not None:
-            raise staging_error(*message)
+        if current_graph() is not None:
+            if in_body() and (message := refusal_of(fn, args)) is not None:
+                raise staging_error(*message)
+            check_draw(fn, args, any(stages(value) for value in _within((*args, *keywords.values()))))
+            if args and isinstance(args[0], StagedArray) and fn.__name__ == "shuffle":
+                return _shuffle(fn, *args, **keywords)
         is_guarded = current_graph() is not None and _may_inspect(fn)
         return from_numpy((_guarded(fn, args, keywords) if is_guarded else fn)(*args, **keywords))
     except BaseException as error:
         prune(error)
         raise
+
+
+def _shuffle(fn: Any, array: StagedArray, axis: int = 0) -> None:
+    """Shuffle an array of the graph by a generator of NumPy's, which would exchange views of it."""
+    size = array.shape[axis]
+    if not isinstance(size, int):
+        raise staging_error("an array whose length only the graph knows is shuffled here by a generator of NumPy's",
+                            "Use rt.random.shuffle.")
+    order = np.arange(size)
+    fn(order)
+    array[...] = operators.call(np.take)(array, order, axis)
 
 
 def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:

@@ -1,12 +1,23 @@
-"""Functions that return something new at each call and have no state to compare: clocks and the operating system's
-random numbers. A staged body must not call one, as that would happen once, while it is traced."""
+"""Functions that return something new at each call: clocks, the operating system's random numbers, and draws from
+generators of random numbers. While a function is traced they would be called once, and not each time the graph runs.
+
+A staged body must call none of them. A draw is an error outside of bodies, too, unless the generator is made or seeded
+in the traced function, or the trace creates variables, whose initial values may be drawn.
+"""
 from __future__ import annotations
 
+import random
 import sys
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final
 
-__all__ = ["gives_anew", "refusal_of"]
+import numpy as np
+
+from runtime.core.array_mode import existed_before, is_seeded, note_draw, note_seeded
+from runtime.core.positions import staging_error
+from runtime.staging.values.body_tracing import in_body
+
+__all__ = ["check_draw", "gives_anew", "refusal_of"]
 
 _CLOCKS: Final = frozenset({
     *(f"time.{name}{suffix}" for suffix in ("", "_ns")
@@ -18,12 +29,27 @@ _RANDOM: Final = frozenset({
     *(f"secrets.{name}" for name in ("randbelow", "token_bytes", "token_hex", "token_urlsafe")),
 })
 _MODULES: Final = frozenset({"random", "secrets", "uuid"})
+_GENERATORS: Final = (random.Random, np.random.Generator, np.random.RandomState)
+_GLOBAL: Final = getattr(np.random.rand, "__self__", None)
+"""The generator of the functions of `numpy.random`."""
+_COUNTERPARTS: Final = {
+    **dict.fromkeys(("rand", "random", "random_sample", "ranf", "uniform"), "rt.random.uniform"),
+    **dict.fromkeys(("gauss", "normal", "normalvariate", "randn", "standard_normal"), "rt.random.normal"),
+    **dict.fromkeys(("getrandbits", "integers", "randint", "random_integers", "randrange"),
+                    "rt.random.uniform(..., dtype=rt.int32)"),
+    **dict.fromkeys(("permutation", "permuted", "sample", "shuffle"), "rt.random.shuffle"),
+    **dict.fromkeys(("choice", "choices"), "rt.random.categorical"),
+}
+"""By the name of a draw, what gives such numbers at each run of the graph."""
 
 
 def gives_anew(fn: Any) -> str:
-    """`"clock"` or `"random"` for these functions, `"perhaps"` for a method of `random.Random`, whose receiver may be a
-    `SystemRandom`; else an empty text."""
+    """`"clock"` or `"random"` for these functions, `"draw"` for a bound method of a generator, `"perhaps"` for one of
+    `random.Random`, whose receiver may be a `SystemRandom`; else an empty text."""
     kind = type(fn)
+    if fn is np.random.seed or (
+            kind is not FunctionType and isinstance(getattr(fn, "__self__", None), _GENERATORS)):
+        return "draw"
     if kind is FunctionType:
         if fn.__module__ not in _MODULES:
             return ""
@@ -48,6 +74,8 @@ def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
     """The text and remedy of the error where a staged body calls one of these functions with these arguments; None if a
     method of `random.Random` is called on a generator whose state is known."""
     kind = gives_anew(fn)
+    if kind == "draw":
+        return None
     if kind == "perhaps" and not (args and isinstance(args[0], sys.modules["random"].SystemRandom)):
         return None
     what = "the time" if kind == "clock" else "random numbers of the system"
@@ -56,3 +84,25 @@ def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
         " code is traced, and not each time it runs",
         "Ask outside of staged loops and branches, or by rt.py_function." if kind == "clock"
         else "Draw them with rt.random, or outside of staged code.")
+
+
+def check_draw(fn: Any, args: tuple[Any, ...], takes_tensors: bool) -> None:
+    """Before a method of a generator of random numbers is called while a function is traced: StagingError if it draws,
+    from one that existed before, what each run of the graph would have to draw. `takes_tensors`: as arguments."""
+    owner = _GLOBAL if fn is np.random.seed else (
+        args[0] if type(fn) is FunctionType and args else getattr(fn, "__self__", None))
+    name = fn.__name__
+    if not isinstance(owner, _GENERATORS) or isinstance(owner, random.SystemRandom) or (
+            name.startswith("_") or "state" in name or name == "spawn"):
+        return
+    if name == "seed":
+        note_seeded(owner)
+    elif existed_before(owner) and not is_seeded(owner):
+        error = staging_error(
+            f"{name!r} draws a random number from a {type(owner).__name__} that was there before the call: that would"
+            " happen once, while the code is traced, and not each time it runs",
+            f"Draw with {_COUNTERPARTS.get(name, 'rt.random')}, or pass what is drawn as an argument, or call it by"
+            " rt.py_function.")
+        if in_body() or takes_tensors:
+            raise error
+        note_draw(error)
