@@ -57,6 +57,10 @@ class Unrolled(NamedTuple):
         return f"{self.filename}:{self.first}: the loop with {lines} is traced iteration by iteration, since {self.why}"
 
 
+class TrialTooLarge(StagingError):
+    """A trace that is tried with numbers as inputs has more nodes and values than it may have."""
+
+
 class _Loops(threading.local):
     has_warned = False
     """Whether there has been a warning of a loop that takes long."""
@@ -250,7 +254,7 @@ class Graph:
         if len(self.nodes) in (MANY_NODES, TOO_MANY_NODES):
             _watch_size(self)
         if node.number > loops.last_number:
-            raise StagingError("this trace, which is tried with numbers as inputs, has too many ops")
+            raise TrialTooLarge("this trace, which is tried with numbers as inputs, has too many ops")
         return node
 
     def contains(self, graph: Graph | None) -> bool:

@@ -12,7 +12,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import nullcontext, suppress
-from types import CodeType, MethodType
+from types import MethodType
 from typing import Any, Final
 from weakref import WeakMethod, ref
 
@@ -43,7 +43,7 @@ from runtime.function.inspection import Inspected
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan, return_position
-from runtime.function.retracing import CacheInfo, History, Pending
+from runtime.function.retracing import CacheInfo, History, Pending, is_traced_here
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.unranked import unranked
@@ -189,6 +189,8 @@ class Function(Called, Inspected):
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = current_graph()
+        if graph is not None and not (call.leaves or call.variables) and is_traced_here(self._pending):
+            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
         try:
             concrete = self._find_or_trace(call)
         except EndlessError:
@@ -486,7 +488,7 @@ class Function(Called, Inspected):
                 args, kwargs = call.replace(inputs, variables, copies)
                 state = kwargs.pop(ATTRIBUTES, None)
                 with meeting() if self.autograph else nullcontext():
-                    outside = PriorState(meet_all(fn, args, kwargs), call, copies, inputs, self._code, objects)
+                    outside = PriorState(meet_all(fn, args, kwargs), call, copies, inputs, python, objects)
                     mode.existed, mode.sources = outside.existed, outside.arrays
                     outside.find_shared(call.finds_attributes)
                     try:
@@ -534,10 +536,6 @@ class Function(Called, Inspected):
         self._attributes.found(call, places, changed, sets_up, outside.existed, outside.heap.restore)
         outside.refuse_lost()
         return constants
-
-    @property
-    def _code(self) -> CodeType | None:
-        return getattr(inspect.unwrap(self.python_function), "__code__", None)
 
     # What is there.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import itertools
 import operator
 import sys
@@ -100,10 +101,10 @@ class PriorState:
     """
 
     def __init__(
-        self, reach: Reach, call: Call, copies: Sequence[Any], inputs: Sequence[Any], code: CodeType | None,
-        objects: bool,
+        self, reach: Reach, call: Call, copies: Sequence[Any], inputs: Sequence[Any], function: Any, objects: bool,
     ) -> None:
-        self.reach, self.call, self.code, self.are_objects = reach, call, code, objects
+        self.reach, self.call, self.are_objects = reach, call, objects
+        self.code: CodeType | None = getattr(inspect.unwrap(function), "__code__", None)
         self.shared: list[Constant] = []
         """The places, besides those of the call's `attributes`, that hold arguments of the call, and what they hold."""
         self.copies, self.inputs = copies, inputs

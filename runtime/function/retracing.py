@@ -5,6 +5,7 @@ import re
 import threading
 import warnings
 from collections import Counter
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 from autograph.backend import format_error
@@ -14,7 +15,7 @@ from runtime.function.argument_structure import is_leaf
 from runtime.function.number_state import StagedNumber
 from runtime.function.signature import ATTRIBUTES, Call, count
 
-__all__ = ["CacheInfo", "History", "Pending", "RetracingWarning"]
+__all__ = ["CacheInfo", "History", "Pending", "RetracingWarning", "is_traced_here"]
 
 _STORM = 5  # number of traces that differ in one Python number, or in the length of one list, before a warning
 _ABSENT = "not there"
@@ -61,6 +62,12 @@ class Pending:
         finally:
             _waiting.pop(me, None)
         return True
+
+
+def is_traced_here(pending: Mapping[Hashable, Pending]) -> bool:
+    """Whether this thread makes one of these traces."""
+    me = threading.get_ident()
+    return any(me in each.owners for each in [*pending.values()])
 
 
 _lock = threading.Lock()

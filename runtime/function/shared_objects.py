@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from autograph.backend import can_be_record, declared_fields, is_of_converted_code
 from runtime.core.array_mode import NeedsNumbers
+from runtime.core.graph import TrialTooLarge
 from runtime.function.argument_numbers import (
     ArgumentNumber,
     ArgumentNumbers,
@@ -45,6 +46,7 @@ _FEW: Final = 4  # objects of a class, or values of a number, that have traces o
 _MOST: Final = 1000  # parts of the objects of one call that share traces
 _MOST_NUMBERS: Final = 64  # of a list or tuple that have an input each
 _MOST_MADE: Final = 6_000
+_MOST_UNSHARED: Final = 12_000  # nodes and values of traces with numbers as inputs that one call each has used
 _MOST_TRIED: Final = 4  # numbers that are tried to be known to a trace, one by one
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
@@ -90,11 +92,12 @@ class SharedObjects:
         self._known: dict[Place, Any] = {}  # the first numbers in a place
         self._values: dict[tuple[Place, type], set[Any]] = {}  # some of those in an argument
         self._staged: set[Place] = set()  # where there were others later
-        self._exact: frozenset[Place] = frozenset()  # those of arguments that it cannot be traced with as inputs
+        self._exact: frozenset[Place] = frozenset()  # the arguments, or parts, that cannot be inputs
         self.has_all = False
         """Whether all numbers among the arguments are inputs: it computes for long with them."""
         self.most_made = _MOST_MADE
         """So many nodes and values may be made in the trial of a trace with numbers as inputs."""
+        self._unshared = 0  # nodes and values of the last traces with numbers as inputs, each used by one call
         self.is_exact = False
         """Whether it cannot be traced with numbers in objects as inputs: each has a trace of its own."""
         self._trying = threading.local()
@@ -136,6 +139,7 @@ class SharedObjects:
     def note_size(self, made: int) -> None:
         """Note how many nodes and values a trace has made."""
         self.most_made = max(self.most_made, 4 * made)
+        self._trying.made = made
 
     def need_all(self) -> None:
         """Have all numbers among the arguments as inputs."""
@@ -147,7 +151,8 @@ class SharedObjects:
         if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at) or (
                 self.has_all and at[0] is Arguments)):
             self._staged.add(at)
-        return at in self._staged and at not in self._exact and not (self.is_exact and at[0] is not Arguments)
+        return at in self._staged and self._exact.isdisjoint((at, _argument(at))) and not (
+            self.is_exact and at[0] is not Arguments)
 
     def _differs(self, x: float, at: Place) -> bool:
         if at[0] is not Arguments:
@@ -198,14 +203,18 @@ class SharedObjects:
             except NeedsNumbers:
                 self.need_all()
         before, around = (self.is_exact, self._exact, self._apart, self.classes), self.is_trying
-        attempts: Iterator[frozenset[Place]] | None = None
+        tried: set[frozenset[Place]] = set()
+        places: set[Place] = set()  # of the numbers that have been inputs
         self._trying.now = True
         try:
             while True:
                 twins = Twins(self)
                 try:
+                    self._trying.made = 0
                     with decomposing(self.classes):
-                        return run(args, kwargs, twins)
+                        result = run(args, kwargs, twins)
+                    self._note_use(twins)
+                    return result
                 except _NeedsClasses as needed:
                     self._share(needed.classes)
                 except _Unshared as unshared:
@@ -215,8 +224,10 @@ class SharedObjects:
                 except Exception as error:
                     if not (raised.in_trace(error) or (twins.places and raised.is_of_numbers(error))):
                         raise
-                    attempts = _attempts(twins.places) if attempts is None else attempts
-                    if (exact := next(attempts, None)) is not None:
+                    places |= twins.places
+                    attempts = _attempts(places, at_once=isinstance(error, TrialTooLarge))
+                    if (exact := next((each for each in attempts if each not in tried), None)) is not None:
+                        tried.add(exact)
                         self._exact = before[1] | exact
                     elif not self._share_less(twins):
                         # it is not because of what is shared
@@ -224,6 +235,14 @@ class SharedObjects:
                         raise
         finally:
             self._trying.now = around
+
+    def _note_use(self, twins: Twins) -> None:
+        """Note whether a call with numbers as inputs had a trace. If none has for long, since something else differs
+        from call to call, such as the lengths of nested lists, these arguments are known to their traces again."""
+        places = {_argument(place) for place in twins.places if place[0] is Arguments}
+        self._unshared = self._unshared + self._trying.made if places and self._trying.made else 0
+        if self._unshared > _MOST_UNSHARED:
+            self._unshared, self._exact = 0, self._exact | places
 
     def _share_less(self, twins: Twins) -> bool:
         """Have numbers, or else objects, known to their traces, if there are any such."""
@@ -260,16 +279,23 @@ def _names_of(kind: type, reading: Reading) -> Names:
     return None if kind in reading.classes or reading.names & _DYNAMIC else reading.names
 
 
-def _attempts(places: Collection[Place]) -> Iterator[frozenset[Place]]:
-    """Some of the numbers that are inputs, for a trace that failed: all but these may be inputs of another one."""
-    arguments = sorted((place for place in places if place[0] is Arguments), key=itemgetter(1))
-    alone = [place for place in arguments if not place[1].endswith(_LIST)]
-    if len(alone) <= _MOST_TRIED:
+def _argument(place: Place) -> Place:
+    """The argument that a place is a part of; for a place in an object the place itself."""
+    kind, path = place
+    return (kind, path[:path.index("]") + 1]) if kind is Arguments else place
+
+
+def _attempts(places: Collection[Place], at_once: bool) -> Iterator[frozenset[Place]]:
+    """Some of the numbers that are inputs, or of the arguments that have them, for a trace that failed: all but these
+    may be inputs of another one. `at_once`: all of them, since the trace was too large."""
+    numbers = sorted((place for place in places if place[0] is Arguments), key=itemgetter(1))
+    alone = [place for place in numbers if not place[1].endswith(_LIST)]
+    if len(alone) <= _MOST_TRIED and not at_once:
         yield from (frozenset([place]) for place in alone)
-    if len(alone) != 1:
-        yield frozenset(alone)
-    if len(alone) < len(arguments):
-        yield frozenset(arguments)
+    if len(alone) != 1 and not at_once:
+        yield frozenset(map(_argument, alone))
+    if at_once or len(alone) < len(numbers):
+        yield frozenset(map(_argument, numbers))
 
 
 class Twins:

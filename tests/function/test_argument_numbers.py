@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import heapq
 import math
 import random
 from collections.abc import Callable
@@ -506,3 +507,62 @@ def test_a_graph_that_would_be_large_is_traced_for_its_numbers() -> None:
         np.testing.assert_allclose(float(staged(there)), solved(here), rtol=1e-5)
         np.testing.assert_allclose(flat(there), flat(here), rtol=1e-9)
     assert staged.experimental_get_tracing_count() == 2
+
+
+def test_a_trial_that_is_too_large_is_given_up_for_all_arguments() -> None:
+    """Numbers that become inputs after another trial was given up: a search over a list of lists."""
+    def distance(grid, start, goal):
+        h, w = len(grid), len(grid[0])
+        best = {start: 0}
+        heap = [(0, 0, start)]
+        while heap:
+            _, g, (r, c) = heapq.heappop(heap)
+            if (r, c) == goal:
+                return g
+            for dr, dc in ((0, 1), (1, 0), (0, -1), (-1, 0)):
+                y, x = r + dr, c + dc
+                if 0 <= y < h and 0 <= x < w and grid[y][x] == 0:
+                    if (y, x) not in best or g + 1 < best[(y, x)]:
+                        best[(y, x)] = g + 1
+                        heapq.heappush(heap, (g + 1 + abs(y - goal[0]) + abs(x - goal[1]), g + 1, (y, x)))
+        return -1
+
+    traced = rt.function(distance)
+    for size in (20, 20, 12):
+        grid = [[int(x == 3 and y > 2) for x in range(size)] for y in range(size)]
+        assert int(traced(grid, (0, 0), (9, 9))) == distance(grid, (0, 0), (9, 9))
+
+
+def test_inputs_that_never_share_a_trace_are_given_up() -> None:
+    """Nested lists of other lengths in each call: each call has a trace, which is to be small."""
+    def reached(links, start):
+        found, queue = {start: 0}, [start]
+        while queue:
+            u = queue.pop()
+            for v in links[u]:
+                if v not in found:
+                    found[v] = found[u] + 1
+                    queue.append(v)
+        return len(found)
+
+    traced = rt.function(reached)
+    for seed in range(12):
+        draw = random.Random(seed)
+        links = [[draw.randrange(20) for _ in range(draw.randrange(5))] for _ in range(20)]
+        assert int(traced(links, seed)) == reached(links, seed)
+    nodes = [sum(1 for _ in trace.graph.walk()) for trace in traced.concrete_functions]
+    assert max(nodes[4:8]) > 50 > max(nodes[-3:])
+
+
+def test_recursion_that_python_decides_is_no_trace_of_its_own() -> None:
+    @rt.function
+    def ordered(xs):
+        if len(xs) <= 1:
+            return xs
+        p = xs[0]
+        return ordered([x for x in xs[1:] if x < p]) + [p] + ordered([x for x in xs[1:] if x >= p])
+
+    for seed in range(3):
+        xs = random.Random(seed).sample(range(100), 12)
+        assert [int(x) for x in ordered(xs)] == sorted(xs)
+    assert ordered.experimental_get_tracing_count() == 3
