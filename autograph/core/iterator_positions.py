@@ -1,8 +1,7 @@
-"""Detection of iterators that a staged body advances, which happens once, while the body is traced.
+"""Detection of iterators that a staged body advances: that would happen only once, while the body is traced.
 
-Python cannot set an iterator back, and a graph cannot advance it, so it is only detected: by comparing the position of
-an iterator, and of the iterators that it takes its items from, before and after the body.
-"""
+Python cannot rewind an iterator, and a graph cannot advance it, so advancing is only detected: by comparing the
+position of an iterator, and of the iterators that it takes its items from, before and after the body."""
 from __future__ import annotations
 
 import dis
@@ -39,7 +38,7 @@ _REDUCED: Final = frozenset({*map(type, (
 ))})
 """Builtins whose `__reduce__` gives their position. (Those of itertools have none from Python 3.14 on.)"""
 _HIDING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
-"""Iterators of itertools that buffer items and do not tell which is next."""
+"""Iterators of itertools that buffer items and do not tell which item is next."""
 _OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
 """Types that are searched for iterators."""
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
