@@ -265,8 +265,8 @@ def _error_line(error: BaseException, code: CodeType) -> int:
 def compare(
     expected: Run, got: Run, code: CodeType, same: Callable[[Any, Any], bool] = _same, exact: bool = True
 ) -> Difference | None:
-    """The first difference of two runs. Without `exact`, the converted run may raise a subclass of Python's exception
-    with another message."""
+    """The first difference between two runs. Without `exact`, the converted run may raise another message, and a
+    subclass or superclass of Python's exception."""
     name, filename = code.co_name, code.co_filename
     found = _compare_printed(expected.printed, got.printed, name)
     if found is not None:

@@ -14,7 +14,8 @@ __all__ = ["code_of", "lose_left", "unroll"]
 
 Test = Callable[[], Any]
 _FEW = 16
-"""After so many iterations the backend is asked for the first time whether there may be more."""
+"""After this number of iterations `Backend.refusal` is called, and its error discarded, so that the backend may raise
+to trace the loop in another way."""
 
 
 def unroll(
