@@ -41,7 +41,7 @@ class _Ways:
         self.names, self.free = names, free
         self.unbinds = any(n.__class__ in (gast.Delete, gast.ExceptHandler, gast.ClassDef) for n in own_of(function))
         self.left: list[list[Sure]] = []
-        """For each enclosing loop: what is definitely assigned at each `break`."""
+        """For each enclosing loop: the variables definitely assigned at each `break`."""
 
     def block(self, body: list[Any], sure: Sure) -> Sure:
         for node in body:

@@ -125,8 +125,8 @@ _SUMMARIES: dict[type, Callable[[Any], None]] = {
 
 
 def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
-    """Propagate liveness backwards through a block. `exceptional`: what the enclosing handlers read, since any
-    statement may jump there."""
+    """Propagate liveness backwards through a block. `exceptional`: the variables that the enclosing handlers read,
+    since any statement may jump there."""
     for node in reversed(body):
         out = live | exceptional
         node.live_out = out

@@ -74,7 +74,7 @@ class Handler(NamedTuple):
     error is re-raised."""
 
     kinds: tuple[type[BaseException], ...]
-    """The classes that it catches; empty if none."""
+    """The exception classes that it catches; empty if none."""
     body: Body
     """Gives the state after the handler. It is called while the error is being handled, so a bare `raise` finds it."""
     named: bool
@@ -281,8 +281,8 @@ class Backend(Protocol):
         raise self.error("a generator expression over this value is not staged", "Write a loop.")
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-        """The items of a staged iterable of known length; an error if the length is unknown. `what`: what is made of
-        the items, for the error."""
+        """The items of a staged iterable of known length; an error if the length is unknown. `what`: the object made
+        of the items, for the error."""
         raise self.error(f"the number of items of {what} is not known", remedy)
 
     # Errors.

@@ -1,7 +1,8 @@
 """Detection of iterators that a staged body advances: that would happen only once, while the body is traced.
 
 Python cannot rewind an iterator, and a graph cannot advance it, so advancing is only detected: by comparing the
-position of an iterator, and of the iterators that it takes its items from, before and after the body."""
+position of an iterator, and of the iterators that it takes its items from, before and after the body.
+"""
 from __future__ import annotations
 
 import dis
@@ -44,7 +45,7 @@ _OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
     iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
     iter(deque(d)), reversed(deque(d))))})
-"""Iterators that tell how many items are left, if that is finite."""
+"""Iterators whose `__length_hint__` is the number of remaining items, if that is finite."""
 
 
 _CALLING: Final = type(iter(int, 1))
@@ -96,7 +97,7 @@ def hides_place(iterator: Any) -> bool:
 
 
 def _position(iterator: Any, visited: set[int]) -> list[Any]:
-    """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
+    """The values that change when an iterator advances: its own parts, and the positions of iterators among them."""
     visited.add(id(iterator))
     found: list[Any] = []
     pending = list(_parts(iterator))

@@ -61,7 +61,7 @@ class Source:
 
 
 def source_of(value: Any) -> Source | None:
-    """The source of an iterator. None for any other value, for a sequence whose `__getitem__` is Python code, and for a
+    """The source of an iterator. None for any other value, for a user's sequence with a `__getitem__`, and for a
     `zip` of which two operands share one iterator."""
     return _source(value, set())
 

@@ -93,7 +93,7 @@ def call(fn: Any, /) -> Any:
 
 
 def _with_checked_items(fn: Any) -> Any:
-    """As `call`, for a callee that may advance an iterator that traced code must not use."""
+    """As `call`, while traced code must not advance certain iterators: the callee checks its arguments first."""
     callee, owner = _callee(fn), getattr(fn, "__self__", None)
     if id(owner) not in lost.iterators and (
             (type(fn) in (FunctionType, MethodType) and left_alone(fn) is None)

@@ -99,7 +99,7 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
     """The results of a clause, computed in Python. The number of items has to be known, and no staged value may decide
     it.
 
-    `what`: what is made of the items, for the error.
+    `what`: the object made of the items, for the error.
     """
     check_items(clause.iterable)
     backend = deciding(clause.iterable)

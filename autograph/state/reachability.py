@@ -190,7 +190,7 @@ class Reach:
             meet(kind)
             self._meet(None, kind, found.depth + 1, kind.__name__)
 
-    # What each kind of object leads to.
+    # The values reachable from each kind of object.
 
     def _hold(self, found: _Found) -> None:
         self.objects.append(Reached(found.path, found.value, found.hint))
@@ -216,7 +216,7 @@ class Reach:
 
     def _dict(self, found: _Found) -> None:
         self._hold(found)
-        is_of_module = "__builtins__" in found.value  # what code uses of these names is found where it names them
+        is_of_module = "__builtins__" in found.value  # code that uses a name of it leads there
         if not is_of_module and not only_atoms(dict.values(found.value)):
             for key, item in dict.items(found.value):
                 path = found.item(key) if type(key) in (str, int) else None

@@ -194,7 +194,7 @@ def object_for(array: Any) -> Any:
 
 def need_objects(error: Exception) -> None:
     """Called where the result depends on whether a tensor is an array in Python. Raises NeedsArrayObjects, with the
-    error for tensors, unless arrays are objects already, where the two differ in type."""
+    error for tensors, unless arrays are objects already: then the trace serves only calls with the same arrays."""
     if _trace.mode is not None and not _trace.mode.objects:
         raise NeedsArrayObjects(error)
 

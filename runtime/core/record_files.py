@@ -17,7 +17,7 @@ from runtime.core.positions import located
 __all__ = ["compression", "masked_crc", "record", "records"]
 
 _POLYNOMIAL: Final = 0x82F63B78
-"""Of CRC-32C (Castagnoli), reflected."""
+"""The polynomial of CRC-32C (Castagnoli), reflected."""
 
 
 _BLOCK: Final = 1 << 20

@@ -33,7 +33,8 @@ class Memory:
     version    the number of writes
     place      where it was last written
     body       the body of that write; None for the function's own block
-    depth      the number of bodies that enclose its creation"""
+    depth      the number of bodies that enclose its creation
+    """
 
     __slots__ = ("body", "depth", "is_over", "place", "version")
 

@@ -293,7 +293,7 @@ class ConcreteFunction:
             return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
-        """The arrays of a call. Those that it overwrites are the caller's, if donated, otherwise copies."""
+        """The arrays of a call. Those that it overwrites are the caller's if borrowed, otherwise copies."""
         arrays = arrays_of(leaves, self._unused)
         copied = [place for place in self._donated.values()
                   if call is None or leaves[place] is not call.borrowed.get(place)]

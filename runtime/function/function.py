@@ -542,7 +542,7 @@ class Function(Called, Inspected):
     # Inspection.
 
     def cache_info(self) -> CacheInfo:
-        """Hits, misses (calls that made a trace), the maximal number of traces, and the current one."""
+        """Hits, misses (calls that made a trace), the maximal number of traces, and their current number."""
         self._forget_dead()
         return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
 

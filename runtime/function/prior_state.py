@@ -340,7 +340,8 @@ class PriorState:
         """Replace each value of the graph in pre-existing objects by one that raises an error when it is used.
 
         `variables`: placeholders; one that is now stored in a pre-existing object is marked as identified. As the
-        function is then traced again, all changes are undone."""
+        function is then traced again, all changes are undone.
+        """
         for root, _, new in list(self.heap.changes()) if variables else ():
             if id(root.value) not in self.numbers and new is not UNBOUND:
                 held = graph_value_in(new, self.existed, VariableArgument)

@@ -123,7 +123,8 @@ def plan(
 
     Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
     function `fn`. Objects made during the trace are created anew by each call, with its values; pre-existing objects
-    are returned themselves. StagingError for objects that cannot be created anew."""
+    are returned themselves. StagingError for objects that cannot be created anew.
+    """
     planner = _Planner(outputs, fn, outside)
     part = planner.result(returned)
     changes = []
@@ -500,8 +501,7 @@ def _of_lists(
 
 
 def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
-    """The live entries of a hash table, from its leaves. The first `keys` columns are the keys, returned as Python
-    numbers."""
+    """The live entries of a hash table, from its leaves; the first `keys` columns are keys, as Python numbers."""
     _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # without the leading row
     there = [*map(bool, marks.whole)]
     held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]

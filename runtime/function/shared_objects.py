@@ -49,8 +49,7 @@ _MOST_TRIED: Final = 4  # maximal number of numbers that are tried one by one as
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
     "setattr", "type", "vars"})
-"""Names that indicate reads of attributes that the code does not name, or of objects of a class that it does not
-name."""
+"""Names that indicate reads of attributes, or creation of objects of classes, that the code does not name."""
 _BY_IDENTITY: Final = frozenset({"id", "numpy_function", "py_function", "ref", "weakref"})
 """Names that indicate comparison by identity, or objects kept until the graph runs."""
 

@@ -2,7 +2,8 @@
 
 Tensors and NumPy arrays are distinguished by dtype and shape; variables by dtype, shape, and which of them are
 identical; Python values by type and value; lists, tuples, dicts, dataclasses and attrs classes by their structure;
-other objects by identity."""
+other objects by identity.
+"""
 from __future__ import annotations
 
 import copy
@@ -78,7 +79,8 @@ class Call:
     classes       the plain classes of new objects in these places
     contents      the slice of `containers` that belongs to the state
     borrowed      by index, the leaves that use the memory of the caller's arrays; until `keep` copies them
-    overwritten   the indices of leaves that the graph changes in place when Python does, not at the end"""
+    overwritten   the indices of leaves that the graph changes in place when Python does, not at the end
+    """
 
     __slots__ = (
         "_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
@@ -146,7 +148,7 @@ class Call:
         return [of_arrays(type) if i in arrays else type for i, type in enumerate(types)]
 
     def number_of(self, x: Any) -> int | None:
-        """The index of `x` among the `variables`; None if it is not exchangeable."""
+        """The index of `x` among the `variables`, or the next one; None if it has no placeholder."""
         if not isinstance(x, Variable) or not is_exchangeable(x) or id(x) in self._identified:
             return None
         return next((k for k, known in enumerate(self.variables) if known is x), len(self.variables))

@@ -14,6 +14,6 @@ _BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
 
 
 def prepared(graph: Graph) -> Graph:
-    """The graph of a function as it runs, before the rules that hide structure from derivatives: less computation means
-    less to transform and to save."""
+    """The optimised graph of a function, still with the parts that only derivatives need: less computation means less
+    to transform and to save."""
     return rewrite(with_python_numbers(graph), _BEFORE)

@@ -202,7 +202,8 @@ class ArrayCell(StagedArray):
     """An array with memory of its own: a cell of the heap.
 
     born      the graph that was being traced when it was made
-    refusal   makes the error for a write, if the array must not be written"""
+    refusal   makes the error for a write, if the array must not be written
+    """
 
     __slots__ = ("born", "leaf", "refusal")
 
