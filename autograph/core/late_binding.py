@@ -3,8 +3,8 @@
 `deferred(name)` is an import that happens when the module is first used: for modules that take long to load (LLVM) or
 need not be installed (a parser, SciPy). It stands at the top of a module; tests/test_layers.py counts it as an import.
 
-`Late` is a forward declaration: functions that a module calls and a module above it defines, because each is made of
-the other. Addition of tensors is a method of Tensor and a function on tensors; converted code calls the converter, and
+`Late` is a forward declaration: functions that a module calls and a module above it defines, where the two depend on
+each other. Addition of tensors is a method of Tensor and a function on tensors; converted code calls the converter, and
 the converter makes code that calls this code. No order of imports serves both.
 """
 from __future__ import annotations

@@ -49,8 +49,7 @@ class Op:
              without results: `()`). Raises DTypeError or ShapeError for operands that do not fit.
     effect   it runs in program order and is never removed.
     agree    the operands that must have one dtype: Python and NumPy numbers among them adapt to the tensors before
-    `rule`
-             receives them.
+             `rule` receives them.
     widens   ints among these become floats beside a float of Python or NumPy, and floats complex beside a complex one.
     foreign  the kernel runs the user's code, so its exceptions are the user's own and are passed on unchanged.
     errors   the exception classes that the kernel may raise for operands accepted by the rule, or a function from the

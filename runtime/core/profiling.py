@@ -40,13 +40,12 @@ class Region:
 
     kind    "call" (of a traced function), "op", "fused" (ops that share loops of native code), "loop", "branch",
             "python" (a callback from native code), "eager" (an op outside of graphs), "compile", "step", or "profiler"
-            "python" (a callback from native code), "eager" (an op outside of graphs), "compile", "step", or "profiler"
-                    (overhead of the profile)
-            ops     the names of the ops that it computes itself
-            places  the positions of these in the user's source
-            scopes  the name scopes there, such as those of layers
-            parent  the region that it is part of
-            note    how native code runs it, if in a special way
+            (overhead of the profile)
+    ops     the names of the ops that it computes itself
+    places  the positions of these in the user's source
+    scopes  the name scopes there, such as those of layers
+    parent  the region that it is part of
+    note    how native code runs it, if in a special way
     """
 
     __slots__ = ("kind", "name", "note", "ops", "parent", "places", "scopes")

@@ -67,8 +67,7 @@ class Call:
     passed        the leaves as passed by the caller: a NumPy array where `leaves` has a tensor
     variables     the variables replaced by placeholders, without repetition; the key has their types
     arrays        for each array among the leaves: its index, the index of the first leaf that is the same array,
-    whether
-                  it is writable, and the indices of earlier ones that share its memory
+                  whether it is writable, and the indices of earlier ones that share its memory
     attributes    the state whose contents are one of the arguments (`AttributeState`), if any
     finds_attributes  whether its trace may raise NeedsAttributes
     finds_numbers     whether its trace may ask for numbers as inputs (NeedsNumbers)

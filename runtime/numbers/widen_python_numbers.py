@@ -1,8 +1,8 @@
 """Widens Python numbers in graphs to 64 bits, the precision that floats have in Python.
 
 While a function is traced, a float made by Python is weak float32 and an int weak int32: the dtypes that they take as
-tensors of their own; beside a tensor they adapt to its dtype. Until then the graph that runs computes with float64 and
-int64, in branches, loops and lists, as Python would.
+tensors of their own; beside a tensor they adapt to its dtype. Until they meet one, the graph that runs computes with
+float64 and int64, in branches, loops and lists, as Python would.
 """
 from __future__ import annotations
 
