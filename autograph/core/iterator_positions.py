@@ -155,8 +155,8 @@ _READS: Final = frozenset({
 
 
 def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
-    """The file and line where one of the functions first reads a path such as `self.it`: the last name in the path that
-    is read at all. If none does, where one of their callees does; else the line of the first function."""
+    """The file and line where one of the functions first reads a path such as `self.it`, judged by the last name in the
+    path that is read at all. If none reads it, where one of their callees does; else the line of the first function."""
     held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
     callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
     for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):
