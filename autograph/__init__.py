@@ -7,7 +7,7 @@
     install(package)    packages, checked as they are imported
     register(cls, b)    a backend for the values of a framework of one's own
 
-Converted modules import only the operators from here: what needs a parser or a printer is loaded when it is asked for.
+Converted modules import only the operators from here: modules that need a parser or a printer are loaded on first use.
 """
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _PLACES = {
     **dict.fromkeys(("convert_source", "explain_source", "to_code"), _to_code),
     **dict.fromkeys(("install", "uninstall"), _import_hook),
 }
-"""Where the names are that are loaded when they are first asked for."""
+"""The modules of the names that are loaded on first access."""
 
 
 def __getattr__(name: str) -> Any:
@@ -69,7 +69,7 @@ def __dir__() -> list[str]:
 
 @functools.cache
 def _converter() -> Any:
-    """`api.maker`. A converted module runs where there is no parser, too: then its callees run as they are."""
+    """`api.maker`. Converted modules also run where no parser is installed: then their callees run unconverted."""
     try:
         return _api.maker
     except ModuleNotFoundError as error:
@@ -79,7 +79,7 @@ def _converter() -> Any:
 
 
 def _maker(fn: FunctionType) -> Maker | None:
-    """The first callee that no rule leaves alone loads the converter."""
+    """Loads the converter when called for the first callee that no rule excludes."""
     made: Maker | None = None if left_alone(fn) is not None else _converter()(fn)
     return made
 

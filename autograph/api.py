@@ -1,4 +1,4 @@
-"""What users call: `convert` and `explain`.
+"""The functions that users call: `convert` and `explain`.
 
 A conversion captures the tree, runs the `PASSES` over each function in it and emits code. Converted code is cached per
 code object, so closures of one function share it, and freed with that code object.
@@ -60,7 +60,7 @@ PASSES: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
 STAGES: Final = ("capture", *(name for name, _ in PASSES))
 _ROWS: Final = 200  # of an explanation, in notebooks
 SHOWN: Final = "statements"
-"""The default stage of `to_code`. The pass after it only replaces what Python's C code would decide."""
+"""The default stage of `to_code`. The pass after it only replaces operations that Python's C code would decide."""
 
 
 # --- Trees --------------------------------------------------------------------------------------------------
@@ -148,8 +148,9 @@ def _compiled(fn: FunctionType, recursive: bool, internally: bool) -> tuple[Temp
 
 
 def internal_iteration(fn: FunctionType) -> Template:
-    """What makes, of generator functions of this code, functions that pass their items to those of a loop, which they
-    have in the cells `ag__body` and `ag__test`. UnsupportedError if the generator has to suspend its frame."""
+    """The maker of the internally iterating form of generator functions with this code: a function that passes its
+    items to the functions of a loop, found in the cells `ag__body` and `ag__test`. UnsupportedError if the generator
+    has to suspend its frame."""
     table = _unused["internally"]
     entry = table.get(id(fn.__code__))
     if entry is None:
@@ -160,8 +161,8 @@ def internal_iteration(fn: FunctionType) -> Template:
 
 
 def maker(fn: FunctionType) -> converted_call.Maker | None:
-    """What makes the converted form of functions of this code, for `ag__.call`. None if they are called as they are: a
-    rule excludes them, or conversion changes nothing in them."""
+    """The maker of the converted form of functions with this code, for `ag__.call`. None if they are called as they
+    are: a rule excludes them, or conversion changes nothing in them."""
     def made() -> converted_call.Maker | None:
         if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None  # code made by exec (a dataclass's methods) has no text to read, see `explain`
@@ -176,8 +177,8 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
 
 
 _unused: dict[bool | str, dict[int, tuple[Template, object]]] = {False: {}, True: {}, "internally": {}}
-"""Templates that no call uses, by `recursive` and the id of the code object: non-recursive ones, and those that change
-nothing; and those of `internal_iteration`."""
+"""Templates not used by `ag__.call`, by `recursive` and the id of the code object: non-recursive ones, and those that
+change nothing; and those of `internal_iteration`."""
 for _table in _unused.values():
     atexit.register(_table.clear)
 
@@ -187,17 +188,17 @@ def convert(fn: F, *, recursive: bool = True, verify: bool = False) -> F: ...
 @overload
 def convert(fn: None = None, *, recursive: bool = True, verify: bool = False) -> Callable[[F], F]: ...
 def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> Any:
-    """A function whose tensor-dependent control flow is staged where a backend traces it (TF2: tf.autograph.to_graph,
-    and the conversion inside tf.function). Elsewhere the original runs.
+    """A function whose tensor-dependent control flow is staged when a backend traces it (TF2: tf.autograph.to_graph,
+    and the conversion inside tf.function). Otherwise the original runs.
 
     Works as a function and as a decorator, with or without arguments, on functions, lambdas, methods, static and class
     methods, properties, `functools.partial`, `lru_cache` and callable objects. With `recursive=False` callees are not
     converted. With `verify=True` each call also runs the original, on copies of the arguments, and raises
-    VerificationError where printed text, exception, result or the arguments after the call differ (see
+    VerificationError if printed text, exception, result or the arguments after the call differ (see
     `differential_check`; meant for tests, as it more than doubles the time).
 
-    Raises NoSourceError if there is no source to read, UnsupportedError for what is not a Python function,
-    ConversionError for source that does not parse. What `do_not_convert` marks is returned unchanged.
+    Raises NoSourceError if there is no source to read, UnsupportedError for anything but a Python function,
+    ConversionError for source that does not parse. A function marked `do_not_convert` is returned unchanged.
     """
     if fn is None:
         return functools.partial(convert, recursive=recursive, verify=verify)
@@ -208,7 +209,7 @@ to_graph = convert
 
 
 def convert_traced(fn: F) -> F:
-    """The converted form of a function alone, for code that only a backend's trace calls."""
+    """The converted form of a function, without the original, for code that is only called in a backend's trace."""
     return cast(F, _convert(fn, True, False, _converted_form))
 
 
@@ -258,7 +259,7 @@ def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
 
 
 def _on_entry(fn: FunctionType, recursive: bool) -> FunctionType:
-    """A wrapper that runs the converted form of `fn` if a backend is tracing or stages an argument, and else `fn`."""
+    """A wrapper that runs the converted form of `fn` if a backend is tracing or stages an argument, otherwise `fn`."""
     template = _template_of(fn, recursive)
 
     def entered(*args: Any, **kwargs: Any) -> Any:
@@ -312,7 +313,8 @@ def _template_of(fn: FunctionType, recursive: bool) -> Template:
         template: Template | None = entry[0] or table.get(id(code), (None,))[0]
         if template is None:
             template = _template(fn, recursive)
-            # A library's decorator has one code object for all that it decorates: it is converted for this one only.
+            # A library's decorator shares one code object among all functions it decorates: it is converted for this
+            # one only.
             is_shared = hasattr(fn, "__wrapped__") and left_alone(fn) is not None
             if recursive and template.changes and not is_shared:
                 converted_call.remember(code, template)
@@ -322,7 +324,7 @@ def _template_of(fn: FunctionType, recursive: bool) -> Template:
 
 
 def unwrap(obj: Any) -> Any:
-    """The user's own function behind a converted or traced one, or a wrapper of functools."""
+    """The user's own function behind a converted or traced function, or behind a wrapper of functools."""
     while True:
         if hasattr(obj, "python_function"):
             obj = obj.python_function
@@ -372,7 +374,7 @@ def set_loop_options(
 
 
 class Explanation(NamedTuple):
-    """What conversion makes of one function, statement by statement. `str()` is a report."""
+    """The result of conversion for one function, statement by statement. `str()` is a report."""
 
     function: str
     filename: str
@@ -415,7 +417,7 @@ class Explanation(NamedTuple):
 def explain(fn: Any) -> Explanation:
     """Which statements of a function are candidates for staging and which stay Python, and by which rule.
 
-    The functions made inside it are included. Printable; `.decisions` is the same as data.
+    Functions defined inside it are included. Printable; `.decisions` has the same as data.
     """
     obj = unwrap(fn)
     if not isinstance(obj, FunctionType):

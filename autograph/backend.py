@@ -1,4 +1,4 @@
-"""What autograph offers to backends: all that a backend imports of it besides the public functions.
+"""What autograph offers to backends: all that a backend imports from it besides the public functions.
 
 `Backend` is what a framework implements (`autograph/core/backend.py`). The rest serves backends that trace: which
 frames are the user's, what a body can reach and change, and where objects are referenced.

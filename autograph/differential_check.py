@@ -1,4 +1,4 @@
-"""`verify=True`: a call also runs as Python, and the first difference is an error that names the line.
+"""`verify=True`: a call also runs as Python; the first difference raises an error that names the line.
 
 The function runs twice: as Python, on copies of the arguments, and then converted, on the arguments themselves. Printed
 text, exception, result and the arguments afterwards are compared, in that order. Other side effects (on globals,
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 running: Final[ContextVar[str]] = ContextVar("autograph_verifying", default="")
-"""Which run the current code is part of: "python", "converted", or empty outside of both."""
+"""The run that the current code is part of: "python", "converted", or empty outside of both."""
 
 
 class Printed(NamedTuple):
@@ -116,8 +116,8 @@ def _lines_of_returns(code: CodeType, run: Run) -> Iterator[None]:
 
 
 class _PrintsValues:
-    """Replace `print` in an observed Python run by that of converted code: values of a backend may be printed
-    differently from what `str` gives."""
+    """Replace `print` in an observed Python run by that of converted code, since it may print values of a backend in
+    another form than `str`."""
 
     def __init__(self) -> None:
         self._lock, self._depth, self._print = threading.Lock(), 0, builtins.print
@@ -161,7 +161,7 @@ def observe(call: Callable[[], Any], which: str, code: CodeType) -> Run:
 
 
 def copied(value: Any, keeps: Callable[[Any], bool] = lambda _: False) -> Any:
-    """A deep copy that shares what cannot be copied and the values for which `keeps` is true."""
+    """A deep copy that shares uncopyable objects and the values for which `keeps` is true."""
     memo: dict[int, Any] = {}
     stack, visited = [value], set[int]()
     while stack:
@@ -253,7 +253,7 @@ def _shown(value: Any) -> str:
 
 
 def _error_line(error: BaseException, code: CodeType) -> int:
-    """The user's line that raised, in this function if the traceback has it."""
+    """The line of the user's code that raised: in this function if its frames are in the traceback."""
     lineno, entry = 0, error.__traceback__
     while entry is not None:
         if entry.tb_frame.f_code.co_filename == code.co_filename:
@@ -265,8 +265,8 @@ def _error_line(error: BaseException, code: CodeType) -> int:
 def compare(
     expected: Run, got: Run, code: CodeType, same: Callable[[Any, Any], bool] = _same, exact: bool = True
 ) -> Difference | None:
-    """The first difference of two runs. Without `exact`, the converted run may raise a subclass of Python's exception
-    with another message."""
+    """The first difference between two runs. Without `exact`, the converted run may raise another message, and a
+    subclass or superclass of Python's exception."""
     name, filename = code.co_name, code.co_filename
     found = _compare_printed(expected.printed, got.printed, name)
     if found is not None:
@@ -338,7 +338,7 @@ def check(difference: Difference | None, got: Run) -> Any:
 
 
 def _observe_converted(call: Callable[[], Any], code: CodeType) -> Run:
-    """`observe` for the converted run, in which callees run converted, too."""
+    """`observe` for the converted run; callees run converted as well."""
     forced = ambient.forced
     try:
         ambient.forced = True
@@ -348,7 +348,7 @@ def _observe_converted(call: Callable[[], Any], code: CodeType) -> Run:
 
 
 def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., Any]:
-    """`converted` with each call compared to one of `fn`; calls nested in such a call are not compared.
+    """A wrapper of `converted` that compares each call with one of `fn`, except nested calls.
 
     UnsupportedError for generator and coroutine functions, whose calls do not run them.
     """
@@ -385,7 +385,7 @@ def verified(fn: FunctionType, converted: Callable[..., Any]) -> Callable[..., A
 def changed_arguments(
     fn: Callable[..., Any], expected: Any, got: Any, same: Callable[[Any, Any], bool] = _same
 ) -> str:
-    """How the arguments of two calls of `fn` differ after these; empty if they do not."""
+    """How the arguments of two calls of `fn` differ afterwards; empty if they do not."""
     try:
         parameters = inspect.signature(fn)
         want, have = (parameters.bind(*args, **kwargs).arguments for args, kwargs in (expected, got))

@@ -1,9 +1,9 @@
 """Definite assignment: which reads of a variable, attribute or item may find it unbound.
 
-Where a staged branch assigns a variable, only the graph knows whether it is bound, and Python raises where it is read.
-Operations on the value check that themselves; reads that only copy it (`y = x`, `return x`, `f(x)`, `del x`) do not,
-and are marked here. Marking too many costs only a call while a backend traces, so all attributes, items and variables
-of enclosing functions are marked.
+Where a staged branch assigns a variable, whether it is bound is known only when the graph runs, and Python raises where
+it is read. Operations on the value check that themselves; reads that only copy it (`y = x`, `return x`, `f(x)`,
+`del x`) do not, and are marked here. A superfluous mark costs only a call while a backend traces, so all attributes,
+items and variables of enclosing functions are marked.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Ways:
         self.names, self.free = names, free
         self.unbinds = any(n.__class__ in (gast.Delete, gast.ExceptHandler, gast.ClassDef) for n in own_of(function))
         self.left: list[list[Sure]] = []
-        """For each enclosing loop: what is definitely assigned at each `break`."""
+        """For each enclosing loop: the variables definitely assigned at each `break`."""
 
     def block(self, body: list[Any], sure: Sure) -> Sure:
         for node in body:
@@ -145,7 +145,8 @@ class _Ways:
         return frozenset(found & self.names)
 
     def reads(self, node: Any, sure: frozenset[str], asks: bool = False) -> None:
-        """Mark the names in an expression or simple statement; with `asks`, a name itself is checked by its use."""
+        """Mark the names in an expression or simple statement. `asks`: if it is a name, its use checks it, so it is not
+        marked."""
         if node is None:
             return
         cls = node.__class__

@@ -1,4 +1,4 @@
-"""Liveness: what may be read after a statement.
+"""Liveness: which variables may be read after a statement.
 
 The tree is not changed. Each statement is summarised bottom-up by what it reads before it writes (`gen`) and what it
 writes on every path (`kill`); then live sets are propagated from the end of the function backwards.
@@ -47,7 +47,7 @@ def _summarise(body: list[Any]) -> tuple[Set, Set]:
         gen |= node.gen - kill
         if certain:
             kill |= node.kill
-            certain = not escapes(node)  # a jump that stayed Python may skip what follows
+            certain = not escapes(node)  # a jump that stays a Python statement may skip what follows
     return frozenset(gen), frozenset(kill)
 
 
@@ -121,12 +121,12 @@ _SUMMARIES: dict[type, Callable[[Any], None]] = {
     **dict.fromkeys(TRIES, _summarise_try), gast.With: _summarise_with, gast.AsyncWith: _summarise_with,
     gast.Match: _summarise_match, gast.Delete: _summarise_delete,
 }
-"""By class; all that other statements bind is killed."""
+"""By class of statement. Other statements kill all that they bind."""
 
 
 def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
-    """Propagate liveness backwards through a block. `exceptional`: what the enclosing handlers read, since any
-    statement may jump there."""
+    """Propagate liveness backwards through a block. `exceptional`: the variables that the enclosing handlers read,
+    since any statement may jump there."""
     for node in reversed(body):
         out = live | exceptional
         node.live_out = out
@@ -158,5 +158,5 @@ def _propagate(body: list[Any], live: Set, exceptional: Set) -> None:
 
 
 def escapes_loop(node: Any) -> bool:
-    """Whether a jump that stayed Python may leave this loop from within."""
+    """Whether a jump that stays a Python statement may leave this loop from within."""
     return any(escapes(s) for s in node.body)

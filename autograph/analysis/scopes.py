@@ -97,7 +97,7 @@ def mangled(name: str, class_name: str | None) -> str:
 
 
 def names_of(node: Any) -> Names:
-    """`scan(node)` for a statement that no longer changes; cached on the node."""
+    """`scan(node)` for a statement that does not change any more; cached on the node."""
     found: Names | None = getattr(node, "names_found", None)
     if found is None:
         if not has_blocks(node) or not isinstance(node, gast.stmt) or isinstance(node, (*FUNCTIONS, gast.ClassDef)):
@@ -113,7 +113,8 @@ def names_of(node: Any) -> Names:
 
 
 def header_names(node: Any) -> Names:
-    """The names that a compound statement which no longer changes uses outside its blocks; cached on the node."""
+    """The names that a compound statement uses outside its blocks; cached on the node, which must not change any
+    more."""
     found: Names | None = getattr(node, "header_names", None)
     if found is None:
         if node.__class__ is gast.If or node.__class__ is gast.While:
@@ -245,7 +246,7 @@ def _scan_comprehension(node: Any, names: Names, _: list[Any]) -> None:
     targets = set().union(*(scan(generator.target).binds for generator in node.generators))
     names.reads |= (inner.reads - targets) | scan(node.generators[0].iter).reads
     names.binds |= inner.binds - targets
-    names.reads |= inner.binds - targets  # a walrus, for an item that may not exist
+    names.reads |= inner.binds - targets  # a walrus, which does not run for an empty iterable
     names.captured |= inner.captured - targets
     names.symbols.update({text: found for text, found in inner.symbols.items() if found[0] not in targets})
     names.calls |= inner.calls
@@ -265,8 +266,8 @@ _VISITORS: Final[Mapping[type, Callable[[Any, Names, list[Any]], None]]] = {
     gast.alias: _scan_import,
     gast.ExceptHandler: _scan_handler,
 }
-"""By node class, a function that records the names of a node and pushes those children that have to be scanned; for
-classes other than these, names and constants, all children are."""
+"""By node class, a function that records the names of a node and pushes those children that have to be scanned. For all
+other classes (names and constants aside), all children are pushed."""
 
 
 def _declared(node: Any, kind: Any) -> set[str]:
@@ -282,7 +283,7 @@ def free_names(node: Any) -> set[str]:
     if cached is None:
         inner = node.names_inside = scan(*body_of(node))
         bound = {p.id for p in parameters_of(node.args)}
-        if not getattr(node, "immediate", False):  # its bindings are not its own
+        if not getattr(node, "immediate", False):  # its bindings are those of the enclosing function
             bound |= inner.binds
         declared = _declared(node, gast.Nonlocal)
         bound -= declared | _declared(node, gast.Global)

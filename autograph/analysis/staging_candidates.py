@@ -55,7 +55,7 @@ _YIELDS = "it holds yield: where a tensor decides, the loop over the generator i
 
 
 class Decision(NamedTuple):
-    """What becomes of one statement, and by which rule."""
+    """The decision for one statement, and its rule."""
 
     lineno: int
     col: int
@@ -115,7 +115,7 @@ def never_tensor(node: Any) -> bool:
 
 def member_test(node: Any) -> bool:
     """Whether a comparison is `x in xs` or `x not in xs`, where an operand may be a tensor or contain one, or be text
-    of a graph."""
+    made by a graph."""
     if len(node.ops) != 1 or not isinstance(node.ops[0], (gast.In, gast.NotIn)):
         return False
     container = node.comparators[0]
@@ -158,7 +158,7 @@ def attribute_test(node: Any) -> bool:
 
 
 def asked_call(node: Any) -> bool:
-    """Whether a call is one of a builtin in ASKED."""
+    """Whether a call is one of a builtin in ASKED (of `type`, only with one argument)."""
     if not isinstance(node.func, gast.Name) or node.func.id not in ASKED:
         return False
     return node.func.id != "type" or (len(node.args) == 1 and not node.keywords)

@@ -1,1 +1,1 @@
-"""From the converted tree to code that runs in the user's place."""
+"""From the converted tree to code that replaces the user's."""

@@ -1,4 +1,4 @@
-"""From the converted tree back to code in the user's place: same file, same lines, same cells.
+"""From the converted tree to code that replaces the user's: same file, same lines, same cells.
 
 The tree is compiled inside a factory that makes the original's free variables (and `ag__`) free variables again, and
 inside a class of the same name, so that private names are mangled. The code object is then extracted; no module is
@@ -33,7 +33,7 @@ _NESTED = 0x10  # CO_NESTED: converted code is compiled inside another function
 
 
 def _is_as_it_was(code: CodeType, original: CodeType) -> bool:
-    """Whether conversion changed nothing but the marks."""
+    """Whether conversion changed nothing but the marks that `_renamed` appends."""
     if (code.co_flags ^ original.co_flags) & ~_NESTED:
         return False
     if any(getattr(code, name, None) != getattr(original, name, None) for name in _SAME):
@@ -61,11 +61,12 @@ class Template:
         self.cells: tuple[int | str | CellType, ...] = tuple(
             ag if n == name else position.get(n, n) for n in code.co_freevars)
         self.changes = bool(original.co_flags & CO_GENERATOR) or not _is_as_it_was(code, original)
-        """Whether the converted function differs from the original; a generator's code is known by its marks."""
+        """Whether the converted function differs from the original. A generator's always counts: its marks identify
+        it."""
 
     def __call__(self, fn: FunctionType, **more: CellType) -> FunctionType:
-        """The converted form of `fn`, with the same globals, cells and defaults, and with `more` cells, if the code
-        has such."""
+        """The converted form of `fn`, with the same globals, cells and defaults; `more`: further cells that the code
+        has."""
         outer: Any = fn.__closure__
         closure: Any = tuple([outer[c] if type(c) is int else more[c] if type(c) is str else c for c in self.cells])
         made = FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
@@ -79,11 +80,11 @@ class Template:
 def compile_function(
     source: Source, tree: Any, original: CodeType, name: str, operators: Any, more: tuple[str, ...] = ()
 ) -> Template:
-    """Compile a converted function tree (gast) to a template for functions of the code `original`. The tree is used up.
+    """Compile a converted function tree (gast) to a template for functions of the code `original`. Consumes the tree.
 
-    `name` is what the tree calls the `operators`. If they are None, the converted code looks that name up as a global
-    and has the free variables of the original, so it can be assigned to the `__code__` of a function. `more`: names of
-    further free variables.
+    `name` is the name of the `operators` in the tree. If they are None, the converted code looks that name up as a
+    global and has the free variables of the original, so it can be assigned to the `__code__` of a function. `more`:
+    names of further free variables.
     """
     free = (*original.co_freevars, *([] if operators is None else [name]), *more)
     return Template(_code(source, tree, original, free), original, name, operators)
@@ -110,9 +111,9 @@ def _code(source: Source, tree: Any, original: CodeType, known: tuple[str, ...])
     parameters = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
     factory = _definition(ast.FunctionDef, name="factory", args=parameters, body=[statement], **place)
     module = ast.Module(body=[factory], type_ignores=[])
-    current: Any = sys.modules["warnings"]  # what the compiler uses: a test may have replaced it
+    current: Any = sys.modules["warnings"]  # the module that the compiler uses: a test may have replaced it
     with current.catch_warnings():
-        current.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them
+        current.simplefilter("ignore", SyntaxWarning)  # the original compilation has shown them already
         compiled = builtins.compile(
             module, source.filename, "exec", flags=original.co_flags & _FUTURES, dont_inherit=True
         )
@@ -163,8 +164,8 @@ Key = tuple[str, int, tuple[str, ...]]
 
 
 def _made_in(nodes: list[Any]) -> dict[Key, str | None]:
-    """The functions among these nodes that conversion made: the name of their frames, or None for bodies, which have
-    the name of the user's function."""
+    """The functions among these nodes that were made by conversion, with the name of their frames, or None for bodies,
+    which have the name of the user's function."""
     made: dict[Key, str | None] = {}
     users: set[Key] = set()
     for node in nodes:
@@ -203,7 +204,7 @@ def _with_child(code: CodeType, child: CodeType, renamed: CodeType) -> CodeType:
 
 def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Key, str | None]) -> CodeType:
     """The code, and all code nested in it, with the names that it would have in the user's function, and the marks of
-    conversion. `inside`: its qualified name in the factory; `outside`: the wanted one."""
+    conversion. `inside`: its qualified name in the factory; `outside`: the new one."""
     joint = ".<locals>." if _is_function(code) else "."
     qualified: dict[Any, Any] = {inside: outside}
     constants: list[Any] = []
@@ -222,7 +223,7 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
             new = outside if frame is None else outside + joint + frame
             if getattr(constant, "co_qualname", None) == child:  # declared global (Python 3.10 has it right)
                 path = new = child
-            if key not in made or path not in qualified:  # the name of a user's lambda
+            if key not in made or path not in qualified:  # else it is the name of a user's lambda
                 qualified[path] = new
             constant = _renamed(constant, name if frame is None else frame, path, new, made)
         constants.append(constant)

@@ -1,10 +1,10 @@
 """Conversions cached on disk between processes, on request: `AUTOGRAPH_CACHE=DIR`, or `set_cache(DIR)`.
 
-An entry is the marshalled converted code of one function. Its name is a digest of everything that it depends on: the
-code object of the function (instructions and constants, names, file, lines and columns), the options, the version and
-files of autograph, and the version and flags of Python. So a changed source has another name, and a hit needs neither
-parser nor source. `cache_entries` decides which entries are read: complete ones that nobody but this user can have
-written. Others are ignored and replaced.
+An entry is the marshalled converted code of one function. Its name is a digest of everything that the conversion
+depends on: the code object of the function (instructions and constants, names, file, lines and columns), the options,
+the version and files of autograph, and the version and flags of Python. So a changed source has another name, and a hit
+needs neither parser nor source. `cache_entries` decides which entries are trusted: complete ones that nobody but this
+user can have written. Others are ignored and replaced.
 """
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["cache_directory", "load", "set_cache", "store"]
 
 _directory: Path | None = None
 _environment = b""
-"""What the conversions of this process depend on besides their source."""
+"""All that the conversions of this process depend on besides their source."""
 
 
 def set_cache(directory: str | os.PathLike[str] | None) -> None:
@@ -53,8 +53,8 @@ def cache_directory() -> Path | None:
 
 
 def load(code: CodeType, options: Any) -> tuple[CodeType, str] | None:
-    """The cached conversion of a code object with these options, and the name of its operators. Warns, once, if the
-    directory is not to be trusted, as `store` does."""
+    """The cached conversion of a code object with these options, and the name of the operators in it. Warns, once, if
+    the directory is not to be trusted, as `store` does."""
     directory = _directory
     if directory is None:
         return None
@@ -70,7 +70,7 @@ def store(code: CodeType, options: Any, converted: CodeType, operators: str) -> 
 
 
 def _read(directory: Path, name: str) -> Any:
-    """The content of an entry; None if there is none that can be used."""
+    """The content of an entry; None if there is no usable one."""
     try:
         content = cache_entries.read(str(directory), name)
     except OSError as error:
@@ -98,7 +98,7 @@ def _name(*depends: Any) -> str:
 
 
 def _signature(code: CodeType) -> tuple[Any, ...]:
-    """What identifies a code object, the same in each process."""
+    """The identity of a code object, the same in each process."""
     return (
         code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
         code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_filename, code.co_name,

@@ -1,4 +1,4 @@
-"""From gast, which the passes work on, to the ast of the running Python version, which is compiled."""
+"""From gast, which the passes work on, to the ast of the running Python version, which can be compiled."""
 from __future__ import annotations
 
 import ast
@@ -17,12 +17,12 @@ _SINGLE: dict[type, ast.AST] = {
     for kind in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
     for name in (sub.__name__ for sub in kind.__subclasses__()) if (cls := getattr(gast, name, None)) is not None
 }
-"""Contexts and operators: one node serves all places."""
+"""Contexts and operators: one shared node serves all places."""
 _LOAD = _SINGLE[gast.Load]
 
 
 def to_ast(tree: Any) -> list[Any]:
-    """Turn a tree that the passes produced into an ast, in place: nodes change their class. Returns all its nodes."""
+    """Turn a tree produced by the passes into an ast, in place: nodes change their class. Returns all its nodes."""
     found = [tree]
     for node in found:
         cls = node.__class__
@@ -62,7 +62,7 @@ def to_ast(tree: Any) -> list[Any]:
 
 def _entry(cls: type) -> tuple[type[ast.AST], tuple[str, ...]]:
     target: type[ast.AST] = getattr(ast, cls.__name__)
-    # A node that is in the tree twice has its new class already the second time.
+    # A node that occurs twice in the tree has its new class already at the second visit.
     names = () if target is cls else tuple(name for name in target._fields if name not in _NO_NODES)
     found = _NODES[cls] = target, names
     return found

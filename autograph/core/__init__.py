@@ -1,1 +1,1 @@
-"""What every part needs: the protocol of backends, errors, which code is left alone, tracebacks."""
+"""Shared foundations: the protocol of backends, errors, the conversion allowlist, tracebacks."""

@@ -10,9 +10,9 @@ from typing import Any
 __all__ = ["ITEMS", "Path", "name_of", "numbered", "path_of", "unnumbered"]
 
 Path = tuple[Any, ...]
-"""A variable, and steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key that a variable has."""
+"""A variable, then steps: `(".", attribute)`, `("[]", key)`, or `("[name]", variable)` for a key held by a variable."""
 ITEMS = ("[:]", None)
-"""The last step of `self.grid[:]`: items without a name of their own, since their keys are computed."""
+"""The last step of `self.grid[:]`: items that have no static name, since their keys are computed."""
 
 
 @functools.lru_cache(maxsize=4096)
@@ -42,11 +42,11 @@ def name_of(path: Sequence[Any]) -> str:
 
 
 def numbered(name: str, number: int) -> str:
-    """A name for one of several variables of that name, which belong to several functions."""
+    """`name` with a number, for one of several variables of that name in different functions."""
     return f"{name}__{number}"
 
 
 @functools.lru_cache(maxsize=4096)
 def unnumbered(name: str) -> str:
-    """The user's name of a variable that has a number."""
+    """The user's name of a variable, without the number that `numbered` appended."""
     return re.sub(r"(?<=\w)__\d+\b", "", name, count=1)

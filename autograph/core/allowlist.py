@@ -1,5 +1,5 @@
-"""Which callees are not converted, and by which rule. All others convert or raise; a callee without source runs as it
-is.
+"""Which callees are not converted, and by which rule. All others convert or raise; a callee without source runs
+unconverted.
 
 A function that the user asks to convert (`convert(f)`, `@rt.function`) converts whatever module it is in. The rules are
 for its callees; `explain` names the rule that applies.
@@ -48,7 +48,7 @@ def do_not_convert(fn: F) -> F:
 
 
 def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
-    """The rule by which `fn` is not converted, or None if it converts."""
+    """The rule by which `fn` is not converted, or None if it is converted."""
     code = fn.__code__
     if getattr(fn, "__autograph_do_not_convert__", False):
         return "it is marked do_not_convert"
@@ -70,7 +70,7 @@ def rule_of_library(fn: FunctionType) -> str | None:
     if parts[0] in PACKAGES:
         return f"the package {parts[0]!r} is left alone"
     code = fn.__code__
-    if module == "functools" and "_from_" in code.co_name:  # comparisons that total_ordering derives from the user's
+    if module == "functools" and "_from_" in code.co_name:  # comparisons that total_ordering adds to a user's class
         return None
     filename = code.co_filename
     if filename.startswith("<frozen ") or (

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 HEAP_TYPE: Final = 1 << 9
-"""`Py_TPFLAGS_HEAPTYPE`: classes of Python code, and, together with the next flag, some written in C."""
+"""`Py_TPFLAGS_HEAPTYPE`: set for classes of Python code and for some C types, which also set the next flag."""
 _IMMUTABLE_TYPE: Final = 1 << 8
 """`Py_TPFLAGS_IMMUTABLETYPE`: classes whose attributes cannot be assigned."""
 
@@ -70,11 +70,11 @@ class Body(Protocol):
 
 
 class Handler(NamedTuple):
-    """A handler of a staged `try`: an `except` clause, or what `finally` or `__exit__` does before the error is raised
-    again."""
+    """A handler of a staged `try`: an `except` clause, or the part of `finally` or `__exit__` that runs before the
+    error is re-raised."""
 
     kinds: tuple[type[BaseException], ...]
-    """The classes that it catches; empty if none."""
+    """The exception classes that it catches; empty if none."""
     body: Body
     """Gives the state after the handler. It is called while the error is being handled, so a bare `raise` finds it."""
     named: bool
@@ -82,7 +82,7 @@ class Handler(NamedTuple):
 
 
 class MutableValue(Protocol):
-    """A mutable value, such as a list: where staged code changes it, it is state as a whole."""
+    """A mutable value, such as a list: if staged code changes it, the whole value is state."""
 
     def __leaves__(self) -> Sequence[Any]:
         """The tensors, or other values of the backend's, that it contains."""
@@ -95,15 +95,15 @@ class MutableValue(Protocol):
 
 
 class Substitute(Protocol):
-    """A placeholder for a Python object that only the graph knows. Its attributes and items are not the user's, and so
-    not state."""
+    """A placeholder for a Python object that is known only when the graph runs. Its attributes and items are not the
+    user's, and so not state."""
 
     __stands_for__: type
     """The class of the object."""
 
 
 class Choice(Protocol):
-    """A placeholder for one of several Python objects, of which only the graph knows which it is."""
+    """A placeholder for one of several Python objects; which one is known only when the graph runs."""
 
     def __alternatives__(self) -> Sequence[Any]:
         """The objects."""
@@ -124,7 +124,8 @@ class Wrapper(Protocol):
 
 
 class View(Protocol):
-    """A value that shows a part of a mutable value, such as a row of an array, and through which that changes."""
+    """A value that aliases a part of a mutable value, such as a row of an array: writes to the view change that
+    value."""
 
     def __viewed__(self) -> Any:
         """The mutable value, or another view of it."""
@@ -135,14 +136,15 @@ class GeneratorExpression(Protocol):
 
     def __clause__(self, whole: bool) -> Any:
         """The clause that it was made from: a loop over the generator is staged as loops over the clause. `whole`:
-        whether it takes all items."""
+        whether the loop consumes all items."""
 
 
 class ItemPassing(Protocol):
-    """An iterable that passes its items to a loop: the call of a generator function whose control flow is staged."""
+    """An iterable that passes its items to a loop body: the call of a generator function whose control flow is
+    staged."""
 
     passes_items: bool
-    """True. For another value that gives such items: whether it does."""
+    """True. For a value whose items may be such iterables: whether it passes its items."""
 
     def __pass_items__(self, body: Callable[[Any], object], test: Callable[[], Any] | None) -> None:
         """Call `body` with each item, while `test`, if there is one, is true after it."""
@@ -156,7 +158,7 @@ class Derived(Protocol):
 
 
 class RolledLoop(Protocol):
-    """A loop that Python decides, which may become one loop of the graph."""
+    """A Python-level loop that may be rolled: staged as one loop of the graph."""
 
     items: Any
     """What the staged `for` runs over; None for a `while`."""
@@ -165,27 +167,28 @@ class RolledLoop(Protocol):
         """Whether the loop has added anything to the graph since it began."""
 
     def is_worth(self, done: int) -> bool | None:
-        """Whether to stage the loop, of which so many iterations have run in Python; None: ask again."""
+        """Whether to stage the loop after `done` iterations were traced in Python; None: ask again after the next
+        one."""
 
     def undo(self) -> None:
         """Undo what the loop has traced since it began."""
 
     def attempt(self, stage: Callable[[], None], code: CodeType) -> Exception | None:
-        """Call `stage`, which stages the loop whose body has this code; returns why it fails, if it does: then it can
-        be undone, and the loop runs in Python. No handler of the user's may catch an error that is due to the attempt.
+        """Call `stage`, which stages the loop whose body has this code; returns the error if it fails: then it can be
+        undone, and the loop runs in Python. No handler of the user's may catch an error that is due to the attempt.
         """
 
     def leaks(self, holder: Any, value: Any) -> bool:
-        """Whether the object `holder` outlives the trace, while `value`, which the staged loop has put into it, does
-        not: in Python the loop runs once, while it is traced, and leaves a Python value there."""
+        """Whether the object `holder` outlives the trace while `value`, which the staged loop has stored in it, does
+        not. Python ran the body only once, during tracing, so `holder` keeps the trace-time value."""
 
 
 class UnrolledLoop:
-    """A loop over Python values whose iterations are traced one by one. It is called after each."""
+    """A Python-level loop whose iterations are traced one by one. It is called after each iteration."""
 
     @property
     def budget(self) -> int:
-        """How many iterations it may have once a staged value decides whether it is left."""
+        """How many iterations it may have once a staged value decides whether it exits early."""
         return 1000
 
     def __call__(self) -> object:
@@ -195,18 +198,18 @@ class UnrolledLoop:
 Refused = Literal["changed", "advanced", "outside", "left", "unrolled"]
 """Why code cannot be traced:
 
-- `changed`: a body changes an object that is not state, which happens once, while it is traced;
+- `changed`: a body changes an object that is not state; the change would happen only once, during tracing;
 - `advanced`: a body advances an iterator that was made outside of it;
 - `outside`: a body takes an item of an iterator from outside whose position cannot be read;
 - `left`: an item of an iterator is taken after a loop over it that a staged value may have left;
-- `unrolled`: a loop over Python values, which a staged value may leave, exceeded its budget (`UnrolledLoop`).
+- `unrolled`: a loop over Python values, which a staged value may exit early, exceeded its budget (`UnrolledLoop`).
 """
 Part = Literal["value", "keys", "attribute", "attributes", "element"]
-"""The part of a value that is about to be used: the value of a variable or item; the keys of a dict, or of a view of
-it; one attribute, or all of them; the element of a list that a staged comprehension makes."""
+"""The part of a value that is about to be used: the value of a variable or item; the keys of a dict or of its view; one
+attribute, or all of them; the element of a list that a staged comprehension makes."""
 RaisedBy = Literal["python", "graph", "staging"]
-"""The origin of an exception: the user's code; the graph, for which it stands, re-raised by a handler that is traced;
-or an error about staging itself, which the user's handlers must not catch."""
+"""The origin of an exception: the user's code; the graph (a placeholder for a run-time error, re-raised by a traced
+handler); or an error about staging itself, which the user's handlers must not catch."""
 _REFUSALS: Final[Mapping[Refused, tuple[str, str]]] = {
     "changed": ("{name!r}, of type {kind}, changes here, which happens once, while the body is traced",
                 "Assign a new value to it instead."),
@@ -241,8 +244,8 @@ class Backend(Protocol):
     def while_loop(
         self, test_fn: Body, body_fn: Body, init: Values, names: tuple[str, ...], options: Mapping[str, Any]
     ) -> Values:
-        """The state after `while test_fn: body_fn`. `options` are those of `set_loop_options`, and `rolled` if it is an
-        attempt: the `RolledLoop`."""
+        """The state after `while test_fn: body_fn`. `options` are those of `set_loop_options`, plus `rolled`, the
+        `RolledLoop`, if this is an attempt to roll a loop."""
         raise NotImplementedError
 
     def reduce(
@@ -256,12 +259,13 @@ class Backend(Protocol):
     # Other control flow.
 
     def rolled(self, iterable: Any) -> RolledLoop | None:
-        """The loop over a Python iterable, or a `while` (None), that begins here while this backend traces, if it may
-        be staged; None to run it in Python. An iterator of Python's own is given as its `Source`, if it has one."""
+        """Called where a loop over a Python iterable, or a `while` (None), begins while this backend traces: the object
+        that may roll it, or None to run it in Python. For an iterator of Python's own, `iterable` is its `Source`, if
+        it has one."""
         return None
 
     def unrolling(self, code: CodeType) -> UnrolledLoop:
-        """The loop whose body has this code and which begins to run in Python while this backend traces."""
+        """Called where the loop whose body has this code begins to run in Python while this backend traces."""
         return UnrolledLoop()
 
     def if_exp(
@@ -269,7 +273,7 @@ class Backend(Protocol):
     ) -> Values:
         """The value of `then if pred else orelse`, and the state after it. An operand is a body that returns both; None
         stands for `pred` itself, so `a and b` has no `orelse`, and `a or b` no `then`. The state is what the operands
-        turn out to change, most often nothing."""
+        are found to change, most often nothing."""
         itself = _Operand(pred)
         return self.cond(pred, then or itself, orelse or itself, init, ("value", *names))
 
@@ -291,8 +295,8 @@ class Backend(Protocol):
         raise self.error("a generator expression over this value is not staged", "Write a loop.")
 
     def items(self, iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-        """The items of a staged iterable of known length; an error if the length is unknown. `what`: what is made of
-        the items, for the error."""
+        """The items of a staged iterable of known length; an error if the length is unknown. `what`: the object made
+        of the items, for the error."""
         raise self.error(f"the number of items of {what} is not known", remedy)
 
     # Errors.
@@ -327,11 +331,11 @@ class Backend(Protocol):
         return False
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
-        """Raise an error if the graph may raise one of `kinds` for what was traced from these lines of the user's
-        file."""
+        """Raise an error if the graph operations traced from these lines of the user's file may raise one of
+        `kinds`."""
 
     def body_ended(self, error: BaseException | None) -> None:
-        """Called at each end of a body, and for each error that leaves one, while the state is still that of the
+        """Called at each normal end of a body, and for each error that leaves one, while the state is still that of the
         body."""
 
     def escapes(self, value: Any, origin: Any) -> None:
@@ -349,10 +353,10 @@ class Backend(Protocol):
     # Values. Operators of containers are called only while this backend traces.
 
     def operation(self, name: str, *operands: Any) -> Any:
-        """A Python operator by its name in the module `operator`: `not_`, and `is_`, which may compare with None, True
-        or False, of a value of the backend's; `contains`, `getitem`, `delitem`, arithmetic and comparisons of
-        containers, whose items, keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs.
-        And `set_comp` and `dict_comp` of a comprehension's clause; NotImplemented if Python may make these."""
+        """A Python operator by its name in the module `operator`: `not_`; `is_` of a value of the backend's, also with
+        None, True or False; `contains`, `getitem`, `delitem`, arithmetic and comparisons of containers, whose items,
+        keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs; `set_comp` and `dict_comp`
+        of a comprehension's clause, NotImplemented if Python may build these."""
         if name == "not_":
             return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
         if name in ("set_comp", "dict_comp"):
@@ -361,12 +365,12 @@ class Backend(Protocol):
         return getattr(operator, name)(*operands) if made is None else made(operands[0])
 
     def is_immutable(self, target: Any) -> bool:
-        """Whether a value is immutable: `setitem` gives another one."""
+        """Whether a value is immutable, so that `setitem` returns a new one."""
         return False
 
     def changing(self, target: Any) -> Callable[[], None] | None:
-        """Called before an item of a list or dict is set: what to call after that, if a value of the backend's has it
-        as a part."""
+        """Called before an item of a list or dict is set. If a value of the backend's contains it: a callback to run
+        after the assignment."""
         return None
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
@@ -378,14 +382,14 @@ class Backend(Protocol):
 
     def check(self, value: Any, part: Part, name: str = "") -> Any:
         """Called before `part` of a value is used, which a staged branch may have left unbound; returns the value.
-        Makes the graph raise if the value or its attribute `name` is missing; raises an error if only the graph knows
-        which keys or attributes there are. Of an "element" that a staged comprehension puts into its list: what the
-        list gets in its place."""
+        Makes the graph raise if the value or its attribute `name` is missing; raises an error if the set of keys or
+        attributes is known only when the graph runs. For an "element" that a staged comprehension puts into its list:
+        the replacement to store."""
         return value
 
     def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
-        """The result of `test` for the subject of a `match`, which may be None; without a test, for a pattern that only
-        Python can match, the subject itself, or an error if it may be None."""
+        """The result of `test` for the subject of a `match`, which may be None. Without a test, for a pattern that only
+        Python can match: the subject itself, or an error if it may be None."""
         return value if test is None else test(value)
 
     def text(self, parts: Sequence[Any]) -> Any:
@@ -395,16 +399,16 @@ class Backend(Protocol):
     # Callees.
 
     builtins: Mapping[Any, Callable[..., Any]] = {}
-    """Replacements of builtins (`len`, `range`, `print`, ...) that are called when an argument is this backend's. Those
-    of `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format`, and of C
-    functions of modules (`math.sqrt`), are called for any argument, the latter only while this backend traces."""
+    """Replacements of builtins (`len`, `range`, `print`, ...), called when an argument is this backend's. Those of
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format`, and of C
+    functions of modules (`math.sqrt`), are called for any argument, the C functions only while this backend traces."""
 
     def converted(self, fn: Any, form: Any) -> Any:
         """What to call in place of the function `fn`, whose converted form is `form`."""
         return form
 
     def callee(self, fn: Any) -> Any:
-        """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a
+        """What to call in place of `fn`, which is not converted: it is written in C, belongs to a library, or is a
         method of a list, tuple or dict. Its arguments may be the backend's, or contain values of the backend's."""
         return fn
 
@@ -432,12 +436,12 @@ class _Ambient(threading.local):
 
 keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
-"""Types with the keys of a dict, of which a tracing backend may know more than Python."""
+"""Types with the keys of a dict; a tracing backend may know of keys that the Python object does not have."""
 _lock = threading.Lock()
 
 
 def register_keyed(*types: type) -> None:
-    """Add types of a backend that have the keys of a dict."""
+    """Add types of a backend that have dict keys."""
     keyed.update(types)
 
 
@@ -445,8 +449,8 @@ _OF_KEYS: Final = ("__len__", "__iter__", "__contains__", "__getitem__", "__seti
 
 
 def keep_keys(holder: Any) -> None:
-    """Called where a staged statement sets a key of `holder`: a subclass of dict that has the operators of dict is one
-    of the types whose keys the backend may know more of."""
+    """Called where a staged statement sets a key of `holder`: adds its type to `keyed` if it is a subclass of dict that
+    inherits all of dict's item operators."""
     kind = type(holder)
     if kind not in keyed and issubclass(kind, dict) and not hasattr(kind, "__missing__") and all(
             getattr(kind, name) is getattr(dict, name) for name in _OF_KEYS):
@@ -472,7 +476,7 @@ plain: Final[set[type]] = {
     map, filter, reversed, type(None), type, type(iter([])), type(iter("")), type({}.keys()), type({}.values()),
     type({}.items()),
 }
-"""Python's own types without a backend: a set look-up is faster than asking them."""
+"""Python's own types without a backend: a set look-up is faster than walking their MRO."""
 
 
 answered: Final[set[BuiltinFunctionType]] = set()
@@ -480,9 +484,9 @@ answered: Final[set[BuiltinFunctionType]] = set()
 
 
 class ListItems:
-    """Base class of the one item that a backend puts into a list or deque, or into a dict under the key 0, whose items,
-    keys or length only the graph knows. It keeps its identity for everything that refers to it. Instances are
-    immutable."""
+    """Base class of the placeholder that a backend stores as the only item of a list or deque, or under the key 0 of a
+    dict, if the items, keys or length are known only when the graph runs. The container keeps its identity for all its
+    references. Instances are immutable."""
 
     __slots__ = ()
 
@@ -493,7 +497,7 @@ class ListItems:
 
 def has_staged_items(value: Any) -> bool:
     """Whether the items of a list, deque or dict are a backend's. (Without `len` and `isinstance`: users may replace
-    the former, and the latter asks objects for their class.)"""
+    `len`, and `isinstance` reads `__class__` of objects.)"""
     kind = type(value)
     if kind in DICTS:
         return dict.__len__(value) == 1 and ListItems in type(dict.get(value, 0)).__mro__
@@ -518,7 +522,7 @@ def backend_for(cls: type) -> Backend | None:
 
 
 def replacing(value: Any) -> Backend | None:
-    """The backend of an immutable value such as a tensor; None for other values."""
+    """The backend of an immutable value such as a tensor; None for all others."""
     found = backend_of(value)
     return found if found is not None and found.is_immutable(value) else None
 
@@ -530,8 +534,8 @@ def staging_backend(value: Any) -> Backend | None:
 
 
 def deciding(value: Any) -> Backend | None:
-    """`staging_backend`, for use where the truth or the items of a value are asked for: an error for a dict whose keys
-    only the tracing backend knows."""
+    """`staging_backend`, for where the truth or the items of a value are needed: raises for a dict whose keys only the
+    tracing backend knows."""
     if type(value) in keyed and ambient.backend is not None:
         ambient.backend.check(value, "keys")
     return staging_backend(value)

@@ -1,7 +1,7 @@
 """Tables by identity of code objects.
 
-Python compares code objects by everything in them. For equal ones, as those of a notebook cell that runs again, that
-takes time exponential in the nesting depth.
+Python compares code objects by their whole content. For equal ones, such as those of a notebook cell that runs again,
+that takes time exponential in the nesting depth.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def until_gone(value: Any, table: dict[Any, Any], key: Any) -> weakref.ref[Any]:
 
 
 def per_code(find: Callable[[CodeType], T]) -> Callable[[CodeType], T]:
-    """`find`, memoised per code object for the lifetime of that."""
+    """`find`, memoised per code object for as long as that object lives."""
     found: dict[int, tuple[T, object]] = {}
 
     @functools.wraps(find)

@@ -1,4 +1,4 @@
-"""Collections of garbage while code is converted, traced and compiled."""
+"""Fewer garbage collections while code is converted, traced and compiled."""
 from __future__ import annotations
 
 import gc
@@ -12,8 +12,8 @@ _OBJECTS: Final = 50_000
 
 
 def rarely_collected(work: Callable[[], T]) -> T:
-    """Run `work`, with a collection of garbage only after so many new objects: trees and graphs are many, hardly any of
-    them garbage before the end, and collections take up to a third of the time.
+    """Run `work`, collecting garbage only after each `_OBJECTS` new objects: trees and graphs have many objects, hardly
+    any of which become garbage before the end, and collections would take up to a third of the time.
 
     The threshold is that of the process: another thread whose work ends earlier restores it, and what other code sets
     meanwhile stays.

@@ -1,5 +1,5 @@
-"""More room where the recursion limit is too low: some more frames, or, for deeply nested source, a thread with a large
-stack."""
+"""More stack where the recursion limit is too low: a few more frames, or, for deeply nested source, a thread with a
+large stack."""
 from __future__ import annotations
 
 import sys
@@ -24,8 +24,8 @@ _limits = threading.Lock()
 
 
 class _Asked(threading.local):
-    """The limits that this thread has asked for. The end of a trace sets those that there were before it again, as an
-    interrupt may come between `raise_limit` and what calls `lower_limit`."""
+    """The limits that this thread has asked for. The end of a trace restores the earlier ones, since an interrupt may
+    come between `raise_limit` and its caller's `lower_limit`."""
 
     limits: tuple[int, ...] = ()
 
@@ -47,8 +47,8 @@ _asked = of_trace(_Asked())
 
 
 def raise_limit(frames: int) -> int:
-    """Allow `frames` more and return a token for `lower_limit`. Raises RecursionError if so few frames are left (none
-    or one) that the limit could not be restored."""
+    """Raise the recursion limit by `frames` and return a token for `lower_limit`. Raises RecursionError if so few
+    frames remain (none or one) that the limit could not be restored."""
     limit = max((sys.getrecursionlimit(), *_asked.limits[-1:])) + frames
     _asked.limits = (*_asked.limits, limit)
     return limit
@@ -62,7 +62,7 @@ def lower_limit(limit: int) -> None:
 
 
 class TooDeep(RecursionError):
-    """A large stack is not enough either."""
+    """Even a large stack is not enough."""
 
 
 def with_room(work: Callable[[], T]) -> T:

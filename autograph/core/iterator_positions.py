@@ -1,7 +1,7 @@
-"""Detection of iterators that a staged body advances, which happens once, while the body is traced.
+"""Detection of iterators that a staged body advances: that would happen only once, while the body is traced.
 
-Python cannot set an iterator back, and a graph cannot advance it, so it is only detected: by comparing the position of
-an iterator, and of the iterators that it takes its items from, before and after the body.
+Python cannot rewind an iterator, and a graph cannot advance it, so advancing is only detected: by comparing the
+position of an iterator, and of the iterators that it takes its items from, before and after the body.
 """
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _REDUCED: Final = frozenset({*map(type, (
 ))})
 """Builtins whose `__reduce__` gives their position. (Those of itertools have none from Python 3.14 on.)"""
 _HIDING: Final = frozenset({itertools.cycle, type(itertools.tee(())[0])})
-"""Iterators of itertools that buffer items and do not tell which is next."""
+"""Iterators of itertools that buffer items and do not tell which item is next."""
 _OPEN: Final = (tuple, partial, CellType, BuiltinMethodType, MethodWrapperType)
 """Types that are searched for iterators."""
 _COUNTED: Final = frozenset({itertools.repeat, *(type(view) for d in [dict[Any, Any]()] for view in (
     iter(d), iter(d.values()), iter(d.items()), reversed(d), reversed(d.values()), reversed(d.items()), iter(set(d)),
     iter(deque(d)), reversed(deque(d))))})
-"""Iterators that tell how many items are left, if that is finite."""
+"""Iterators whose `__length_hint__` is the number of remaining items, if that is finite."""
 
 
 _CALLING: Final = type(iter(int, 1))
@@ -97,7 +97,7 @@ def hides_place(iterator: Any) -> bool:
 
 
 def _position(iterator: Any, visited: set[int]) -> list[Any]:
-    """What changes when an iterator is advanced: its own parts, and the positions of the iterators among them."""
+    """The values that change when an iterator advances: its own parts, and the positions of iterators among them."""
     visited.add(id(iterator))
     found: list[Any] = []
     pending = list(_parts(iterator))
@@ -155,8 +155,8 @@ _READS: Final = frozenset({
 
 
 def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
-    """The file and line where one of the functions first reads a path such as `self.it`: the last name in the path that
-    is read at all. If none does, where one of their callees does; else the line of the first function."""
+    """The file and line where one of the functions first reads a path such as `self.it`, judged by the last name in the
+    path that is read at all. If none reads it, where one of their callees does; else the line of the first function."""
     held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
     callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
     for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):

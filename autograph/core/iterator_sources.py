@@ -1,4 +1,4 @@
-"""What an iterator takes its items from, so that the rest of it can be run over more than once."""
+"""The sequences behind an iterator, so that its remaining items can be iterated more than once."""
 from __future__ import annotations
 
 import gc
@@ -24,12 +24,12 @@ _BACKWARDS: Final[frozenset[type]] = frozenset({type(reversed([])), type(reverse
 
 @dataclass(frozen=True)
 class Source:
-    """The items that are left of an iterator of Python's own over sequences.
+    """The remaining items of one of Python's own iterators over sequences.
 
     kind      `enumerate` or `zip` of other sources, `reversed` or `iter` of a sequence.
     parts     the sources, or the sequence.
-    position  for `enumerate` the number of the first item that is left, for a sequence its index.
-    is_strict whether `zip` takes operands of one length only.
+    position  for `enumerate` the number of the next item, for a sequence its index.
+    is_strict whether `zip` requires operands of equal length.
     """
 
     kind: Any
@@ -53,7 +53,7 @@ class Source:
         return [*self.parts]
 
     def after(self, count: int) -> Source:
-        """What is left when so many more items have been taken."""
+        """The source after `count` more items have been taken."""
         if self.kind is enumerate or self.kind is zip:
             parts = tuple([part.after(count) for part in self.parts])
             return replace(self, parts=parts, position=self.position + (count if self.kind is enumerate else 0))
@@ -61,8 +61,8 @@ class Source:
 
 
 def source_of(value: Any) -> Source | None:
-    """The source of an iterator; None for another value, where code of the user's would run to read an item, and where
-    two operands of a `zip` take items of one iterator."""
+    """The source of an iterator. None for any other value, for a user's sequence with a `__getitem__`, and for a
+    `zip` of which two operands share one iterator."""
     return _source(value, set())
 
 
@@ -91,7 +91,7 @@ def _source(value: Any, seen: set[int]) -> Source | None:
 
 
 def dict_of(value: Any) -> Any:
-    """The dict, of no subclass, whose keys, values or items a loop over `value` takes; None if it does not."""
+    """The plain dict whose keys, values or items a loop over `value` takes; None if there is none."""
     if type(value) in _VIEWS:
         (value,) = gc.get_referents(value)
     return value if type(value) is dict else None

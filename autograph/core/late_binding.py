@@ -1,10 +1,10 @@
 """The two forms of late binding in the project, for what an `import` statement cannot do.
 
-`deferred(name)` is an import that happens when the module is first used: of what takes long to load (LLVM) or need not
-be installed (a parser, SciPy). It stands at the top of a module, and tests/test_layers.py counts it as an import.
+`deferred(name)` is an import that happens when the module is first used: for modules that take long to load (LLVM) or
+need not be installed (a parser, SciPy). It stands at the top of a module; tests/test_layers.py counts it as an import.
 
-`Late` is a forward declaration: functions that a module calls and a module above it defines, because each is made of
-the other. Addition of tensors is a method of Tensor and a function on tensors; converted code calls the converter, and
+`Late` is a forward declaration: functions that a module calls and a module above it defines, where the two depend on
+each other. Addition of tensors is a method of Tensor and a function on tensors; converted code calls the converter, and
 the converter makes code that calls this code. No order of imports serves both.
 """
 from __future__ import annotations
@@ -33,7 +33,7 @@ class deferred(ModuleType):
 class Late:
     """Forward declarations: annotated attributes of a subclass, defined by modules further up.
 
-    Those call `define(name=function)` on the only instance when they are imported, once for each name.
+    The defining modules call `define(name=function)` on the only instance when they are imported, once for each name.
     """
 
     def define(self, **functions: Any) -> None:

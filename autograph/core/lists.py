@@ -1,4 +1,4 @@
-"""Python's mutable collections that are state, by their items: lists, deques, dicts and sets."""
+"""Python's mutable collections that are tracked as state by their items: lists, deques, dicts and sets."""
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -30,7 +30,7 @@ def items_in(value: dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
 
 
 def refill(value: Any, items: Iterable[Any]) -> None:
-    """Replace the items of a list, deque or set; of a dict, by those with the keys 0, 1, ..."""
+    """Replace the items of a list, deque or set; for a dict, its content by the items under the keys 0, 1, ..."""
     if isinstance(value, list):
         value[:] = items
         return

@@ -1,4 +1,4 @@
-"""Iterators that traced code must not advance, because only the graph knows their position."""
+"""Iterators that traced code must not advance, because their position is known only when the graph runs."""
 from __future__ import annotations
 
 import threading
@@ -29,7 +29,7 @@ def lose(iterators: Iterable[Any], error: Callable[[Any], Exception]) -> None:
 
 
 def lose_with(iterator: Any, source: Any) -> None:
-    """Forbid advancing an iterator if one that it takes its items from has been lost."""
+    """Forbid advancing `iterator` if that is already forbidden for `source`, which it takes its items from."""
     if id(source) in lost.iterators:
         _, make = lost.iterators[id(source)]
         lose([iterator], make.func)  # type: ignore[attr-defined]
@@ -47,6 +47,6 @@ def hidden(iterators: Errors) -> Iterator[None]:
 
 
 def check_items(value: Any) -> None:
-    """Raise the error if `value`, whose items are about to be taken, is such an iterator."""
+    """Raise the error if `value`, whose items are about to be taken, is a lost iterator."""
     if lost.iterators and id(value) in lost.iterators:
         raise lost.iterators[id(value)][1]()

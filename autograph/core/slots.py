@@ -17,7 +17,7 @@ __all__ = [
 
 
 class Globals(NamedTuple):
-    """The globals of a module that a function assigns or names."""
+    """The globals that a function assigns or names, and the namespace of its module."""
 
     namespace: dict[str, Any]
     names: frozenset[str]
@@ -58,7 +58,7 @@ def slots_of(cls: Any) -> tuple[str, ...]:
 
 
 def fields_in(value: Any) -> dict[str, Any] | None:
-    """The attributes of a user's object by name; None for any other value."""
+    """The attributes of a user's object by name, those in `__slots__` included; None for any other value."""
     slots = slots_of(cast(Hashable, type(value)))
     if not slots and not is_users_object(value):
         return None
@@ -83,7 +83,7 @@ def put(holder: Any, key: Any, part: Any) -> None:
 
 
 def take_out(holder: Any, key: Any) -> None:
-    """Delete what is stored there under `key`."""
+    """Delete what `holder` stores under `key`."""
     kind = type(holder)
     if kind is CellType:
         del holder.cell_contents

@@ -1,4 +1,4 @@
-"""Thread state while tracing, and how it is restored whatever ends the trace.
+"""Thread state while tracing, and how it is restored however the trace ends.
 
 A signal handler may raise an exception, such as KeyboardInterrupt, where a Python function begins, after a call of a C
 function, and at the end of a loop's iteration; nothing interrupts between these points. So the `__exit__` of a Python
@@ -20,8 +20,8 @@ _ends: Final[list[Callable[[], object]]] = []
 
 
 def at_end(end: Callable[[], object]) -> Callable[[], object]:
-    """Call `end` when the outermost trace of a thread ends. It may be called twice, and may have been interrupted
-    before."""
+    """Call `end` when the outermost trace of a thread ends. It may be called twice: the first call may have been
+    interrupted."""
     _ends.append(end)
     return end
 
@@ -40,7 +40,7 @@ _here: Final = of_trace(_Here())
 
 
 def restored(trace: Callable[[], T]) -> T:
-    """The result of `trace`, after which the state of this thread is as before."""
+    """The result of `trace`; afterwards the registered state of this thread is as before."""
     if _here.traces:
         return trace()
     before = [(state, dict(vars(state))) for state in _states]
@@ -58,5 +58,5 @@ def _restore(before: list[tuple[threading.local, dict[str, Any]]]) -> None:
     for end in _ends:
         end()
     for state, attributes in before:
-        for name in list(vars(state)):  # unchanged ones, too: setting one may have effects that were interrupted
+        for name in list(vars(state)):  # unchanged ones, too: an interrupt may have cut short the effects of a setter
             setattr(state, name, attributes[name] if name in attributes else getattr(type(state), name))

@@ -18,18 +18,18 @@ __all__ = [
 ]
 
 CONVERTED: Final = "autograph: converted"
-"""The last constant of every code object that conversion makes."""
+"""The last constant of every code object produced by conversion."""
 BODY: Final = "autograph: body"
-"""The last constant but one in the code of a body or operand that conversion made into a function."""
+"""The last constant but one in the code of a body or operand that conversion turned into a function."""
 
 
 def is_converted(code: CodeType) -> bool:
-    """Whether conversion made this code object."""
+    """Whether this code object was produced by conversion."""
     return CONVERTED in code.co_consts[-1:]
 
 
 def is_body(code: CodeType) -> bool:
-    """Whether a code object is a body that conversion made, not one of the user's functions."""
+    """Whether a code object is a body produced by conversion, not one of the user's functions."""
     return len(code.co_consts) > 1 and code.co_consts[-2] == BODY
 
 
@@ -58,8 +58,8 @@ hide_package(os.path.dirname(__file__))  # all of autograph
 
 
 def convert_file(filename: str) -> None:
-    """Let internal code of this file convert when converted code calls it: it replaces C code, and its frames are not
-    shown."""
+    """Allow functions of this internal file to convert when converted code calls them: they replace C code. Their
+    frames stay hidden."""
     _converting.add(filename)
 
 
@@ -72,8 +72,8 @@ def prune(error: BaseException) -> None:
     """Remove internal frames from the traceback of `error`, which is being handled, leaving one entry for each call of
     a user's function, at its current line.
 
-    After it a bare `raise` adds no entry for the raising frame, so an internal error ends at the user's line that
-    caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
+    Afterwards a bare `raise` adds no entry for the raising frame, so the traceback of an internal error ends at the
+    user's line that caused it. The environment variable AUTOGRAPH_FULL_TRACEBACK keeps everything.
     """
     if _full:
         return
@@ -150,7 +150,7 @@ def stand_in(local: UnboundLocalError, error: BaseException) -> None:
 
 
 def _keeps_operands(code: CodeType) -> bool:
-    """Whether this is the lambda of a chained comparison in the text of a converted module, `lambda middle_: ...`."""
+    """Whether this is the lambda that a chained comparison becomes in a converted module, `lambda middle_: ...`."""
     return code.co_name == "<lambda>" and code.co_argcount == 2 and all(
         name.rstrip("0123456789") in ("left_", "middle_") for name in code.co_varnames[:code.co_argcount])
 

@@ -1,6 +1,6 @@
 """Mutable objects that are not state: sets, bytearrays, subclasses of list and deque, arrays, writable files, and
-random number generators, which every draw changes. A staged body must not change them, as that would happen once, while
-it is traced."""
+random number generators, which every draw changes. A staged body must not change them: the change would happen only
+once, while the body is traced."""
 from __future__ import annotations
 
 import contextlib
@@ -25,8 +25,8 @@ _MOST: Final = 1 << 20
 
 
 def is_other(value: Any, named: bool = False) -> bool:
-    """Whether `value` is mutable and not state. Arrays of more than a megabyte count only if the statement has `named`
-    them, since comparing them takes time."""
+    """Whether `value` is mutable but not state. Arrays of more than a megabyte count only if the statement names them
+    (`named`), since comparing them takes time."""
     kind = type(value)
     if is_array(value):
         return bool(value.flags.writeable) and (named or value.nbytes <= _MOST)
@@ -50,7 +50,7 @@ def is_output(value: Any) -> bool:
 
 
 def is_written(value: Any) -> bool:
-    """Whether `value` is a writable file other than these."""
+    """Whether `value` is a writable file, standard output and error excepted."""
     return is_file(value) and value.writable() and not is_output(value)
 
 
@@ -63,7 +63,8 @@ def draws_random_numbers(kind: type) -> bool:
 
 
 def generators_of(module: ModuleType) -> SimpleNamespace | None:
-    """By the name by which code asks a module for random numbers, the generator that its functions use."""
+    """Its random number generator by each name by which code may use it, for the modules `random`, `numpy.random` and
+    `numpy`; None for others."""
     if module.__name__ in ("random", "numpy.random"):
         return SimpleNamespace(**dict.fromkeys(vars(module), module.random.__self__))
     if module.__name__ == "numpy" and (inner := sys.modules.get("numpy.random")) is not None:
@@ -72,7 +73,7 @@ def generators_of(module: ModuleType) -> SimpleNamespace | None:
 
 
 class Other:
-    """A snapshot of the content of such an object."""
+    """A snapshot of the content of an untracked mutable object."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -116,7 +117,7 @@ def _content(value: Any) -> Any:
 
 
 def _written(file: Any) -> Any:
-    """The content of a file in memory, or the position and length of another file, where known."""
+    """The content of a file in memory, or the position and length of another file, as far as known."""
     if file.closed:
         return None
     if isinstance(file, IN_MEMORY):

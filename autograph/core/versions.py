@@ -14,7 +14,7 @@ _VERSION = sys.version_info[:2]
 CODE_HAS_QUALNAME: Final = _VERSION >= (3, 11)
 """`co_qualname`."""
 CELLS_ARE_LOCALS: Final = _VERSION >= (3, 11)
-"""Instructions count cells after the local variables; earlier by themselves."""
+"""Instructions number cells after the local variables; earlier versions number them separately."""
 CODE_HAS_PLACES: Final = _VERSION >= (3, 11)
 """`co_positions`: lines and columns of each instruction."""
 TRIES_ARE_TABLES: Final = _VERSION >= (3, 11)

@@ -1,7 +1,7 @@
-"""`ag__.call`: what converted code calls in place of a callee.
+"""`ag__.call`: maps each callee of converted code to the function to call in its place.
 
-A Python function is converted at its first call and cached by its code object. For a builtin the backend of an argument
-may answer.
+A Python function is converted at its first call; the conversion is cached by code object. A builtin may be replaced by
+the backend of an argument.
 """
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ Maker = Callable[[FunctionType], Any]
 
 
 class Converter(Late):
-    """Forward declaration of the converter. Conversion makes code that calls this module, and a converted module runs
+    """Forward declaration of the converter: conversion makes code that calls this module, while a converted module runs
     without the converter and its parser until a callee needs them."""
 
     maker: Callable[[FunctionType], Maker | None]
-    """What makes the converted form of functions of one code object; None if they are called as they are. Defined by
-    the package `autograph`."""
+    """Returns the maker for a function's code object, or None if such functions are called as they are. Defined by the
+    package `autograph`."""
 
 
 CONVERTER: Final = Converter()
@@ -76,7 +76,7 @@ class _AtWork(threading.local):
 
 at_work = of_trace(_AtWork())
 makers: dict[int, tuple[Maker | None, object]] = {}
-"""By id of a code object: what makes the converted form of a function of this code; None if it is called as it is."""
+"""By id of a code object: the maker of the converted form of its functions; None if they are called as they are."""
 atexit.register(makers.clear)
 
 
@@ -93,7 +93,7 @@ def call(fn: Any, /) -> Any:
 
 
 def _with_checked_items(fn: Any) -> Any:
-    """As `call`, for a callee that may advance an iterator that traced code must not use."""
+    """As `call`, while traced code must not advance certain iterators: the callee checks its arguments first."""
     callee, owner = _callee(fn), getattr(fn, "__self__", None)
     if id(owner) not in lost.iterators and (
             (type(fn) in (FunctionType, MethodType) and left_alone(fn) is None)
@@ -238,8 +238,8 @@ def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name:
 
 
 def _override(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin for which the backend of an argument may answer."""
-    # asks for the truth of items, calls its arguments, or takes items for floats
+    """A builtin that the backend of an argument may replace."""
+    # evaluates the truth of items, calls its arguments, or takes items as floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
     is_len, takes_items = original is len, original in _TAKING
     of_one = {len: _len, bool: _bool}.get(original)
@@ -271,11 +271,11 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _TAKING = frozenset({all, any, enumerate, filter, list, map, sorted, sum, tuple, zip})
-"""Builtins that take items of their arguments."""
+"""Builtins that iterate over their arguments."""
 
 
 def _makes_iterator(value: Any) -> bool:
-    """Whether a value is of a user's class whose `__iter__` makes an iterator, which may be a backend's."""
+    """Whether a value is of a user's class whose `__iter__` returns an iterator, which may be a backend's."""
     kind = type(value)
     return is_users_class(kind) and type(getattr(kind, "__iter__", None)) is FunctionType and not (
         hasattr(kind, "__next__") or backend_of(value) is not None)
@@ -291,9 +291,9 @@ def _len(value: Any) -> Any:
 
 
 def truth_value(value: Any) -> Any:
-    """What decides the truth of a value: what the `__bool__` or `__len__` that a class of the user's has gives, while
-    a backend traces, as Python's own `bool` requires a bool or int; what a value of the backend's gives by `__truth__`;
-    the value itself otherwise."""
+    """The object whose truth stands for that of `value`, while a backend traces. For a user's class: the result of its
+    `__bool__` or `__len__`, because Python's own `bool` requires a bool or int; for a value of the backend's: the
+    result of `__truth__`. The value itself in all other cases."""
     kind = type(value)
     if ambient.backend is None or kind in plain:
         return value
@@ -321,13 +321,13 @@ _python_print = print  # `differential_check` replaces it for a time
 
 
 def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
-    """`print`: while a backend traces, prints of Python values alone are staged, too, to keep the order of output."""
+    """`print`. While a backend traces, prints of Python values are staged as well, to keep the order of output."""
     backend = ambient.backend or _backend_within(values)
     return _python_print if backend is None else backend.builtins.get(_python_print, _python_print)
 
 
 def _backend_within(values: Any, depth: int = 4) -> Backend | None:
-    """The backend of one of the values, or of one contained in a list, tuple or dict among them, down to a depth."""
+    """The backend of a value, or of an element of a list, tuple or dict among the values, searched to this depth."""
     for value in values:
         cls = type(value)
         found = backend_of(value)
@@ -349,8 +349,8 @@ _overrides[_python_print] = _by_arguments(_print, "print")
 
 
 def _outward(frame: FrameType, levels: int) -> tuple[FrameType | None, int]:
-    """The user's frame that is so many levels above `frame`, and the number of frames in between. Frames of operators
-    do not count, and bodies count as their function."""
+    """The user's frame `levels` above `frame`, and the number of frames in between. Frames of operators do not count,
+    and bodies count as their function."""
     current: FrameType | None = frame
     count = 0
     while current is not None and (levels > 0 or is_internal(current.f_code.co_filename)):

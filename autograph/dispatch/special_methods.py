@@ -1,7 +1,7 @@
-"""Properties and special methods, which no call names, run converted while a backend traces.
+"""Properties and special methods, which are called implicitly, run converted while a backend traces.
 
-`obj.size`, `a + b` and `x in box` do not name the functions that they run. While a function is traced, the properties
-and special methods of the classes of the objects it meets are replaced by ones that run the converted form; the classes
+`obj.size`, `a + b` and `x in box` do not name the functions that they run. While a function is traced, the classes of
+the objects it meets have their properties and special methods replaced by ones that run the converted form; the classes
 are restored when the trace ends. In other threads, which do not trace, the replacements run the original.
 """
 from __future__ import annotations
@@ -31,8 +31,8 @@ SPECIAL = frozenset(
         "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
         "iter", "get", "set", "post_init",
     )])
-"""Methods that the interpreter, or the `__init__` of a dataclass, calls implicitly and that tensors may reach, besides
-`__next__`."""
+"""Methods that the interpreter, or the `__init__` of a dataclass, calls implicitly and that may receive tensors,
+besides `__next__`."""
 
 
 class _Met(threading.local):
@@ -46,13 +46,12 @@ class _Met(threading.local):
 _met = of_trace(_Met())
 _lock = threading.Lock()
 _changed: dict[type, tuple[set[int], dict[str, Any]]] = {}
-"""By class: the threads whose traces use it changed, and its original attributes (None for an attribute that it did not
-have)."""
+"""By class: the threads whose traces use the changed class, and its original attributes (None for an absent one)."""
 
 
 def meet(cls: type, call: Call) -> None:
-    """Replace the properties and special methods of a class by ones that run what `call` returns for them, until the
-    trace ends."""
+    """Until the trace ends, replace the properties and special methods of a class by ones that run what `call` returns
+    for them."""
     if cls in _met.classes or not _met.depth:
         return
     for each in cls.__mro__:
@@ -75,7 +74,7 @@ def _change(cls: type, call: Call) -> None:
             made = {name: _converting(name, value, call) for name, value in vars(cls).items()}
             new = {name: value for name, value in made.items() if value is not None}
             unequal: Any = cls.__ne__
-            if "__eq__" in new and unequal is object.__ne__:  # it takes the bool of the result of __eq__
+            if "__eq__" in new and unequal is object.__ne__:  # object.__ne__ would convert the result of __eq__ to bool
                 new["__ne__"] = _not_equal
             _changed[cls] = {threading.get_ident()}, {name: vars(cls).get(name) for name in new}
             for name, value in new.items():
@@ -83,7 +82,8 @@ def _change(cls: type, call: Call) -> None:
 
 
 class meeting:
-    """While a function is traced: change the classes that are met, including those of objects that calls make."""
+    """While a function is traced: the classes of objects that it meets are changed (`meet`), also of those that calls
+    make."""
 
     def __enter__(self) -> None:
         _met.depth += 1
@@ -149,7 +149,7 @@ def _not_equal(self: Any, other: Any, /) -> Any:
 
 
 def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
-    """`__next__`: whether there is an item is decided by Python, in the caller."""
+    """`__next__` converted. Whether there is an item is decided by Python, in the caller."""
 
     @functools.wraps(fn)
     def run(self: Any, /) -> Any:

@@ -1,4 +1,4 @@
-"""From ast to gast: the result of `gast.ast_to_gast` in half of its time."""
+"""From ast to gast: the result of `gast.ast_to_gast` in half the time."""
 from __future__ import annotations
 
 import ast
@@ -17,7 +17,7 @@ _SINGLE: dict[Any, Any] = {
     for kind in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
     for cls in kind.__subclasses__() if hasattr(gast, cls.__name__) and cls.__module__ == _AST.__module__
 }
-"""Contexts and operators: one node serves all places."""
+"""Contexts and operators: one shared node serves all places."""
 _PARAM = gast.Param()
 _new = ast.AST.__new__
 

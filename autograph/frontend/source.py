@@ -1,4 +1,4 @@
-"""From a function to the tree of its source: the exact node, also among several lambdas on a line.
+"""From a function to the syntax tree of its source: the exact node, even among several lambdas on one line.
 
 Afterwards: a gast FunctionDef, AsyncFunctionDef or Lambda whose line and column numbers are those of the file.
 """
@@ -64,7 +64,8 @@ class _File:
         return parse(self.text, self.filename)
 
     def block(self, line: int) -> ast.Module | None:
-        """The module-level statement around a line, as far as first columns delimit it; None if they do not."""
+        """The module-level statement around a line, delimited by the first columns of lines; None if they do not
+        delimit one."""
         lines = self.lines
         start = min(line, len(lines)) - 1
         while start > 0 and not _begins(lines[start]):

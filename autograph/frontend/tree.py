@@ -18,7 +18,7 @@ SUSPENDING = (gast.Yield, gast.YieldFrom, gast.Await)
 LOOPS = (gast.For, gast.AsyncFor, gast.While)
 TRIES = (gast.Try, getattr(gast, "TryStar", gast.Try))
 GUARDS = (gast.Try, gast.With)
-"""Statements that handle errors."""
+"""Statements that may handle an error."""
 JUMPS = (gast.Break, gast.Continue, gast.Return)
 _SCOPES = frozenset({*FUNCTIONS, gast.ClassDef})
 _NO_JUMPS: frozenset[str] = frozenset()

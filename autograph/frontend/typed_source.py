@@ -1,7 +1,7 @@
 """The source of functions that were not read from a file: of `python -c`, a prompt, a notebook's magics, and modules
 that Python has frozen.
 
-Each finder yields texts that may hold the function; the caller compares what they compile to with its code.
+Each finder yields texts that may define the function; the caller compiles them and compares the code objects.
 """
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from types import FunctionType
 
 __all__ = ["typed_texts", "where_typed"]
 
-_CELLS = 50  # of a notebook, and lines before the last ones of a prompt, that are searched
+_CELLS = 50  # how many cells of a notebook are searched
 _LINES = 2000
 
 
 def typed_texts(fn: FunctionType) -> Iterator[str]:
-    """The texts that may hold `fn`, whose file name linecache does not know."""
+    """The texts that may define `fn`, whose file name linecache does not know."""
     try:
         yield "".join(inspect.findsource(fn)[0])  # from Python 3.13, what was typed at its prompt
     except (OSError, TypeError):
@@ -37,7 +37,7 @@ def typed_texts(fn: FunctionType) -> Iterator[str]:
 
 
 def where_typed(filename: str) -> str | None:
-    """What to do about a function of such a file whose text was not found; None if nothing special."""
+    """The remedy if the text of a function of such a file was not found; None if nothing special applies."""
     if filename == "<stdin>":
         return ("Before Python 3.13 what is typed at a prompt is kept only by readline, and a script on standard input"
                 " is not kept at all: put the function in a file and import it.")
@@ -65,7 +65,7 @@ def _command() -> Iterator[str]:
 
 
 def _frozen(fn: FunctionType) -> Iterator[str]:
-    """The file of a module of the standard library that Python has frozen, beside one that has a file."""
+    """The source file of a frozen module of the standard library, found beside a module that has a file."""
     name = fn.__code__.co_filename[len("<frozen "):-1]
     path = fn.__globals__.get("__file__") or os.path.join(os.path.dirname(io.__file__ or ""), *name.split(".")) + ".py"
     try:
@@ -96,7 +96,8 @@ def _prompt(name: str) -> Iterator[str]:
 
 
 def _magics(cells: Sequence[str] | None) -> Iterator[str]:
-    """The bodies of cells whose magic ran them, such as `%%time`, the last first; IPython has its cells in `In`."""
+    """The bodies of cells that were run by a cell magic such as `%%time`, the last first; IPython keeps its cells in
+    `In`."""
     for cell in reversed([*(cells or ())][-_CELLS:]):
         try:
             tree = ast.parse(cell)

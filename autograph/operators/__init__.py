@@ -1,8 +1,8 @@
-"""The `ag__` namespace of converted code: what each operator does in Python, and when a backend takes over.
+"""The `ag__` namespace of converted code: the meaning of each operator in Python, and when a backend takes over.
 
 Each operator dispatches on the type of one value. For a plain Python value the body runs at once, with Python's
 meaning; for a value whose type has a backend that stages it (`core/backend.py`), the bodies become pure functions of
-the state, which the backend is given.
+the state, which are passed to the backend.
 """
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def reduce(
         check_items(iterable)
         if (backend := deciding(iterable)) is not None:
             use, run = (getattr(type(iterable), name, None) for name in ("__clause__", "__pass_items__"))
-            if use is not None:  # a generator expression: the body goes into its loops
+            if use is not None:  # a generator expression: the body is inlined into its loops
                 _reduce_clause(use(iterable, test is None), body, test, state, options)
             elif run is not None:
                 run(iterable, body, test)
@@ -177,7 +177,7 @@ def reduce(
             lose_with(iterable, clause.iterable)
             return
         fresh = None if tracer is None or test is None else fresh_clause(iterable)
-        if fresh is not None:  # the loop may be left, and then the element is not computed
+        if fresh is not None:  # after an early exit no further element is computed
             _reduce_clause(fresh, body, test, state, options)
             return
         rolling = None if tracer is None else attempt_for(
@@ -187,7 +187,7 @@ def reduce(
             rolling()
             return
         items = iter(iterable)
-        if tracer is not None and deciding(items) is not None:  # what a user's __iter__ returns
+        if tracer is not None and deciding(items) is not None:  # the iterator returned by a user's __iter__
             reduce(items, body, *state, test=test, **options)
             return
         items = watched(items, body, tracer)
@@ -253,7 +253,7 @@ def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequenc
         raise
 
 
-# How a statement is staged: as pure functions of its state and of what its bodies turn out to change.
+# How a statement is staged: as pure functions of its state and of what its bodies are found to change.
 
 
 def _stage_cond(
@@ -270,14 +270,14 @@ def _stage_cond(
 
 
 _MOST_SNAPSHOTS = 8
-"""After so many iterations in Python, what the test of a `while` changes is not recorded any more: a loop that turns
-out to be staged is rotated, so that the test need not be undone."""
+"""The number of Python iterations of a `while` for which a snapshot is taken before its test. If the loop is staged
+later than that, it is rotated, so that the test need not be undone."""
 
 
 def _stage_while(
     backend: Backend, test: Thunk, body: Thunk, state: tuple[str, ...], options: dict[str, Any], *going: Any
 ) -> None:
-    """Stage the loop; `going` is the result of its first test, if that has been evaluated."""
+    """Stage the loop; `going` is the result of its first test, if that has been evaluated already."""
     staged(state, backend, (test, body), loop_rotation.Loop(backend, test, body, options, *going))
 
 
@@ -391,7 +391,7 @@ def in_(value: Any, container: Any, /) -> Any:
 
 
 _ASKED = frozenset({GeneratorType, map, filter, zip, str, set, frozenset})
-"""Iterables whose items are known only when they are taken, and text, which may contain values of the graph or be
+"""Iterables whose items are unknown until they are taken, and text, which may contain values of the graph or be
 compared with them."""
 
 
@@ -448,7 +448,7 @@ def _collect(ag__list: list[Any], clause: Clause) -> list[Any]:
     # No variable of the user, which the element may change, has these names.
     ag__element, ag__test = clause.element, clause.test
     iterable = _inlined(clause).iterable
-    backend, clause = staging_backend(iterable), clause._replace(iterable=())  # the body is not to reach an iterator
+    backend, clause = staging_backend(iterable), clause._replace(iterable=())  # the body must not reach an iterator
 
     def for_body(item: Any) -> None:
         arguments, stager = clause.arguments(item), backend
@@ -483,7 +483,7 @@ def _reduce_clause(
     if ag__element is itself and ag__test is None:
         reduce(iterable, ag__body, *state, test=test, **options)
         return
-    clause = clause._replace(iterable=())  # the body is not to reach an iterator
+    clause = clause._replace(iterable=())  # the body must not reach an iterator
 
     def for_body(item: Any) -> None:
         arguments = clause.arguments(item)
@@ -539,7 +539,7 @@ def gen_exp(
 
 
 def read(value: Any, /) -> Any:
-    """`value`, of a variable that is read here and may be unbound on some paths of staged code."""
+    """`value`, read from a variable that may be unbound on some paths of staged code."""
     if ambient.backend is not None:
         ambient.backend.check(value, "value")
     return value

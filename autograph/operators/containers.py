@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _imul(value: Any, other: Any) -> Any:
-    value *= other  # a statement, so that a tensor can tell that it is in place
+    value *= other  # a statement, so that a tensor can detect that it is in place
     return value
 
 
@@ -64,7 +64,7 @@ def set_of(*items: Any) -> Any:
 
 
 def spread(items: Any, /) -> Any:
-    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`, whose number has to be known."""
+    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`. Their number has to be known."""
     check_items(items)
     backend = deciding(items) if type(items) in _CHANGING else None
     return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
@@ -140,7 +140,8 @@ def is_none(value: Any, /) -> Any:
 
 
 def is_same(value: Any, other: Any, /) -> Any:
-    """`value is other`, where a staged branch may have set one to None, or one may be, or stand for, another list."""
+    """`value is other`, where a staged branch may have set one to None, or one may alias, or stand for, another
+    list."""
     backend = staging_backend(value) or staging_backend(other)
     if any(hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
         backend = backend or ambient.backend

@@ -1,7 +1,7 @@
-"""`try` and `with` while a backend traces: what Python decides, and what the graph decides when it runs.
+"""`try` and `with` while a backend traces: the part that Python decides, and the part decided when the graph runs.
 
-The body first runs as it is. If nothing that it traced can raise, when the graph runs, an error that a handler catches,
-the statement is done. Otherwise what the body did is undone, and the statement is staged.
+The body first runs as it is. If no operation that it traced can raise, when the graph runs, an error that a handler
+catches, the statement is done. Otherwise the effects of the body are undone, and the statement is staged.
 """
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run_try(
 
 
 def _run_final(inner: Thunk, final: Thunk, jumps: Sequence[str]) -> None:
-    """`try: inner() finally: final()`, where the flags `jumps` say whether `final` jumps."""
+    """`try: inner() finally: final()`, where the flags `jumps` are set if `final` jumps."""
     if not jumps:
         try:
             inner()
@@ -95,7 +95,7 @@ def _handle(error: BaseException, clauses: Any) -> bool:
 
 
 def classes_of(kinds: Thunk | None) -> Kinds:
-    """The classes of an `except`, which Python evaluates only when there is an error."""
+    """The classes of an `except`, which Python evaluates only if there is an error."""
     if kinds is None:
         return (BaseException,)
     found = kinds()
@@ -107,7 +107,8 @@ def classes_of(kinds: Thunk | None) -> Kinds:
 
 def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
     """At the end of the body of a `try` that stays Python, at these lines, while a backend traces: raise an error if
-    the graph may raise there what its handlers, for these classes, would miss. Without handlers it has a `finally`."""
+    the graph may raise an error there that the handlers, for these classes, would miss. A `try` without handlers has a
+    `finally`."""
     try:
         if ambient.backend is not None:
             classes = [kind for thunk in kinds or (None,) for kind in classes_of(thunk)]
@@ -118,8 +119,8 @@ def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
 
 
 def kept_handler() -> None:
-    """At the beginning of a handler of a `try` that stays Python: raise errors about staging again, which no handler of
-    the user's is to see."""
+    """At the beginning of a handler of a `try` that stays Python: re-raise errors about staging, which the user's
+    handlers must not see."""
     error = sys.exc_info()[1]
     if ambient.backend is not None and error is not None and ambient.backend.raised_by(error) == "staging":
         try:
@@ -145,7 +146,7 @@ def trace_try(
 
 
 class _Attempt:
-    """Runs the body as it is. `error`: what it raised at trace time, if that is an error of the user's program."""
+    """Runs the body as it is. `error`: the error of the user's program that it raised at trace time, if any."""
 
     def __init__(self, backend: Backend, body: Thunk, functions: tuple[Any, ...], state: tuple[str, ...]) -> None:
         self.backend, self.mark = backend, backend.checkpoint()
@@ -213,8 +214,8 @@ def _stage_handlers(
 def _then(
     backend: Backend, body: Body, handlers: Sequence[Handler], following: Any, variables: State, names: tuple[str, ...]
 ) -> tuple[tuple[Any, ...], bool]:
-    """The state after `try: body()` with handlers, and, where no handler ran, after `following`; also returns whether
-    `following` has still to run after the statement."""
+    """The state after `try: body()` with handlers, and after `following` if no handler ran; also returns whether
+    `following` still has to run after the statement."""
     if following is None:
         return backend.try_(body, handlers, variables.read(), names, body.read), False
     ended = [Handler(h.kinds, _Ending(h.body, False), h.named) for h in handlers]
@@ -227,7 +228,7 @@ def _then(
 
 
 class _Ending:
-    """A body that returns, at the end of the state, whether `else` follows."""
+    """A body that appends to the state whether `else` follows."""
 
     def __init__(self, body: Any, completed: bool) -> None:
         self.body, self.completed = body, completed
@@ -239,7 +240,7 @@ class _Ending:
 
 class _Final:
     """`try: inner() finally: final()`. The graph contains `final` twice: after the end of `inner`, and where an error
-    leaves it, which is raised again afterwards."""
+    leaves `inner`; that error is re-raised afterwards."""
 
     def __init__(
         self, backend: Backend, inner: Thunk, final: Thunk, jumps: Sequence[str], state: tuple[str, ...],
@@ -248,7 +249,7 @@ class _Final:
         self.backend, self.inner, self.final, self.jumps = backend, inner, final, jumps
         self.state, self.functions = state, functions
         self.follows = True
-        """Whether `final` has still to run after `inner` has ended."""
+        """Whether `final` still has to run after the statement."""
 
     def trace(self) -> None:
         attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
@@ -298,7 +299,7 @@ class _Final:
     def unless(
         self, flags: Sequence[int], again: Callable[..., Any], values: Any, names: tuple[str, ...], place: Any
     ) -> Any:
-        """`again(*values)` unless one of the flags says that `final` has jumped."""
+        """`again(*values)`, unless one of the flags says that `final` has jumped."""
         if not flags:
             return again(*values)
         flag = values[flags[0]]
@@ -361,8 +362,8 @@ def trace_with(
     backend: Backend, manager: Any, body: Callable[..., Any], jumps: Sequence[str], state: tuple[str, ...],
     cond: Callable[..., None],
 ) -> None:
-    """The statement while `backend` traces. `__enter__` and `__exit__` written in Python convert, and `__exit__` is
-    staged for the errors that the graph may raise; those of other classes run at trace time."""
+    """The statement while `backend` traces. `__enter__` and `__exit__` written in Python are converted, and `__exit__`
+    is staged for the errors that the graph may raise; those of other classes run at trace time."""
     enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
     if type(leave) is not FunctionType or enter is None or not (
         left_alone(leave) is None or isinstance(manager, contextlib.suppress)
@@ -396,7 +397,7 @@ def trace_with(
 
 
 def _cleans_up(manager: Any) -> bool:
-    """Whether a manager is made by a user's generator with a `try` or `with` around a `yield`."""
+    """Whether a context manager was made from a user's generator with a `try` or `with` around a `yield`."""
     generator = getattr(manager, "gen", None)
     if not isinstance(manager, contextlib.AbstractContextManager) or not isinstance(generator, GeneratorType):
         return False
@@ -420,12 +421,12 @@ def guards_yield(code: CodeType) -> bool:
     named = {instruction.offset: instruction.opname for instruction in instructions}
     found: Any = dis.Bytecode(code)
     entries = [entry for entry in found.exception_entries
-               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # the one that the generator itself has
+               if named.get(entry.target) != "CALL_INTRINSIC_1"]  # the generator's own entry
     yields = [offset for offset, name in named.items() if name == "YIELD_VALUE"]
     return any(entry.start <= offset < entry.end for entry in entries for offset in yields)
 
 
 def _standing_for(function: Any, *users: Any) -> FunctionType:
-    """`function`, marked as standing for functions of the user's, of which the first gives its position."""
+    """`function`, marked as standing for functions of the user's; the first of them gives its position."""
     function.place, function.runs = users[0], tuple(user for user in users if user is not None)
     return cast(FunctionType, function)

@@ -1,5 +1,5 @@
 """The `for` clauses of comprehensions and generator expressions at run time, and the `yield` of generator functions
-that pass their items to the loop over them."""
+that pass their items to a loop body (internal iteration)."""
 from __future__ import annotations
 
 import dis
@@ -21,7 +21,8 @@ __all__ = ["Clause", "Exhausted", "around_yield", "clause_of", "fresh_clause", "
 
 
 class Clause(NamedTuple):
-    """`for item in iterable if test(*item)` with its result for an item: `element(*item)`, or a nested clause."""
+    """`for item in iterable if test(*item)`, with its result for an item, `element(*item)`: a value or a nested
+    clause."""
 
     iterable: Any
     element: Callable[..., Any]
@@ -34,17 +35,17 @@ class Clause(NamedTuple):
 
     @property
     def is_nested(self) -> bool:
-        """Whether it returns a clause for each item, because there is a nested `for`."""
+        """Whether its result for each item is a clause, because there is a nested `for`."""
         return "nested" in self.element.__code__.co_names
 
     @property
     def is_map(self) -> bool:
-        """Whether it returns one value for each item."""
+        """Whether it yields exactly one value for each item."""
         return self.test is None and not self.is_nested and not self.passes_items
 
     @property
     def passes_items(self) -> bool:
-        """Whether its items come from a generator function that passes them to the loop over it."""
+        """Whether its items come from a generator function that passes them to the loop body."""
         return hasattr(type(self.iterable), "passes_items") and bool(self.iterable.passes_items)
 
 
@@ -54,16 +55,16 @@ def nested(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] 
 
 
 def itself(item: Any) -> Any:
-    """The element of a clause that gives the items of its iterable."""
+    """The element function of a clause that yields the items of its iterable unchanged."""
     return item
 
 
 class Exhausted(Exception):
-    """The function of a `map` has ended the loop over it, as `next` does."""
+    """Raised when the function of a `map` raises StopIteration, which ends the loop over it."""
 
 
 def clause_of(mapped: Any) -> Clause:
-    """The clause of a `map` of Python's, whose element may raise Exhausted."""
+    """The clause of Python's `map` object; its element may raise Exhausted."""
     _, (function, *iterators), *state = mapped.__reduce__()
 
     def element(item: Any) -> Any:
@@ -76,7 +77,7 @@ def clause_of(mapped: Any) -> Clause:
 
 
 def fresh_clause(items: Any) -> Clause | None:
-    """The clause of `items_of(clause)`, if no item has been taken yet; None for other iterables."""
+    """The clause of `items_of(clause)` if no item has been taken yet; None for other iterables."""
     if type(items) is GeneratorType and items.gi_code is _CODE and getgeneratorstate(items) == GEN_CREATED:
         return getgeneratorlocals(items)["clause"]  # type: ignore[no-any-return]
     return None
@@ -95,9 +96,10 @@ def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
 
 
 def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
-    """The results of a clause in Python. The number of items has to be known, and no backend's value may decide it.
+    """The results of a clause, computed in Python. The number of items has to be known, and no staged value may decide
+    it.
 
-    `what` is made of the items, for the error.
+    `what`: the object made of the items, for the error.
     """
     check_items(clause.iterable)
     backend = deciding(clause.iterable)
@@ -129,13 +131,13 @@ def tracing(clause: Clause) -> Backend | None:
     return staging_backend(clause.iterable) or ambient.backend
 
 
-# Generator functions that pass their items to a loop (`passes/internal_iteration.py`).
+# Generator functions that pass their items to a loop body (`passes/internal_iteration.py`).
 
 def yielded(
     item: Any, body: Callable[[Any], Any], test: Callable[[], Any] | None, /, *caught: Callable[[], Any]
 ) -> Any:
-    """Run an iteration of the loop over a generator for what that yields; returns whether the loop is left. `caught`:
-    the classes that handlers around the `yield` catch, which must not see the errors of the loop's body."""
+    """Run an iteration of the loop over a generator for a yielded item; returns whether the loop has been left.
+    `caught`: the classes caught by handlers around the `yield`, which must not see the errors of the loop's body."""
     try:
         if caught:
             _run_unseen(body, item, tuple(kind for kinds in caught for kind in classes_of(kinds)))
@@ -168,8 +170,8 @@ def _run_unseen(body: Callable[[Any], Any], item: Any, kinds: tuple[type[BaseExc
 
 
 def around_yield(manager: Any, /) -> Any:
-    """The manager of a `with` around a `yield`. The loop may be left there by an error or by `break`: an error unless
-    its `__exit__` does the same for each way."""
+    """The manager of a `with` around a `yield`. An error or a `break` may leave the loop there, so it is an error if
+    its `__exit__` distinguishes how it is left."""
     leave = getattr(type(manager), "__exit__", None)
     if type(leave) is FunctionType and _reads_error(leave.__code__) and ambient.backend is not None:
         raise ambient.backend.error(

@@ -1,11 +1,11 @@
-"""Rolls a loop that Python decides, such as `for i in range(100)`, into one of the graph where that means the same.
+"""Rolls a Python-level loop, such as `for i in range(100)`, into one loop of the graph where that has the same meaning.
 
 While a backend traces, such a loop runs as in Python until an iteration traces something. If many iterations remain,
-all of that is undone, and the loop is staged with the index as a value of the graph. Where that fails, for example
-since the body needs the Python value, it is undone as well, and the loop is unrolled: each iteration is traced.
+all of that is undone, and the loop is staged with the index as a value of the graph. If that fails, for example because
+the body needs the Python value, it is undone as well, and the loop is unrolled: each iteration is traced.
 
-What is undone leaves nothing behind. A loop that reaches an iterator from outside, which cannot be set back, or more
-objects than are compared, is not tried; the backend tells of calls that act on the outside world (`RolledLoop`).
+Undoing leaves no effects. Rolling is not tried for a loop that reaches an iterator from outside, which cannot be
+rewound, or too many objects to compare; the backend reports calls with external side effects (`RolledLoop`).
 """
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = ["attempt_for", "run_plainly", "traced_while", "watched"]
 
 Thunk = Callable[[], Any]
 _OFTEN = 2
-"""After so many runs that traced nothing, a loop is not watched again in the same trace."""
+"""The number of runs without traced operations after which a loop is not watched again in the same trace."""
 
 
 class _Known(threading.local):
-    """What is known of the loops of the running trace, by their code and the kinds of their variables."""
+    """Facts about the loops of the running trace, by their code and the kinds of their variables."""
 
     def __init__(self) -> None:
         self.rolls: dict[Hashable, bool] = {}
         """Whether a loop was rolled."""
         self.quiet: dict[Hashable, int] = {}
-        """How often a loop has traced nothing."""
+        """How often a loop has run without tracing anything."""
 
 
 _known = of_trace(_Known())
@@ -53,11 +53,11 @@ def _forget() -> None:
 
 
 class _NotTheSame(Exception):
-    """Why a loop that was staged does not do what Python's does."""
+    """The rolled loop would not do the same as Python's; says why."""
 
 
 class _Attempt:
-    """A loop that may be rolled, with what is needed to undo what it does until then."""
+    """A loop that may be rolled, with the snapshot needed to undo its effects."""
 
     def __init__(
         self, backend: Backend, loop: RolledLoop, functions: tuple[Any, ...], state: tuple[str, ...],
@@ -75,10 +75,10 @@ class _Attempt:
         return not reach.iterators and not reach.is_cut
 
     is_done = False
-    """Whether the loop has run."""
+    """Whether the loop has run (was rolled)."""
 
     def after_iteration(self) -> _Attempt | None:
-        """Called after each iteration of a `while`: rolls it if that is worth it; None if it is not to be rolled."""
+        """Called after each iteration of a `while`: rolls it if that pays. Returns None if it is not to be rolled."""
         self.iterations += 1
         if not self.loop.has_traced():
             return self
@@ -92,7 +92,7 @@ class _Attempt:
         return None
 
     def roll(self) -> bool:
-        """Undo what the loop has done, and stage it; returns False if that fails, after undoing everything again."""
+        """Undo the effects of the loop, and stage it; returns False if that fails, after undoing everything again."""
         if self.before is None:
             return False
         self._undo()
@@ -103,7 +103,7 @@ class _Attempt:
         return rolls
 
     def _stage_same(self) -> None:
-        """Stage the loop. _NotTheSame if that changes what only iterations in Python can change."""
+        """Stage the loop. Raises _NotTheSame if that changes an object in a way that only iterations in Python can."""
         assert self.before is not None
         self.stage(self.loop)
         for reached, _, new in self.before.heap.changes():
@@ -130,7 +130,8 @@ def _key(backend: Backend, functions: tuple[Any, ...]) -> Hashable:
 
 
 def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
-    """The type of a value, or that it is staged; for containers, objects and functions also what they have."""
+    """The type of a value, or True if it is staged; for containers, objects and functions also the kinds of their
+    parts."""
     if backend.stages(value):
         return True
     kind: Any = type(value)
@@ -151,14 +152,14 @@ def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
 
 _ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 _MOST = 16
-"""Of so many parts of an object the kinds are compared."""
+"""The number of parts of an object whose kinds are compared."""
 
 
 def _attempt(
     backend: Backend, loop: RolledLoop | None, functions: tuple[Any, ...], state: tuple[str, ...],
     stage: Callable[[RolledLoop], None], over: Sequence[Any] = (),
 ) -> _Attempt | None:
-    """The attempt to roll a loop over items of the sequences `over`, which is undone if it changes one of these; None
+    """The attempt to roll a loop over items of the sequences `over`, which fails if the loop changes one of these; None
     if it is not tried."""
     if loop is None:
         return None
@@ -179,12 +180,12 @@ class _For:
         self.backend, self.body, self.test, self.state = backend, body, test, state
         source = source_of(iterable)
         self.iterator = None if source is None else iterable
-        """The iterator whose items the loop takes. It takes them of its source, since that can be done again, and the
-        iterator follows."""
+        """The iterator whose items the loop takes. The loop takes them from the iterator's source, which can be
+        repeated, and advances the iterator in step."""
         self.iterable = iterable if source is None else source
         self.mapping = dict_of(iterable)
         self.taken = 0
-        """How many items the iterator has been advanced by."""
+        """By how many items the iterator has been advanced."""
         self.stage = stage
 
     def attempt(self, first: int) -> _Attempt | None:
@@ -197,7 +198,7 @@ class _For:
         return _attempt(self.backend, self.backend.rolled(items), functions, self.state, self.stage, over)
 
     def items(self) -> Iterator[Any]:
-        """The items of the loop, from the first on."""
+        """The items of the loop, from the first one."""
         return iter(self.iterable) if self.iterator is None else self._followed(self.iterator)
 
     def _followed(self, iterator: Iterator[Any]) -> Iterator[Any]:
@@ -209,7 +210,8 @@ class _For:
         next(iterator, None)
 
     def roll(self, attempt: _Attempt) -> bool:
-        """Roll the loop, if that can be: then it has all items of the iterator, unless the test may leave it."""
+        """Roll the loop, if possible. The iterator is then exhausted or, if the test may leave the loop early,
+        forbidden."""
         if not attempt.roll():
             return False
         if self.iterator is not None:
@@ -220,12 +222,12 @@ class _For:
         return True
 
     def iterate(self, item: Any) -> Any:
-        """Run an iteration; returns whether the loop goes on."""
+        """Run an iteration; returns whether the loop continues."""
         self.body(item)
         return True if self.test is None else self.test()
 
     def run(self, attempt: _Attempt) -> None:
-        """Run the loop; it is rolled if it can be and that is worth it."""
+        """Run the loop; it is rolled if that is possible and pays."""
         if _known.rolls.get(attempt.key) and self.roll(attempt):
             return None
         items, done = self.items(), 0
@@ -249,8 +251,8 @@ class _For:
         return self.rest(items, going, done)
 
     def rest(self, items: Iterator[Any], going: Any, first: int | None = None) -> None:
-        """Run the rest of the loop. It is rolled, if possible, if `first` is given, the number of iterations that have
-        run: often only the first assigns other types than it finds, as in `total = 0`."""
+        """Run the rest of the loop. `first`: the number of iterations that have run, if the rest may be rolled; often
+        only the first iteration assigns other types than it finds, as in `total = 0`."""
         stager, items = staging_backend(going), watched(items, self.body, self.backend)
         if stager is not None:
             assert self.test is not None
@@ -265,24 +267,25 @@ def attempt_for(
     backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
     stage: Callable[[RolledLoop], None],
 ) -> Thunk | None:
-    """What runs `for item in iterable: body(item)` while `backend` traces, and rolls it if it can; None if that is not
-    tried. `test` says after an iteration whether the loop goes on, and `stage` stages it."""
+    """A function that runs `for item in iterable: body(item)` while `backend` traces, and rolls it if it can; None if
+    that is not tried. `test` says after an iteration whether the loop continues, and `stage` stages it."""
     loop = _For(backend, iterable, body, test, state, stage)
     if test is not None and isinstance(loop.iterable, Source) and loop.iterable.kind is iter:
-        return None  # an iterator that was made by itself, so as to go on after the loop
+        return None  # an iterator made explicitly, to be continued after the loop
     attempt = loop.attempt(0)
     return None if attempt is None else partial(loop.run, attempt)
 
 
 class _While:
-    """`while test(): body()` while a backend traces. `needs_undo`: what the test does may have to be undone."""
+    """`while test(): body()` while a backend traces. `needs_undo`: whether effects of the test may have to be
+    undone."""
 
     def __init__(self, attempt: _Attempt | None, watch: Callable[[], object]) -> None:
         self.attempt, self.watch = attempt, watch
         self.needs_undo = attempt is None or attempt.before is not None
 
     def after_iteration(self) -> bool:
-        """Called after each iteration; rolls the loop if that is worth it and can be. Whether the loop has run."""
+        """Called after each iteration; rolls the loop if possible and worthwhile. Returns whether the loop has run."""
         self.watch()
         if self.attempt is not None:
             self.attempt = self.attempt.after_iteration()
@@ -297,7 +300,7 @@ class _While:
 def traced_while(
     test: Thunk, body: Thunk, state: tuple[str, ...], stage: Callable[[Backend, RolledLoop], None]
 ) -> _While | None:
-    """What rolls `while test(): body()` if a backend traces; `stage` stages it."""
+    """The object that may roll `while test(): body()`, if a backend traces; `stage` stages the loop."""
     backend = ambient.backend
     if backend is None:
         return None
@@ -306,7 +309,7 @@ def traced_while(
 
 
 def watched(items: Iterator[Any], body: Callable[[Any], Any], backend: Backend | None) -> Iterator[Any]:
-    """The items of a loop that runs in Python, which `backend` is told of if it traces."""
+    """The items of a loop that runs in Python; if `backend` traces, it is told of each iteration."""
     return items if backend is None else _watched(items, backend.unrolling(code_of(body)))
 
 
@@ -319,7 +322,7 @@ def _watched(items: Iterator[Any], watch: Callable[[], object]) -> Iterator[Any]
 def run_plainly(
     items: Iterator[Any], body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...]
 ) -> None:
-    """The rest of a `for`, as in Python, unless a staged value may leave it."""
+    """The rest of a `for`, as in Python, unless a staged value may end it early."""
     if test is None:
         for item in items:
             body(item)

@@ -1,7 +1,7 @@
 """Loop rotation: `while test(): body()` where the test changes state, as in `while queue.pop() > 0`.
 
 The test of a graph's loop is a pure function. In the rotated loop the test runs once before the loop, and then at the
-end of each iteration, and its result is one more loop variable.
+end of each iteration; its result is an additional loop variable.
 """
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _GOING = "ag__going"
 
 
 class Loop:
-    """Stages the loop; rotated once its test has raised Turn. Then it has to be called again from the same state."""
+    """Stages the loop; after its test has raised RotateLoop, a second call, from the same state, stages the rotated
+    loop."""
 
     def __init__(self, backend: Backend, test: Any, body: Any, options: dict[str, Any], *going: Any) -> None:
-        """`going`: the result of the first test, if that has been evaluated."""
+        """`going`: the result of the first test, if that has been evaluated already."""
         self.backend, self.test, self.body, self.options = backend, test, body, options
         self.is_turned, self.going = bool(going), going
 
@@ -39,7 +40,7 @@ class Loop:
 
 
 class _Going:
-    """The test of a rotated loop: the result of the last test."""
+    """The test of a rotated loop: reads the result of the last test from the loop variable."""
 
     def __init__(self, test: RotatedTest) -> None:
         self.filename, self.lineno = test.filename, test.lineno

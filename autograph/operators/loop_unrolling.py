@@ -1,4 +1,4 @@
-"""Unrolls a loop over Python values that a staged value may leave: each iteration is staged under the test."""
+"""Unrolls a loop over Python values that a staged value may end early: each iteration is staged under the test."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -14,14 +14,15 @@ __all__ = ["code_of", "lose_left", "unroll"]
 
 Test = Callable[[], Any]
 _FEW = 16
-"""After so many iterations the backend is asked for the first time whether there may be more."""
+"""After this number of iterations `Backend.refusal` is called, and its error discarded, so that the backend may raise
+to trace the loop in another way."""
 
 
 def unroll(
     backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any], test: Test, state: tuple[str, ...]
 ) -> None:
-    """The rest of the loop, up to the iteration that surely leaves it. The iterator, and those it takes its items from,
-    cannot be used by others afterwards: only the graph knows their position."""
+    """The rest of the loop, up to the iteration that certainly ends it. Afterwards nobody may advance the iterator, or
+    those it takes its items from: their position is known only when the graph runs."""
     code = code_of(body)
     taken = taken_by(iterator)
     budget = backend.unrolling(code).budget
@@ -41,7 +42,7 @@ def unroll(
 
 
 def lose_left(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:
-    """Forbid taking items of an iterator after a loop over it, which a staged value may have left."""
+    """Forbid taking items of an iterator after a loop over it that a staged value may have ended early."""
     _lose(backend, taken_by(iterator), code_of(body))
 
 
@@ -50,7 +51,7 @@ def _lose(backend: Backend, taken: list[Any], code: CodeType) -> None:
 
 
 def code_of(body: Callable[..., Any]) -> CodeType:
-    """The code of a body."""
+    """The code of a body, or of the function that it stands for."""
     return cast(FunctionType, getattr(body, "place", body)).__code__
 
 
@@ -72,7 +73,7 @@ def _stage_iteration(
 
 
 class _Iteration(Body):
-    """An iteration as a pure function of the state. `leaves`: it raises, or Python decides that it is the last."""
+    """An iteration as a pure function of the state. `leaves`: it raises, or Python decides that it is the last one."""
 
     def __init__(self, body: Callable[[Any], Any], state: State, item: Any, test: Test) -> None:
         super().__init__(body, state, item=item)

@@ -1,8 +1,8 @@
-"""Assignment to items of what an attribute or element holds: `self.grid[i] = v`, `cells[k][i] += v`.
+"""Item assignment through an attribute or element: `self.grid[i] = v`, `cells[k][i] += v`.
 
-Python reads the attribute and sets the item of its value. Where the value is immutable, such as a tensor, a proxy
-stands for the place: setting an item of the proxy assigns a new value to the attribute. The same holds for a list or
-dict while a backend traces, whose index may be the backend's (`place`).
+Python reads the attribute and sets the item of its value. If the value is immutable, such as a tensor, a proxy stands
+for the place: setting an item of the proxy assigns a new value to the attribute. The same holds while a backend traces
+for a list or dict, whose index may be the backend's (`place`).
 """
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ _KINDS = frozenset({*LISTS, *keyed})
 
 
 class _Place:
-    """Proxy for the place where `holder` has the value `value`, which a backend handles. It is read once, as in Python,
-    unless an item was set through a proxy since: the key, or the right side of `+=`, may have done so."""
+    """Proxy for the place where `holder` stores `value`, which a backend handles. The place is read once, as in Python,
+    unless an item was set through a proxy since: evaluating the key, or the right side of `+=`, may have done so."""
 
     last = object()
-    """A new object after each item that is set through a proxy."""
+    """A version stamp: replaced after each item assignment through a proxy."""
 
     def __init__(self, holder: Any, key: Any, value: Any) -> None:
         self._holder, self._key, self._value, self._last = holder, key, value, _Place.last
@@ -92,7 +92,7 @@ class _Place:
     def __setitem__(self, index: Any, value: Any) -> None:
         target = self._current()
         backend = replacing(target)
-        if backend is None:  # meanwhile it has another value, such as a list
+        if backend is None:  # meanwhile another value, such as a list, was stored
             target[index] = value
             return
         made = backend.setitem(target, index, value)

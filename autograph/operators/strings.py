@@ -44,4 +44,4 @@ def _mod(python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 mod, imod = _mod(operator.mod), _mod(operator.imod)
-"""`left % right` and `left %= right` where these format text."""
+"""`left % right` and `left %= right` as text formatting."""

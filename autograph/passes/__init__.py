@@ -1,1 +1,1 @@
-"""The passes, each of which changes the tree of a function in place."""
+"""The conversion passes: each changes the tree of a function in place."""

@@ -5,8 +5,8 @@
     {k: v for k, v in pairs}              ag__.dict_comp(pairs, lambda k, v: (k, v))
     sum(x * y for x in xs for y in ys)    sum(ag__.gen_exp(xs, lambda x: ag__.nested(ys, lambda y: x * y)))
 
-Each item has its own variables in the operator form, so a comprehension that defines functions to be called later stays
-as it is; so does one that contains `await`.
+In the operator form each item has its own variables, so a comprehension that defines functions to be called later stays
+Python; so does one that contains `await`.
 """
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _stays(node: Any, scope: Scope, in_lambda: bool) -> bool:
 
 
 def _function(target: Any, body: Any, scope: Scope, later: frozenset[str] = frozenset()) -> Any:
-    """`lambda target: body`. A nested tuple is unpacked by a call: `(lambda a: body)(*ag__.unpack(item_, 1))`. Of a
-    name that occurs twice in the target, or again in `later`, the last occurrence counts."""
+    """`lambda target: body`. A nested tuple is unpacked by a call: `(lambda a: body)(*ag__.unpack(item_, 1))`. If a
+    name occurs several times in the target, or again in `later`, its last occurrence is the one bound."""
     elements = [target] if isinstance(target, gast.Name) or len(target.elts) == 1 else target.elts
     parameters: list[str] = []
     for index, element in enumerate(elements):
@@ -136,7 +136,7 @@ def _captures(node: Any, names: set[str]) -> bool:
 
 
 def _may_act(node: Any) -> bool:
-    """Whether an expression may change something, print or raise: then it matters which items a generator computes."""
+    """Whether an expression may have side effects or raise: then it matters which items a generator computes."""
     return any(not isinstance(each, _PURE) for each in gast.walk(node))
 
 

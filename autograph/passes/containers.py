@@ -1,4 +1,4 @@
-"""What Python's C code would decide alone becomes operators, unless the text rules a staged value out.
+"""Operations that Python's C code would decide by itself become operators, unless the text rules a staged value out.
 
     xs[i]                ag__.item(xs, i)              a < b          ag__.lt(a, b)
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
@@ -7,8 +7,8 @@
 
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
 
-Afterwards: the tree is what is compiled. A `super()` in the method's own frame has no arguments again, and a `try` that
-stays Python ends its body with `ag__.kept_try`, and its handlers begin with `ag__.kept_handler`.
+Afterwards: the tree is ready to be compiled. A `super()` in the method's own frame has no arguments again. The body of
+a `try` that stays Python ends with `ag__.kept_try`, and its handlers begin with `ag__.kept_handler`.
 """
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def convert_containers(node: Any, scope: Scope) -> None:
 class _Containers:
     def __init__(self) -> None:
         self.in_body = False
-        """Whether the current node is in a function that conversion made."""
+        """Whether the current node is in a function made by conversion."""
 
     def block(self, body: list[Any]) -> list[Any]:
         out: list[Any] = []
@@ -108,8 +108,8 @@ class _Containers:
         return node
 
     def function(self, node: Any) -> Any:
-        """A user's function, whose defaults and decorators this frame evaluates; or one that conversion made, converted
-        as a whole."""
+        """For a user's function, convert the defaults and decorators, which this frame evaluates; a function made by
+        conversion is converted as a whole."""
         is_made = getattr(node, "immediate", False) or getattr(node, "synthetic", False)
         if not is_made:
             for values in (node.args.defaults, node.args.kw_defaults, getattr(node, "decorator_list", [])):
@@ -151,7 +151,7 @@ class _Containers:
             return _read(self.below(node))
         node.value = self.visit(value)
         if isinstance(node.ctx, gast.Store):
-            if not hasattr(value, "part"):  # `attribute` or `element` gives its place already
+            if not hasattr(value, "part"):  # the result of `ag__.attribute` or `ag__.element` is a place already
                 node.value = operator_call("place", [node.value], node)
             node.slice = self.visit(index)
             return node
@@ -245,8 +245,8 @@ class _Containers:
         return node
 
     def try_(self, node: Any) -> Any:
-        """A `try` that stays Python: while a backend traces, it is checked that its handlers do not miss what the graph
-        may raise."""
+        """A `try` that stays Python. The added calls check, while a backend traces, that its handlers do not miss an
+        error that the graph may raise."""
         lines = [at(gast.Constant(line, None), node) for line in (node.body[0].lineno, node.body[-1].end_lineno)]
         self.below(node)
         if getattr(node, "python", None) is None:
@@ -295,12 +295,12 @@ def _read(node: Any) -> Any:
 
 
 def _counts(node: Any, op: Any) -> bool:
-    """Whether a constant operand is a number of repetitions of a list."""
+    """Whether a constant operand may be the repeat count of a list."""
     return isinstance(op, gast.Mult) and isinstance(getattr(getattr(node, "operand", node), "value", None), int)
 
 
 def _is_dotted(node: Any) -> bool:
-    """Whether it is `x.y.z`, which may be evaluated twice."""
+    """Whether it is a dotted name such as `x.y.z`, which may be evaluated twice."""
     return isinstance(node, gast.Name) or (isinstance(node, gast.Attribute) and _is_dotted(node.value))
 
 

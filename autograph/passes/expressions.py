@@ -28,7 +28,7 @@ from autograph.passes.thunks import AG, lambda_of, lazy, load, noting, operator_
 
 __all__ = ["AG", "convert_expressions", "lazy", "load", "name_operators", "operator_call"]
 
-# Calls that stay: they depend on the frame they are made in, or are markers for the converter.
+# Calls that are not converted: they depend on the frame they are made in, or are markers for the converter.
 _BARE = PREDICATES | {"super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__", "set_loop_options"}
 _EXPRESSIONS = (gast.expr, gast.Slice)  # a slice contains expressions, but is not one in the grammar
 _BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_"))
@@ -228,7 +228,7 @@ class _Expressions:
         # x[i] += v: the key is evaluated once, the item is read before v, and updated in place if possible.
         taken: dict[str, Any] = {}
         found = scan(target.slice)
-        names = self.scope.locals - self.scope.shared if found.calls else found.reads  # a call may change the others
+        names = self.scope.locals - self.scope.shared if found.calls else found.reads  # a call may change other names
         target.slice = self.once(target.slice, names, taken)
         key = self.once(target.slice, names | set(taken), taken)
         item = at(gast.Subscript(load(target.value.id, target), key, gast.Load()), target)
@@ -333,7 +333,7 @@ class _Expressions:
                     function.attr == "set_loop_options" or getattr(function.value, "is_operators", False))
             )
             if isinstance(function, gast.Attribute) and function.end_lineno != node.lineno:
-                # The same for a user's call of an attribute over several lines: the call has the line of the attribute.
+                # As Python does for a call of an attribute over several lines: the call has the line of the attribute.
                 node.lineno = function.end_lineno
                 node.col_offset = max(function.end_col_offset - len(function.attr), 0)
             function = self.visit(function)
@@ -346,7 +346,7 @@ class _Expressions:
         return node
 
     def name_super(self, node: Any) -> None:
-        """Make the arguments of `super()` explicit for bodies made from a method; in the method's own frame,
+        """Make the arguments of `super()` explicit, for bodies that become functions; in the method's own frame,
         `containers` removes them again."""
         scope = self.scope
         if scope.class_name is not None and scope.first_parameter and "super" not in scope.locals and not self.in_frame:
@@ -374,7 +374,7 @@ class _Expressions:
         return operator_call("if_exp", [node.test, self.operand(node.body), self.operand(node.orelse)], node)
 
     def stays(self, *operands: Any) -> bool:
-        """Whether operands have to run in the user's own frame: they suspend it, or bind a name that is in no cell."""
+        """Whether operands have to run in the user's own frame: they suspend it, or bind a name that has no cell."""
         return any(map(suspends, operands)) or (
             any(map(bound_to_frame, operands)) and (
                 self.in_lambda or not self.scope.globals.isdisjoint(walrus_names(*operands))))
@@ -406,7 +406,8 @@ class _Expressions:
         return node if python else self.chain(node.left, node.ops, node.comparators, node)
 
     def chain(self, left: Any, ops: list[Any], rest: list[Any], origin: Any) -> Any:
-        """`a < b < c` as `ag__.and_(a < b, lambda: b < c)`; an operand that is not a name is evaluated into one."""
+        """`a < b < c` as `ag__.and_(a < b, lambda: b < c)`; a middle operand that is not a name or constant is stored
+        in one first."""
         middle = rest[0]
         if len(ops) == 1:
             return at(gast.Compare(left, ops, rest), origin)
@@ -453,8 +454,8 @@ def _is_key(node: Any) -> bool:
 
 
 def _is_item_of_part(target: Any) -> bool:
-    """Whether a target is `x.y[key]` or `x[i][key]` with a key that is not a slice, whose items would be those of a
-    copy."""
+    """Whether a target is `x.y[key]` or `x[i][key]`, where `i` is not a slice: the items of `x[a:b]` would be those of
+    a copy."""
     return isinstance(target, gast.Subscript) and not _is_key(target.slice) and (
         isinstance(target.value, gast.Attribute)
         or (isinstance(target.value, gast.Subscript) and not isinstance(target.value.slice, gast.Slice)))

@@ -2,10 +2,10 @@
 `ag__.try_`, `with` -> `ag__.with_`.
 
 Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that is dead outside of
-one pass through the body is a local of it. The call names the state: what is written inside and live after the
+one execution of the body becomes a local of it. The call names the state: what is written inside and live after the
 statement or around the loop.
 
-Afterwards: the only such statements left are those that `classify` keeps as Python.
+Afterwards: the only statements of these kinds are those that `classify` keeps as Python.
 """
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ class _Statements:
         self.has_walrus = bool(kinds & {gast.NamedExpr, gast.Match})
         self.has_annotation = gast.AnnAssign in kinds
         self.around: list[set[str]] = []
-        """The variables of the enclosing bodies."""
+        """For each enclosing body, the variables that are local to it."""
         self.free: set[str] = set()
-        """Variables that bodies read and no enclosing body binds."""
+        """Variables that bodies read and that no enclosing body binds."""
         self.subjects: list[str] = []  # of the enclosing `match` statements
         self.flags: set[str] = set()  # of long matches
 
@@ -325,7 +325,8 @@ class _Statements:
         return [self.function(name, parameters, body, outer, node, names), _at(gast.Expr(call), node)], outer
 
     def scan(self, body: Body) -> Any:
-        """The names of a body; its callees may assign variables that nested functions declare nonlocal."""
+        """The names of a body, including the variables that its callees may assign (those declared nonlocal by nested
+        functions)."""
         names = Names()
         for node in body:
             names.include(names_of(node))
@@ -444,9 +445,10 @@ def _header(origin: Any) -> Any:
 
 
 def _enter(origin: Any) -> Any:
-    """Code at the line of a statement, at which its bodies begin and those of loops end: a tracer of branches, such as
-    that of coverage, counts the branch from there to the body's first line, as in the user's function. It must do
-    something, or the compiler omits it: it looks up the operators. One node serves all bodies."""
+    """A no-op at the line of a statement, put at the beginning of its bodies and at the end of loop bodies: a tracer of
+    branches, such as that of coverage, counts the branch from there to the body's first line, as in the user's
+    function. It looks up the operators, because the compiler would drop code without effect. One node serves all
+    bodies."""
     found = origin.__dict__.get("enter")
     if found is None:
         operators = load(AG, _header(origin))
@@ -456,7 +458,7 @@ def _enter(origin: Any) -> Any:
 
 
 def _without_annotation(node: Any, names: set[str]) -> Any:
-    """An assignment without its annotation, since an annotated variable cannot be nonlocal; annotations of locals are
+    """An assignment without its annotation, since a nonlocal variable cannot be annotated; annotations of locals are
     never evaluated."""
     for _, block in blocks_of(node) if not isinstance(node, (*FUNCTIONS, gast.ClassDef)) else ():
         block[:] = [_without_annotation(s, names) for s in block]

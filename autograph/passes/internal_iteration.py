@@ -5,9 +5,9 @@ decide its control flow: no frame is suspended.
     yield from xs    for item in xs: yield item
     return x         x; return
 
-`ag__body` and `ag__test` are free variables: the functions of the loop. Where `ag__.yielded` says that the loop is
-left, the function returns, as by the GeneratorExit of a generator that is closed. Runs before all other passes, on the
-captured tree.
+`ag__body` and `ag__test` are free variables: the functions of the loop. If `ag__.yielded` returns true, the loop has
+been left, and the function returns, as at the GeneratorExit of a generator that is closed. Runs before all other
+passes, on the captured tree.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Rewriting:
         raise UnsupportedError(what, filename=self.filename, lineno=node.lineno)
 
     def block(self, body: list[Any], caught: tuple[Any, ...]) -> list[Any]:
-        """The statements of a block; `caught`: what the handlers around it catch."""
+        """The statements of a block; `caught`: the exception classes that the handlers around it catch."""
         return [made for node in body for made in self.statement(node, caught)]
 
     def statement(self, node: Any, caught: tuple[Any, ...]) -> list[Any]:
@@ -77,7 +77,7 @@ class _Rewriting:
         return [node]
 
     def caught(self, handler: Any) -> Any:
-        """What a handler around a `yield` catches, as an expression."""
+        """The exception classes that a handler around a `yield` catches, as an expression."""
         kinds = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
         if any(kind is None or getattr(kind, "attr", getattr(kind, "id", "")) in _CLOSING for kind in kinds):
             self.refuse("an `except` around a `yield` catches GeneratorExit", handler)

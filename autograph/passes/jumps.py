@@ -1,8 +1,7 @@
 """Jumps become structure: `break`, `continue` and early `return` are eliminated.
 
 Where possible, the rest of a block moves into the other branch; otherwise a flag (`break_`, `continue_`, `did_return_`
-with `return_`) stands for the jump. A jump stays where Python itself can make it: where nothing between it and its
-target becomes a function.
+with `return_`) stands for the jump. A jump stays native where nothing between it and its target becomes a function.
 
 Nesting is bounded: 1,000 early returns would nest 1,000 deep. Longer series are cut into sequences of moderate depth
 with a flag between them, and so are long chains of `elif`.
@@ -58,8 +57,8 @@ class _Context(NamedTuple):
     """The flags of the jumps that a `break` or `continue` cancels."""
 
     def within(self, node: Any) -> _Context:
-        """The context of a jump inside a statement that is not a loop: if that converts, Python cannot make the
-        jump."""
+        """The context of a jump inside a statement that is not a loop. If the statement is converted, the jump cannot
+        stay native."""
         return self if node.python is not None else self._replace(native_return=False, native_loop=False)
 
 
@@ -116,7 +115,7 @@ class _Lowering:
         self.drop_untested(node.body)
 
     def cut_chains(self, body: Body) -> Body:
-        """Cut long chains of `elif` into shorter ones in sequence; a flag says that the next one is to run."""
+        """Cut long chains of `elif` into a sequence of shorter ones; a flag says whether the next one is to run."""
         return [made for node in body for made in (self.cut_chain(node) if has_blocks(node) else (node,))]
 
     def cut_chain(self, node: Any) -> Body:
@@ -172,7 +171,7 @@ class _Lowering:
             rest = body[index + 1:]
             if node.__class__ in JUMPS:
                 statements, end = self.jump(node, ctx)
-                # Dead code stays where Python makes the jump: a `yield` in it makes the function a generator.
+                # Dead code after a native jump is kept: a `yield` in it makes the function a generator.
                 dead = [] if end.pending else self.block(rest, ctx)[0]
                 return out + statements + dead, end
             if isinstance(node, gast.If) and _lowers(node, ctx):
@@ -250,7 +249,7 @@ class _Lowering:
         ends = [_End(body_end.pending | else_end.pending, else_end.falls and body_end.falls)]
         for handler in node.handlers:
             handler.body, handler_end = self.block(handler.body, ctx)
-            if leaves_guard and node.python is None:  # an error on the way of a jump cancels the jump
+            if leaves_guard and node.python is None:  # an error raised while the jump leaves the body cancels the jump
                 flags = [self.assign(flag, False, handler.body[0]) for flag in sorted(body_end.pending)]
                 handler.body = flags + handler.body
                 self.tested |= body_end.pending
@@ -270,7 +269,7 @@ class _Lowering:
         return _End(end.pending)  # the manager may swallow an error
 
     def choice(self, node: Any, ctx: _Context) -> _End:
-        """An `if` without a jump of this function's own, or a `match`."""
+        """An `if` out of which no jump has to be lowered, or a `match`."""
         ends: list[_End] = []
         if isinstance(node, gast.If):
             node.body, first = self.block(node.body, ctx)
@@ -308,7 +307,8 @@ class _Lowering:
         return out, _End(returned)
 
     def body_of_loop(self, node: Any, ctx: _Context) -> tuple[str, frozenset[str]]:
-        """Lower the body of a staged loop: its flag for `break`, and the flags of the jumps that leave the body."""
+        """Lower the body of a staged loop. Returns its flag for `break`, and the flags of the jumps that leave the
+        body."""
         break_, continue_ = self.scope.fresh("break_", ctx.taken), self.scope.fresh("continue_", ctx.taken)
         jumps = frozenset().union(*(escapes(s) for s in node.body))
         taken = {flag for flag, jump in ((break_, "break"), (continue_, "continue")) if jump in jumps}
@@ -318,12 +318,12 @@ class _Lowering:
         if continue_ in self.tested:
             node.body.insert(0, self.assign(continue_, False, original[0]))
             self.tested.discard(continue_)
-        elif continue_ in taken:  # a loop inside may have a flag of this name
+        elif continue_ in taken:  # an inner loop may use a flag of this name
             node.body = self.without({continue_}, node.body)
         return break_, end.pending
 
     def leave_by(self, flags: frozenset[str], node: Any) -> None:
-        """Make a loop go on only while none of the flags is set."""
+        """Make a loop continue only while none of the flags is set."""
         self.tested |= flags
         place = node if isinstance(node, gast.For) else _one_line(first_of(node.test))
         going = at(gast.UnaryOp(gast.Not(), self.any_of(flags, place)), place)

@@ -1,6 +1,6 @@
-"""`match` as a chain of `if`s, for a subject that is staged.
+"""`match` on a staged subject as a chain of `if`s.
 
-Which patterns can be is `staging_candidates.stageable`'s to say.
+`staging_candidates.stageable` decides which statements qualify.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEPTH = 16
 def match_chain(node: Any, subject: str, live: Set[str], flag: Callable[[], str]) -> Body:
     """The cases of a `match` as `if ... elif ... else`, on the variable `subject`.
 
-    Many cases are several such chains in sequence; a variable, named by `flag`, says that the next one is to run.
+    Many cases become several such chains in sequence; a variable, named by `flag`, says whether the next one is to run.
 
     A captured name is assigned in the branch that is taken; the guard uses the captured expression. If the name is
     `live`, or a later case reads it, it is assigned before the guard, as the guard may fail.

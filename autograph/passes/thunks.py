@@ -1,8 +1,8 @@
 """Lazily evaluated operands as lambdas.
 
 A walrus in a lambda would assign a variable of the lambda, so it becomes `ag__.bind(lambda: y, value)`, which stores
-into the cell of `y`. Which variables nested functions may assign while an operand runs is declared by `ag__.note(value,
-lambda: k)`, as the text of the operand does not show it.
+into the cell of `y`. `ag__.note(value, lambda: k)` declares the variables that nested functions may assign while an
+operand runs, as its text does not show them.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def lambda_of(parameters: Iterable[str], body: Any, origin: Any) -> Any:
 
 
 def parameters_for(names: Iterable[str], origin: Any) -> Any:
-    """The parameters of these names, for a function that conversion makes."""
+    """Parameters with these names, for a function made by conversion."""
     made = gast.arguments.__new__(gast.arguments)
     made.__dict__ = {
         "args": [_name(n, _PARAM, origin) for n in names],
@@ -78,7 +78,7 @@ def noting(body: Any, names: Iterable[str]) -> Any:
 
 
 def walrus_names(*nodes: Any) -> set[str]:
-    """What a walrus in these expressions assigns, in the scope they are in."""
+    """The names that a walrus in these expressions assigns, in the scope that the expressions are in."""
     found: set[str] = set()
     stack = list(nodes)
     while stack:
@@ -91,7 +91,7 @@ def walrus_names(*nodes: Any) -> set[str]:
 
 
 def bound_in_lambdas(body: Iterable[Any]) -> set[str]:
-    """The variables that `ag__.bind` assigns in these statements, except in nested functions; printed text has to
+    """The variables that `ag__.bind` assigns in these statements, except in nested functions; the converted text has to
     declare them."""
     found: set[str] = set()
     stack = list(body)

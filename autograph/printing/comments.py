@@ -1,13 +1,13 @@
 """Where the user's comments go in converted text.
 
 Conversion moves statements and makes new ones, so a comment is tied to the logical line of the source that it
-stands by, and then to a statement of the converted tree that came from that line:
+belongs to, and then to a statement of the converted tree that came from that line:
 
-- on a line of code: the end of that statement; of a staged `if`, `while` or `for`, the first statement that
+- on a line of code: the end of that statement; for a staged `if`, `while` or `for`, of the first statement that
   is not a declaration;
 - on a line of its own: before the next statement, or at the end of its block if it is the last thing there;
-- after `else:` or `finally:`, on a decorator, or within a bracket: with these, or before the statement;
-- where the statement is gone (a `break` that became structure): with the statement around it.
+- after `else:` or `finally:`, on a decorator, or within brackets: at the same place, or before the statement;
+- where the statement was removed (a `break` that became structure): with the enclosing statement.
 
 Every comment lands in exactly one place. Lines are found with `tokenize`; only the printed part is read.
 """
@@ -234,7 +234,8 @@ class _Planner:
             self._lead(item.before, item.comment)
 
     def _lead(self, index: int, comment: Comment, *, moved: bool = False) -> None:
-        """Before the first node of a line; of the statement below, for a decorator, `else` or `finally`."""
+        """Put a comment before the first node of a line; for a decorator, `else` or `finally`, of the statement
+        below."""
         while index < len(self.lines) and index not in self.hosts and (
             self.lines[index].word in ("@", "else", "finally")
         ):
@@ -283,7 +284,7 @@ class _Planner:
             self._orphan(index, comment)
 
     def _orphan(self, index: int, comment: Comment) -> None:
-        """The statement of the comment is not printed: the one around it takes it."""
+        """The statement of the comment is not printed: attach it to the enclosing statement."""
         index = self._around(index) if index < len(self.lines) else -1
         while index >= 0 and index not in self.hosts:
             index = self._around(index)
@@ -294,7 +295,7 @@ class _Planner:
             self._lead_node(self._main_host(index), comment)
 
     def _lead_node(self, node: Any, comment: Comment) -> None:
-        """Put a comment that stood elsewhere before a node, below the blank lines there."""
+        """Put a comment that stood elsewhere before a node, after the blank lines there."""
         kept = self.plan.blank_lines.pop(id(node), 0)
         self.plan.leading.setdefault(id(node), []).append(replace(comment, blank_above=kept))
 
@@ -303,7 +304,7 @@ class _Planner:
         return min(reversed(self.hosts[index]), key=lambda node: self.depth[id(node)])
 
     def _around(self, index: int) -> int:
-        """The line whose block holds this one, or -1."""
+        """The line whose block contains this one, or -1."""
         indent = self.lines[index].indent
         while index >= 0 and self.lines[index].indent >= indent:
             index -= 1

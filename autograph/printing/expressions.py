@@ -84,7 +84,7 @@ class ExpressionPrinter:
         return text if precedence >= least else f"({text})"
 
     def condition(self, node: Any, least: Precedence = P.TEST) -> str:
-        """An expression where the grammar also takes a bare `name := value`."""
+        """An expression in a position where the grammar also allows a bare `name := value`."""
         return self.text(node, P.NAMED if _kind(node) == "NamedExpr" else least)
 
     def _join(self, nodes: Sequence[Any], least: Precedence = P.TEST) -> str:
@@ -184,7 +184,7 @@ class ExpressionPrinter:
         return f"{self.text(t.func, P.ATOM)}({self.call_arguments(t.args, t.keywords)})", P.ATOM
 
     def call_arguments(self, args: Sequence[Any], keywords: Sequence[Any], *, of_class: bool = False) -> str:
-        """What stands between the parentheses of a call, or of a class statement."""
+        """The text between the parentheses of a call, or of a class statement."""
         if not of_class and len(args) == 1 and not keywords and _kind(args[0]) == "GeneratorExp":
             return self.text(args[0])[1:-1]
         parts = [self.text(a) if of_class else self.condition(a) for a in args]
@@ -195,7 +195,7 @@ class ExpressionPrinter:
 
     def _Attribute(self, t: Any) -> Printed:
         value = self.text(t.value, P.ATOM)
-        if value.isdigit():  # 3.real is not a number followed by an attribute
+        if value.isdigit():  # in `3.real`, `3.` would be read as a number
             value = f"({value})"
         return f"{value}.{t.attr}", P.ATOM
 
@@ -330,7 +330,7 @@ class ExpressionPrinter:
         return f'{getattr(t, "kind", None) or ""}"""{_escape(t.value, chr(34) * 3, raw_newlines=True)}"""'
 
     def _segment(self, t: Any) -> str:
-        """What the source has at the position of a node; "" where that is not known."""
+        """The source text at the position of a node; "" if unknown."""
         first, last = getattr(t, "lineno", None), getattr(t, "end_lineno", None)
         if not self._rows or not first or not last or not first <= last <= len(self._rows):
             return ""
@@ -340,7 +340,7 @@ class ExpressionPrinter:
         return b"\n".join(rows).decode(errors="replace")
 
     def _spelling(self, t: Any) -> str | None:
-        """The literal as it stands in the source, if what stands there has the same value."""
+        """The literal as spelled in the source, if the text there has the same value."""
         text = self._segment(t)
         if not _LITERAL.fullmatch(text):
             return None
@@ -379,7 +379,7 @@ class ExpressionPrinter:
 
     @contextmanager
     def _inside(self, *quotes: str) -> Iterator[None]:
-        """Within an f-string in these quotes; without any, within one that may hold every quote."""
+        """Print the inside of an f-string with these quotes; without any, of one that may contain every quote."""
         outer = self._forbidden
         self._forbidden = [*outer, *quotes] if quotes else []
         try:
@@ -419,7 +419,7 @@ class ExpressionPrinter:
         return text + "}"
 
     def _format_call(self, t: Any) -> str:
-        """The same string through `str.format`, for one that no f-string of this Python version can hold."""
+        """The same string by `str.format`, for one that no f-string of this Python version can express."""
         fields: list[Any] = []
 
         def template(node: Any) -> str:
@@ -439,7 +439,7 @@ class ExpressionPrinter:
 
 
 class _CannotNest(Exception):
-    """No quotes are left for a string inside an f-string."""
+    """No quote characters remain for a string inside an f-string."""
 
 
 _LITERAL = re.compile(
@@ -453,7 +453,7 @@ _QUOTE_OR_ESCAPE = re.compile(r"\\.|['\"]", re.S)
 
 
 def _escape(value: str | bytes, quote: str, *, raw_newlines: bool) -> str:
-    """The inside of a literal of `value` in `quote`s; with `raw_newlines`, line ends stand for themselves."""
+    """The inside of a literal of `value` in `quote`s; with `raw_newlines`, line ends are kept as they are."""
     if isinstance(value, bytes):
         body = repr(b'"' + value)[3:-1]
     else:

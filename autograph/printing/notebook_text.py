@@ -1,4 +1,4 @@
-"""Generated code as notebooks and IPython show it."""
+"""Generated code as shown by notebooks and IPython."""
 from __future__ import annotations
 
 import html
@@ -16,11 +16,11 @@ else:
 
 __all__ = ["Code"]
 
-_LINES: Final = 2000  # that a notebook shows
+_LINES: Final = 2000  # the most that a notebook shows
 
 
 class Code(str):
-    """Python source: a str that notebooks and IPython show with its lines, highlighted where pygments is installed."""
+    """Python source: a str that notebooks and IPython show line by line, highlighted if pygments is installed."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """Converted code as text: of a function, class, module or file.
 
-Separate from `api`, since only this needs the printer.
+Separate from `api`, since only these functions need the printer.
 """
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ __all__ = ["convert_source", "explain_source", "to_code"]
 
 
 def _printable(tree: Any) -> Any:
-    """The tree without the statements that are there for line numbers alone, and with the exits of loops, whose tests
-    are not part of a `for` statement."""
+    """The tree as it is printed: without the statements that only serve line numbers, and with explicit loop exits,
+    since a `for` statement has no test in Python."""
     for node in walk(tree):
         if isinstance(node, gast.For) and (test := getattr(node, "test", None)) is not None:
             node.body = [*node.body, at(gast.If(_opposite(test), [at(gast.Break(), test)], []), node.body[-1])]
@@ -54,7 +54,7 @@ def _printable(tree: Any) -> Any:
 
 
 def _opposite(test: Any) -> Any:
-    """What is true where a loop ends, of the test that is true where it goes on."""
+    """The exit condition of a loop, for the test under which it continues."""
     if isinstance(test, gast.UnaryOp):
         return test.operand
     return test.args[0] if isinstance(test, gast.Call) else at(gast.UnaryOp(gast.Not(), test), test)
@@ -71,12 +71,13 @@ def to_code(fn: Any, *, stage: str | None = None, internal: bool = False) -> str
 
     For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
     'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
-    also replace what Python's C code would do, such as `xs[i]`. The text of each runs, except that 'jumps' and
-    'expressions' do not say that a `finally` jumps, and 'expressions' does not declare what `:=` binds in an operand.
-    Notebooks show it highlighted (with pygments).
+    also replace operations of Python's C code, such as `xs[i]`. The text of each stage runs, except that 'jumps' and
+    'expressions' lose the information that a `finally` jumps, and 'expressions' does not declare variables bound by
+    `:=` in an operand. Notebooks show it highlighted (with pygments).
 
-    `internal` shows a generator function as it runs in a trace where tensors decide its control flow: with internal
-    iteration, `ag__.yielded` passing each item to the functions of the loop over them. UnsupportedError if it cannot.
+    `internal` shows a generator function in the form it has in a trace where tensors decide its control flow: with
+    internal iteration, where `ag__.yielded` passes each item to the functions of the loop. UnsupportedError if there is
+    no such form.
     """
     last = _checked(stage)
     obj = unwrap(fn)
@@ -163,9 +164,9 @@ def convert_source(
 ) -> str:
     """The text of a module with all its functions converted; it imports the operators and runs as it is.
 
-    `function` names the only one to convert, by qualified name (`Class.method`, `outer.inner`). Comments are kept. Text
-    that was converted before is returned unchanged. Raises ConversionError with the position for text that Python does
-    not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
+    `function` restricts conversion to one function, by qualified name (`Class.method`, `outer.inner`). Comments are
+    kept. Text that was converted before is returned unchanged. Raises ConversionError with the position for text that
+    Python does not compile, ValueError for an unknown `stage`, LookupError if there is no such function.
     """
     last = _checked(stage)
     try:
@@ -180,7 +181,7 @@ def convert_source(
 def _converted_source(
     text: str, filename: str, function: str | None, stage: str, recursive: bool
 ) -> str:
-    compiled(text, filename)  # of the converted text, Python would refuse less
+    compiled(text, filename)  # Python refuses less of the converted text
     parsed = parse(text, filename)
     if any(_is_operator_import(s) for s in parsed.body):
         return text
@@ -217,7 +218,7 @@ def _selected(tree: Any, function: str | None, filename: str) -> list[tuple[Any,
 
 
 def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Iterator[tuple[str, Any, str | None]]:
-    """All functions of a module with their qualified names (`<locals>` left out)."""
+    """All functions of a module with their qualified names (without `<locals>`)."""
     for node in own_nodes(nodes):
         if isinstance(node, gast.ClassDef):
             yield from _qualified(node.body, f"{prefix}{node.name}.", node.name)
@@ -229,7 +230,7 @@ def _qualified(nodes: Iterable[Any], prefix: str, class_name: str | None) -> Ite
 
 
 def explain_source(text: str, filename: str = "<string>", *, function: str | None = None) -> list[Explanation]:
-    """`explain` for the functions and methods of a module's text (those at its top and in its classes).
+    """`explain` for the functions and methods of a module's text (at its top level and in its classes).
 
     Raises ConversionError with the position for text that Python does not compile, LookupError if there is no such
     function.

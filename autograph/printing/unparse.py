@@ -6,7 +6,7 @@ original source, literals keep the user's spelling and comments are carried over
 
     unparse(tree)                 text of a module, a statement, a list of statements, or an expression
     unparse(tree, source=text)    the same, with the comments and spellings of `text`
-    unparse_with_lines(tree)      text, and which line of the source each line came from
+    unparse_with_lines(tree)      text, and the source line that each of its lines came from
 
 Blank lines: one before a nested `def` or `class` unless it opens its block, none after it. In a module, two
 around those at the top, and the blank lines of `source` are kept (two at most; one inside a block).
@@ -48,7 +48,7 @@ def _kind(node: Any) -> str:
 
 
 class Unparser(astunparse.Unparser):  # type: ignore[misc]
-    """Lays out statements, also those newer than astunparse, for gast and ast trees alike.
+    """Lays out statements, including those newer than astunparse, for gast and ast trees alike.
 
     `text` is the result, `lines` maps its lines to source lines. `file` receives the text too, if given.
     """
@@ -121,7 +121,7 @@ class Unparser(astunparse.Unparser):  # type: ignore[misc]
             after_definition = is_definition
 
     def _leading(self, node: Any, blank: int, opening: bool) -> None:
-        """The comments above a statement, and the blank lines; `blank` of them at least."""
+        """The comments above a statement, and at least `blank` blank lines."""
         for comment in self._plan.leading.get(id(node), ()):
             if not opening:
                 self.write("\n" * max(blank, self._kept(comment.blank_above)))
@@ -131,7 +131,7 @@ class Unparser(astunparse.Unparser):  # type: ignore[misc]
             self.write("\n" * max(blank, self._kept(self._plan.blank_lines.get(id(node), 0))))
 
     def _kept(self, blank: int) -> int:
-        """How many of the blank lines of the source stay."""
+        """How many of the source's blank lines are kept."""
         return min(blank, 1 if self._indent else 2) if self._module and self._row else 0
 
     def _comment_lines(self, comments: Iterable[Comment]) -> None:
@@ -177,7 +177,7 @@ class Unparser(astunparse.Unparser):  # type: ignore[misc]
         self.leave()
 
     def _clause(self, keyword: str, statements: Sequence[Any]) -> None:
-        """`else` or `finally`, if there is one."""
+        """An `else` or `finally` clause, unless it is empty."""
         if not statements:
             return
         self.fill(keyword)

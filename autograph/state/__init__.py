@@ -1,1 +1,1 @@
-"""The state of a staged statement: what its bodies may read and change."""
+"""The state of a staged statement: the values that its bodies may read and change."""

@@ -11,13 +11,13 @@ __all__ = ["Branch", "Operand", "RotatedTest", "Test"]
 
 
 class Test(Body):
-    """A test as a pure function from state to predicate; raises Turn if it changes the state."""
+    """A test as a pure function from state to predicate; RotateLoop is raised if it changes the state."""
 
     def begin(self) -> None:
         self.leaves = self._leaves()
 
     def result(self, returned: Any) -> Any:
-        returned = truth_value(returned)  # while the state is still what the test has made of it
+        returned = truth_value(returned)  # while the state is as the test left it
         now = self._leaves()
         self.changes = len(now) != len(self.leaves) or any(a is not b for a, b in zip(now, self.leaves))
         return returned
@@ -39,20 +39,20 @@ class Test(Body):
 
 
 class Branch(Body):
-    """A body that need not run."""
+    """A body that may not run."""
 
     sets_up = False
 
 
 class Operand(Branch):
-    """An operand as a pure function from state to its value and the state."""
+    """An operand as a pure function from state to its value and the new state."""
 
     def result(self, returned: Any) -> Any:
         return (returned, *self.state.read())
 
 
 class RotatedTest(Operand):
-    """A test that changes the state, as an operand."""
+    """A test that changes the state: a pure function from state to predicate and new state."""
 
     def result(self, returned: Any) -> Any:
         return super().result(truth_value(returned))

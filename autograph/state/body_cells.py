@@ -1,4 +1,4 @@
-"""The variables of functions, as cells: what a body assigns beyond what its statement names."""
+"""The variables of functions, as cells; finds assignments in a body to variables that its statement does not name."""
 from __future__ import annotations
 
 import threading
@@ -16,12 +16,12 @@ __all__ = ["BodyCells", "add_cells_of_callees", "bind", "contents_of", "note", "
 
 
 def contents_of(cell: CellType) -> Any:
-    """The value of a variable; UNBOUND for none."""
+    """The value of a variable; UNBOUND if it is unbound."""
     return UNBOUND if not cell_is_filled(cell) else cell.cell_contents
 
 
 def put_back(cell: CellType, value: Any) -> None:
-    """Give a variable the value that it had; UNBOUND for none."""
+    """Restore the earlier value of a variable; UNBOUND: unbind it."""
     if value is not UNBOUND:
         cell.cell_contents = value
     elif cell_is_filled(cell):
@@ -29,8 +29,8 @@ def put_back(cell: CellType, value: Any) -> None:
 
 
 def add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
-    """Add the cells that functions in the cells close over, which a body that calls these may change; returns the added
-    names."""
+    """Add the cells closed over by functions in these cells, transitively: a body that calls the functions may change
+    them. Returns the added names."""
     known = set(cells)
     pending = list(cells.values())
     for cell in pending:
@@ -43,12 +43,12 @@ def add_cells_of_callees(cells: dict[str, CellType]) -> list[str]:
                     cells[name] = inner
                     pending.append(inner)
                 elif name.startswith("ag__") and not any(inner is cell for cell in pending):
-                    pending.append(inner)  # of a nested operator
+                    pending.append(inner)  # the cell of a nested operator
     return [name for name in cells if name not in known]
 
 
 class _Noted(threading.local):
-    """Ids of the cells that `bind` and `note` named since the running body began."""
+    """Ids of the cells that `bind` and `note` recorded since the running body began."""
 
     cells: set[int] = set()
 
@@ -65,20 +65,20 @@ def bind(variable: Callable[[], Any], value: Any, /) -> Any:
 
 
 def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
-    """`value`, of an operand that may have assigned the variables `lambda: k`."""
+    """`value`, the result of an operand that may have assigned the variables `lambda: k`."""
     for variable in variables:
         noted.cells.add(id(cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]))
     return value
 
 
 class BodyCells:
-    """The cells of a body's functions and of their callees, with their contents before the body runs."""
+    """The cells of a body's functions and of their callees, with their contents before the body."""
 
     def __init__(
         self, functions: tuple[Any, ...], names: frozenset[str], cells: Mapping[str, CellType],
         stages: Callable[[Any], bool],
     ) -> None:
-        """`names`: of the state, `cells`: of all variables that the bodies use, `stages`: of values."""
+        """`names`: of the state; `cells`: of all variables that the bodies use; `stages`: whether a value is staged."""
         self.names, self.stages = names, stages
         self.assigned = frozenset().union(*(assigned_in(function.__code__) for function in functions))
         self.closure = [(name, cell, contents_of(cell)) for function in functions
@@ -87,7 +87,8 @@ class BodyCells:
         self.beyond = [(name, cell, contents_of(cell)) for name, cell in cells.items() if id(cell) not in known]
 
     def changed(self, sets_up: bool) -> set[str]:
-        """The variables that are to become state. Those that the body assigns are state by its text, or dead."""
+        """The variables that have to become state. Variables that the body assigns are excluded: they are state
+        already, or dead."""
         unassigned = [entry for entry in self.closure if entry[0] not in self.assigned]
         return {name for name, cell, value in (*unassigned, *self.beyond)
                 if name not in self.names and (now := contents_of(cell)) is not value

@@ -1,8 +1,8 @@
 """Bodies in the text of a converted module, made part of the user's functions.
 
-In text each body is a nested function, which Python treats as one of the user's: what is defined in it has its name in
-`__qualname__`, tracebacks have an entry for it, and unbound variables belong to an enclosing function. For a live
-function bodies get their names and marks when they are compiled (`codegen/compile.py`); for text they get them here,
+In text each body is a nested function, which Python treats as one of the user's: definitions in it have its name in
+their `__qualname__`, tracebacks have an entry for it, and unbound variables belong to an enclosing function. For a live
+function, bodies get their names and marks when they are compiled (`codegen/compile.py`); for text they get them here,
 when an operator is about to run them.
 """
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _as_part(function: FunctionType) -> CodeType:
 
 
 def _renamed(code: CodeType, inside: str, outside: str) -> CodeType:
-    """The code with `outside` in place of `inside` at the start of the qualified names of what is defined in it."""
+    """The code with the prefix `inside` replaced by `outside` in the qualified names of all definitions in it."""
 
     def shortened(name: str) -> str:
         return outside + name[len(inside):] if name.startswith(inside) else name

@@ -1,7 +1,7 @@
-"""What staged statements turned out to change when the bodies around them ran before.
+"""Remembers the extra state that staged statements needed in earlier runs of the bodies around them.
 
-A statement whose body changes more than its text shows is staged again. If a body that runs again discovered that for
-each of its statements anew, n nested statements would be staged 2^n times.
+A statement whose body changes more than its text shows is staged again. If each run of the enclosing body discovered
+that anew for each of its statements, n nested statements would be staged 2^n times.
 """
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["Statement", "running", "statement_of"]
 
 
 class Run:
-    """The statements of a body, in the order in which it runs them."""
+    """The statements of a body, in the order in which they run."""
 
     __slots__ = ("counts", "statements")
 
     def __init__(self) -> None:
         self.statements: dict[Any, list[Statement]] = {}
-        """By codes and names of the state."""
+        """By codes of the statement's bodies and names of its state."""
         self.counts: dict[Any, int] = {}
-        """How many of them have run since the body began."""
+        """By the same keys: how many have run since the body began."""
 
 
 class Statement:
     """A statement of one body.
 
-    codes  those of its own bodies
-    found  the names that it had to be staged again for
-    roots  the variables that no code has, which these names begin with
-    runs   the statements of its own bodies, by the ids of their codes
+    codes  the codes of its own bodies
+    found  the names that were added to its state when it was staged again
+    roots  the synthetic variables (`State.roots`) that these names begin with
+    runs   for each of its own bodies, by the id of its code: the statements in it
     """
 
     __slots__ = ("codes", "found", "roots", "runs")
@@ -51,7 +51,7 @@ class Statement:
         self.roots = {name: roots[name] for name in {path_of(path)[0] for path in self.found} if name in roots}
 
     def known(self) -> tuple[str, ...]:
-        """What the statement has to have as state, if the objects that it changed are there again."""
+        """The names to add to the state, provided that the objects that the statement changed are reachable again."""
         return self.found if all(map(_is_there, self.roots.values())) else ()
 
     def run(self, code: CodeType) -> Run:
@@ -75,7 +75,7 @@ _running: Final = of_trace(_Running())
 
 
 class running:
-    """Run a body, of this code, of a statement."""
+    """While a body with this code, of this statement, runs."""
 
     __slots__ = ("_outer", "_run")
 
@@ -91,8 +91,8 @@ class running:
 
 
 def statement_of(functions: Iterable[Callable[..., Any] | None], state: tuple[str, ...]) -> Statement:
-    """The statement with these bodies that the innermost body runs now: one that is known from an earlier run of it,
-    or a new one."""
+    """The statement with these bodies that the innermost body is about to run: the record from an earlier run of that
+    body, or a new one."""
     codes = [getattr(fn, "place", fn).__code__ for fn in functions if fn is not None]
     run = _running.run
     if run is None:

@@ -1,6 +1,6 @@
-"""The values that a body leaves in its variables.
+"""The values of variables at the end of a body.
 
-At the end of a body attributes and items that are state are restored, so that the next body finds them unchanged. A
+At the end of a body, attributes and items that are state are restored, so that the next body finds them unchanged. A
 list or object that escapes is therefore a copy with its content at the end of the body; the backend is told of it.
 """
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["EscapingValues"]
 
 
 class EscapingValues:
-    """The values that a body leaves, with the current content of the containers among them."""
+    """The values at the end of a body, with the content that the containers among them have now."""
 
     def __init__(self, values: Any) -> None:
         self._values = values
@@ -36,14 +36,14 @@ class EscapingValues:
             self._look_into(part)
 
     def chosen(self) -> set[int]:
-        """The ids of containers that a value may be, as an alternative of several, and that no variable has itself."""
+        """The ids of containers that occur as an alternative of a `Choice` but are not themselves in any variable."""
         return {id(value) for value in self._alternatives if is_container(value)} - self._contents.keys()
 
     def values(self, known: Collection[int]) -> Any:
-        """The values, with copies of the containers that have changed since; `known`: the ids of those that existed
-        before the body."""
+        """The values. Containers that were changed (restored) since are replaced by copies with the earlier content.
+        `known`: the ids of the containers that existed before the body."""
         count = -1
-        while count < len(self._made):  # what contains a changed one has to be copied, too
+        while count < len(self._made):  # a container of a changed one has to be copied, too
             count = len(self._made)
             for key, (value, parts) in self._contents.items():
                 if not (isinstance(value, tuple) or key in self._made) and (

@@ -1,8 +1,8 @@
-"""What a staged body changed beyond the variables that its statement names.
+"""Changes by a staged body to objects beyond the variables that its statement names.
 
 A method that the body calls may assign `self.count`, or append to a list; the body's text does not show it. The objects
-and containers that a body's cells reach are compared before and after it is traced. An attribute or item that got a
-number or a staged value is state, too: the statement is staged again with it.
+and containers reachable from a body's cells are compared before and after it is traced. An attribute or item that was
+set to a number or a staged value is state, too: the statement is staged again with it.
 """
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MISSING: Final = object()
 
 
 class _Live:
-    """The heaps of the statements and functions that are being staged, and references to some that are gone: a WeakSet
-    would run Python code when one goes, where an interrupt would be lost."""
+    """Weak references to the heaps of the statements and functions being staged, some of them dead. Not a WeakSet: that
+    runs Python code when an element is freed, where an interrupt would be lost."""
 
     references: Final[list[weakref.ref[Heap]]] = []
     most = 1000
-    """References after which those that are gone are removed."""
+    """The number of references above which dead ones are removed."""
 
     def add(self, heap: Heap) -> None:
         found = self.references
@@ -46,8 +46,8 @@ _live: Final = _Live()
 
 
 def accept(values: Collection[Any]) -> None:
-    """Take what these objects hold now for what they held before the bodies that are being traced: what a library sets
-    up once, when it is first called, such as the parameters of a layer, is no state of a body."""
+    """Treat the current content of these objects as that before the bodies being traced: what a library sets up once,
+    at its first call, such as the parameters of a layer, is not state of a body."""
     ids = set(map(id, values))
     for reference in list(_live.references):
         heap = reference()
@@ -56,17 +56,17 @@ def accept(values: Collection[Any]) -> None:
 
 
 class Heap:
-    """Shallow copies of the objects and containers within reach."""
+    """Shallow copies of the reachable objects and containers."""
 
     def __init__(self, reach: Reach, names: Collection[str] = (), others: bool = True) -> None:
-        """`names`: what the statement names; `others`: whether to copy objects that are not state, too; sets are
-        collections if not."""
+        """`names`: the names of the statement; `others`: whether to copy mutable objects that are not state as well (if
+        not, sets are treated as collections)."""
         self.reach = reach
         self._is_collection = is_list if others else is_collection
         self.records: list[tuple[Reached, Any]] = []
         self.others: list[tuple[Reached, Other]] = []
         self.unnamed: Reached | None = None
-        """A change that `take_back` found and could not name."""
+        """A change found by `take_back` for which no name exists."""
         for reached in reach.objects:
             if others and is_other(reached.value, reached.path in names):
                 self.others.append((reached, Other(reached.value)))
@@ -100,9 +100,9 @@ class Heap:
         self, known: frozenset[str], stages: Callable[[Any], bool], root: Callable[[Any, str], str],
         own: Collection[int] = (), chosen: Collection[int] = (), sets_up: bool = True,
     ) -> set[str]:
-        """The paths of what has changed, except `known`; the changes are undone. `own`: ids of the containers that are
-        state as a whole, `chosen` of those that become alternatives of several, so that they need a variable of their
-        own. `root` makes a variable for an object that no path leads to. `sets_up`: see `becomes_state`.
+        """The paths of all changed parts, except `known`; the changes are undone. `own`: ids of the containers that are
+        state as a whole; `chosen`: ids of those that become alternatives of a `Choice`, so that they need a variable of
+        their own. `root` makes a variable for an object without a path. `sets_up`: see `becomes_state`.
         """
         found: set[str] = set()
         for reached, before in self.records:
@@ -123,7 +123,7 @@ class Heap:
                 found.add(path or root(value, hint))
                 _restore(value, before)
                 continue
-            if has_staged_items(value) or has_staged_items(before):  # no key is state by itself
+            if has_staged_items(value) or has_staged_items(before):  # no single key is state
                 if not _same(self._parts(value), before):
                     found.add(path or root(value, hint))
                     fill(value, [*before.items()])
@@ -135,7 +135,7 @@ class Heap:
         self, reached: Reached, before: dict[Any, Any], known: frozenset[str], stages: Callable[[Any], bool],
         root: Callable[[Any, str], str], sets_up: bool,
     ) -> set[str]:
-        """As `take_back`, for the parts of an object that are state each by itself."""
+        """As `take_back`, for an object whose parts are separate state."""
         value, found = reached.value, set[str]()
         now = self._parts(value)
         for key in {**before, **now}:
@@ -152,13 +152,13 @@ class Heap:
             _put(value, key, old)
         has_moved = issubclass(type(value), OrderedDict) and now.keys() == before.keys() and [*now] != [*before]
         if has_moved and not found:
-            self.unnamed = reached  # the order of keys is no state
+            self.unnamed = reached  # the order of keys is not state
         if has_moved or (found and issubclass(type(value), dict)):
             reorder(value, before)
         return found
 
     def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
-        """The path to the part `key` of an object; None if the key has no text."""
+        """The path to the part `key` of an object; None if the key has no literal form."""
         path, value, hint = reached
         if type(value) is CellType:
             return root(value, hint)
@@ -181,7 +181,7 @@ class Heap:
             for key in {**before, **now}:
                 old, new = before.get(key, _MISSING), now.get(key, _MISSING)
                 if is_class and (hasattr(type(old), "__get__") or hasattr(type(new), "__get__")):
-                    continue  # others stand for methods and properties during a trace
+                    continue  # during a trace, replacements stand for methods and properties
                 if old is not new:
                     _put(value, key, old)
             if issubclass(type(value), dict):
@@ -193,8 +193,8 @@ class Heap:
         return {id(reached.value): before for reached, before in self.records}
 
     def changes(self) -> Iterator[tuple[Reached, Any, Any]]:
-        """The changes as (object, key, new value): the key is None for a collection, a cell and a value of a backend,
-        the value UNBOUND if it was deleted."""
+        """The changes as (object, key, new value): the key is None for a collection, a cell and a value of a backend;
+        the value is UNBOUND if the part was deleted."""
         for reached, before in self.records:
             value = reached.value
             if self._is_collection(value) or hasattr(type(value), "__become__"):
@@ -215,11 +215,11 @@ class Heap:
                     yield reached, key, UNBOUND if part is _MISSING else part
 
     def part(self, value: Any, key: Any) -> Any:
-        """The part `key` of an object or variable within reach, as it is now; UNBOUND if there is none."""
+        """The part `key` of a reachable object or variable, as it is now; UNBOUND if there is none."""
         return _part(value, self._parts(value), key)
 
     def before(self, value: Any, key: Any) -> Any:
-        """What was the part `key`; for a list or a value of a backend, a copy with the contents that it had."""
+        """The part `key` as it was before; for a list or a value of a backend, a copy with the earlier content."""
         before = next(parts for reached, parts in self.records if reached.value is value)
         if is_list(value):
             was = value.copy()
@@ -228,7 +228,8 @@ class Heap:
         return value.__rebuild__(before) if hasattr(type(value), "__become__") else _part(value, before, key)
 
     def changed(self) -> tuple[str, Any] | None:
-        """A change of an object that cannot be state, with its path or a description; it is undone."""
+        """The path or description, and the object, of a change that cannot be state; it is undone. None if there is
+        none."""
         found = self.unnamed
         for reached, other in self.others:
             if other.put_back():
@@ -237,7 +238,7 @@ class Heap:
 
 
 def _part(value: Any, parts: dict[Any, Any], key: Any) -> Any:
-    """One of the parts of an object or variable, or the attribute of its class that shows in place of it."""
+    """A part of an object or variable by key; if it is missing, the class attribute that it would shadow."""
     if key in parts:
         return parts[key]
     return UNBOUND if issubclass(type(value), (dict, CellType, Globals)) else getattr(type(value), key, UNBOUND)
@@ -270,8 +271,8 @@ def _put(value: Any, key: Any, part: Any) -> None:
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
-    """Whether `value` is a number or staged value, a list of these, or a dict or dataclass object with one. `inside`:
-    the ids of the enclosing lists, which it may contain."""
+    """Whether `value` is a number or staged value, a list or tuple of these, or a dict or record that contains a staged
+    value. `inside`: the ids of the enclosing lists, which may occur in it."""
     if type(value) is tuple or is_list(value):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
@@ -286,14 +287,15 @@ def _is_list_of_state(items: Iterable[Any], stages: Callable[[Any], bool]) -> bo
 
 
 def _is_immutable(value: Any) -> bool:
-    """Whether it is an immutable value of a backend's, such as a constant."""
+    """Whether it is an immutable value of a backend, such as a constant."""
     backend = backend_of(value)
     return backend is not None and backend.is_immutable(value)
 
 
 def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:
-    """Whether a variable or attribute to which a body assigned `new` in place of `old` is state. In a body that
-    `sets_up`, one that had no value (`_MISSING`, UNBOUND or None) may get an object: that happens once, at trace time.
+    """Whether a variable or attribute to which a body assigned `new` in place of `old` is state. In a body with
+    `sets_up`, storing an object where there was none (`_MISSING`, UNBOUND or None) is initialisation, done once at
+    trace time, and not state.
     """
     if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
         return True

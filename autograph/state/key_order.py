@@ -1,4 +1,5 @@
-"""The order of the keys of dicts that are state: bodies of a staged statement run one after the other on one dict."""
+"""The order of the keys of dicts that are state: the bodies of a staged statement all run on the same dict while
+traced."""
 from __future__ import annotations
 
 import itertools
@@ -20,17 +21,18 @@ class KeyOrders:
         self._ends: dict[int, list[list[Any]]] = {}
 
     def note_end(self) -> None:
-        """Note the orders at the end of a body."""
+        """Record the orders at the end of a body."""
         for key, (each, _) in self._begins.items():
             self._ends.setdefault(key, []).append(keys_in(each))
 
     def restore(self) -> None:
-        """Give the dicts, which have the items from before the statement, the order from before."""
+        """Restore the order of the keys before the statement; the items have been restored already."""
         for each, keys in self._begins.values():
             reorder(each, keys)
 
     def settle(self) -> None:
-        """Give the dicts the order of all bodies. The backend's error if there is none."""
+        """Give the dicts an order consistent with that at the end of each body. Raises the backend's error if there is
+        none."""
         for key, (each, keys) in self._begins.items():
             merged: Sequence[Any] | None = keys
             for other in self._ends.get(key, ()):
@@ -48,7 +50,7 @@ def keys_in(each: dict[Any, Any]) -> list[Any]:
 
 
 def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any] | None:
-    """The keys of two dicts in the order of both; None if the order of some differs."""
+    """The keys of two dicts in an order consistent with both; None if their common keys differ in order."""
     if a == b:
         return a
     ours, theirs = set(a), set(b)
@@ -64,7 +66,7 @@ def merged_keys(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any] | None:
 
 
 def reorder(each: dict[Any, Any], keys: Iterable[Any]) -> None:
-    """Put those of the keys that a dict has in this order, before its others."""
+    """Move these keys of a dict, as far as it has them, to the front, in this order."""
     now = keys_in(each)
     wanted = [key for key in keys if key in each]
     known = set(wanted)

@@ -1,8 +1,8 @@
-"""The objects that a body can read and change: reachable from its variables and from the functions and methods that it
-may call.
+"""The objects that a body can read and change: those reachable from its variables and from the functions and methods
+that it may call.
 
-Names in its code lead to globals and to methods of the objects that are found, which close over and name others. A
-method, or a member of a class or module, is followed if some code that was found has its name.
+Names in its code lead to globals, and to methods of the objects found, which in turn close over and name others. A
+method, or a member of a class or module, is followed if its name occurs in some code found so far.
 """
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
 
 class Reached(NamedTuple):
-    """A list, dict, object, class or module, or a variable that only a function has, with the path that leads to it."""
+    """A list, dict, object, class, module or cell that was found, with the path that leads to it."""
 
     path: str | None
-    """The path as text, from a variable of the body: `"self.table['k']"`; None if there is none."""
+    """The path as text, from a variable of the body: `"self.table['k']"`; None if no path leads to it."""
     value: Any
     hint: str
     """A description for errors if no path leads to it."""
 
 
 class _Found(NamedTuple):
-    """Something found and to be followed: as `Reached`, with the number of steps that led to it."""
+    """A value found whose parts are still to be followed: as `Reached`, with the number of steps that led to it."""
 
     path: str | None
     value: Any
@@ -77,8 +77,8 @@ class Reach:
         namespace: dict[str, Any] | None = None, own: Mapping[str, CellType] = MappingProxyType({}),
         assigned: Collection[str] = (), values: Iterable[Any] = (),
     ) -> None:
-        """`namespace`: the globals of the code, with which paths may begin; `own`: the known cells, which hide these;
-        `assigned`: variables that may be reassigned, with which a path begins only if no other path exists; `values`:
+        """`namespace`: the globals of the code, with which paths may begin; `own`: the known cells, which shadow these;
+        `assigned`: variables that may be reassigned: a path begins with one only if no other path exists; `values`:
         mutable values that can be changed even where no path leads to them."""
         self.objects: list[Reached] = []
         self.iterators: list[tuple[str, Any]] = []
@@ -90,13 +90,13 @@ class Reach:
         self._seen: dict[int, Any] = {}
         """The values found, by id; keeping them keeps their ids unique."""
         self._entries: dict[int, Any] = {}
-        """Those that something else than a list, dict, tuple or attribute leads to, by id."""
+        """By id, the values reached other than as a part of a list, dict or tuple or as an attribute."""
         self._leaves_out = False
         self._names: set[str] = set()
         """The names in the code that was found."""
         self._codes: dict[int, CodeType] = {}
         self._scopes: list[tuple[str | None, Any, set[str]]] = []
-        """Classes and modules, with the names that have been looked up in them."""
+        """Classes and modules, each with its path and the names that have been looked up in it."""
         self._pending: deque[_Found] = deque()
         for code in codes:
             self._code(code, namespace or {}, "module")
@@ -126,17 +126,17 @@ class Reach:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more than was searched."""
+        """Whether the search stopped at its limit."""
         return len(self._seen) >= MOST
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is cut, or leaves out what functions refer to that are not converted."""
+        """Whether the search stopped at its limit, or skipped what unconverted functions refer to."""
         return self.is_cut or self._leaves_out
 
     @property
     def entries(self) -> Collection[Any]:
-        """The values that variables, functions and methods lead to, not only containers and attributes."""
+        """The values that variables, functions and methods refer to directly, not only containers and attributes."""
         return self._entries.values()
 
     def met(self, value: Any) -> bool:
@@ -148,7 +148,7 @@ class Reach:
         return [name for name in vars(scope) if name in self._names and not name.startswith("__")]
 
     def run(self) -> None:
-        """Follow what has been found, until nothing is added."""
+        """Follow all that was found, to a fixed point."""
         known = -1
         while known < len(self._names) or self._pending:
             while self._pending:
@@ -167,7 +167,7 @@ class Reach:
         self._meet_part(path, value, depth, hint)
 
     def _meet_part(self, path: str | None, value: Any, depth: int, hint: str) -> None:
-        """`value` is in a list, dict, tuple or attribute."""
+        """As `_meet`, for a `value` in a list, dict or tuple or in an attribute."""
         if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
             self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint))
 
@@ -190,7 +190,7 @@ class Reach:
             meet(kind)
             self._meet(None, kind, found.depth + 1, kind.__name__)
 
-    # What each kind of object leads to.
+    # The values reachable from each kind of object.
 
     def _hold(self, found: _Found) -> None:
         self.objects.append(Reached(found.path, found.value, found.hint))
@@ -216,7 +216,7 @@ class Reach:
 
     def _dict(self, found: _Found) -> None:
         self._hold(found)
-        is_of_module = "__builtins__" in found.value  # what code uses of these names is found where it names them
+        is_of_module = "__builtins__" in found.value  # code that uses a name of it leads there
         if not is_of_module and not only_atoms(dict.values(found.value)):
             for key, item in dict.items(found.value):
                 path = found.item(key) if type(key) in (str, int) else None
@@ -286,7 +286,7 @@ class Reach:
             self._meet(None, _wrapped_in(value), found.depth + 1, found.hint)
             return
         self._hold(found)
-        nameable = not hasattr(kind, "__stands_for__")  # otherwise the user's code has no such attribute
+        nameable = not hasattr(kind, "__stands_for__")  # otherwise the attributes are the placeholder's, not the user's
         for name, item in (fields or {}).items():
             self._meet_part(found.attribute(name) if nameable else None, item, found.depth + 1, name)
 
@@ -313,7 +313,7 @@ class Reach:
         self.of_code(code, fn.__globals__, (fn.__module__ or "module").rpartition(".")[2])
 
     def of_code(self, code: CodeType, namespace: dict[str, Any], module: str) -> None:
-        """The globals and attributes that code of a module names."""
+        """Follow the globals and attributes that code of a module names."""
         self._code(code, namespace, module)
         self.named.append(Globals(namespace, _names(code)))
         for name in sorted(_names(code)):
@@ -335,7 +335,7 @@ _WAYS: Final[tuple[tuple[Any, Callable[[Reach, _Found], None]], ...]] = (
     ((BuiltinMethodType, MethodWrapperType), Reach._method_in_c),
     (functools.partial, Reach._partial), ((staticmethod, classmethod), Reach._wrapped), (property, Reach._property),
     (type, Reach._class), (ModuleType, Reach._module))
-"""The method that follows a value, by its kind; `Reach._object` follows all others."""
+"""By kind, the method that follows a value; `Reach._object` follows all others."""
 
 
 @functools.lru_cache(maxsize=1024)
@@ -345,23 +345,23 @@ def _way_of(kind: Any) -> Callable[[Reach, _Found], None]:
 
 @functools.lru_cache(maxsize=1024)
 def _leads_nowhere(kind: Any) -> bool:
-    """Whether objects of a class are not mutable, and refer to nothing that could be: such as tensors of a backend."""
+    """Whether objects of a class are immutable and refer to nothing mutable, such as a backend's tensors."""
     return (backend_for(kind) is not None and _way_of(kind) is Reach._object and not is_users_class(kind)
             and not slots_of(kind) and not any(hasattr(kind, name) for name in _LEADING))
 
 
 _LEADING: Final = "__next__", "__become__", "__viewed__", "__wraps__", "__array_interface__"
-"""What iterators, staged lists, views of objects, values that may be None, and arrays have."""
+"""The methods of iterators, staged lists, views of objects, values that may be None, and arrays."""
 
 
 def meet_all(*values: Any) -> Reach:
-    """Convert the special methods of the classes of these values, and of all that they reach, while a function is
-    traced; returns what was found."""
+    """Convert the special methods of the classes of these values, and of all that is reachable from them, while a
+    function is traced. Returns the search."""
     return Reach([("", value) for value in values])
 
 
 def _wrapped_in(value: Any) -> Any:
-    """The function that a callable object stands for, as `functools.update_wrapper` notes it."""
+    """The function wrapped by a callable object, as recorded by `functools.update_wrapper`."""
     try:
         return object.__getattribute__(value, "__dict__").get("__wrapped__")
     except AttributeError:
@@ -408,11 +408,11 @@ _ASSIGNING: Final = dis.opmap["STORE_DEREF"], dis.opmap["DELETE_DEREF"]
 
 @per_code_and_nested
 def assigned_in(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The free variables that a body, or one nested in it, assigns or deletes."""
+    """The free variables that a body, or a function nested in it, assigns or deletes."""
     free = code.co_freevars
     first = len(set(code.co_cellvars).union(code.co_varnames if CELLS_ARE_LOCALS else ()))
     names, high, text = set(), 0, code.co_code
-    for op, low in zip(text[::2], text[1::2]):  # `dis` finds out more, in ten times the time
+    for op, low in zip(text[::2], text[1::2]):  # `dis` decodes more than is needed and takes ten times as long
         if op == dis.EXTENDED_ARG:
             high = (high | low) << 8
             continue
@@ -442,5 +442,5 @@ def _is_users(module: str) -> bool:
 
 
 def only_atoms(values: Iterable[Any]) -> bool:
-    """Whether all values are numbers, text or None, with nothing to search."""
+    """Whether all values are numbers, text or None, so that there is nothing to search."""
     return _ATOMS.issuperset(map(type, values))

@@ -1,6 +1,6 @@
-"""References to an object: the variables, items and attributes that refer to it.
+"""Counts the references to an object: variables, items and attributes.
 
-If a body assigns another list to a variable, the list that it had is still state if something else refers to it.
+If a body assigns another list to a variable, the variable's former list remains state if something else refers to it.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def outermost(fn: F) -> F:
-    """Mark a function of a backend that calls another to trace it: the search of the user's frames ends there."""
+    """Mark a backend's function that calls the function to trace: the search for the user's frames stops at it."""
     _outermost.add(fn.__code__)
     return fn
 
@@ -37,15 +37,15 @@ def is_outermost(code: CodeType) -> bool:
 
 class _Within(threading.local):
     variables: tuple[CellType, ...] = ()
-    """The variables of the running bodies that no code of the user's has."""
+    """The synthetic variables of the running bodies, which do not occur in the user's code."""
     reached: Any = None
-    """What the innermost running body could reach when it began, as a `Reach`."""
+    """The objects that the innermost running body could reach when it began (`Reach.objects`)."""
     scopes: tuple[Globals, ...] = ()
     """The globals, and members of classes and modules, that the traced code names."""
     statement: unreached | None = None
     """The innermost statement that is being staged."""
     plain: Mapping[int, tuple[Any, unreached]] = {}
-    """By id, long lists and dicts of numbers and text, which stay as they are while a statement is staged."""
+    """By id, long lists and dicts of numbers and text that no body of the statement being staged can change."""
 
 
 within: Final = of_trace(_Within())
@@ -53,7 +53,7 @@ within: Final = of_trace(_Within())
 
 @contextmanager
 def variables(*cells: CellType) -> Iterator[None]:
-    """Declare cells whose values the running code refers to, besides the user's code."""
+    """Declare cells that count as references, in addition to those of the user's code."""
     outer, within.variables = within.variables, (*within.variables, *cells)
     try:
         yield
@@ -72,7 +72,8 @@ def scopes(*named: Globals) -> Iterator[None]:
 
 
 class unreached(AbstractContextManager[None]):
-    """Stage a statement: no body of it changes what it cannot reach, so a long list need not be searched again."""
+    """Stage a statement. Its bodies change only what they can reach, so a long list outside of that is searched only
+    once."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
@@ -86,12 +87,12 @@ class unreached(AbstractContextManager[None]):
         within.plain = {key: known for key, known in within.plain.items() if known[1] is not self}
 
     def _may_change(self, value: Any) -> bool:
-        """Whether the bodies may change a list or dict. Iterators may run any code."""
+        """Whether the bodies may change a list or dict. If they reach iterators, they may run any code."""
         return self._reach.is_partial or bool(self._reach.iterators) or self._reach.met(value)
 
     @classmethod
     def note(cls, value: Any) -> None:
-        """Note that a list or dict holds only numbers and text, for the outermost statement that cannot change it."""
+        """Record that a list or dict holds only numbers and text, for the outermost statement that cannot change it."""
         statement, found = within.statement, None
         while statement is not None and not statement._may_change(value):
             statement, found = statement._outer, statement
@@ -147,13 +148,13 @@ _SEARCHED: Final = (*LISTS, dict, FunctionType, MethodType)
 
 
 class _Count:
-    """Counts the references to values in everything that is found."""
+    """Counts the references to the wanted values in everything that is reached."""
 
     def __init__(self, wanted: dict[int, Any]) -> None:
         self.wanted = wanted
         self.found: Counter[int] = Counter()
         self.known: set[str] = set()
-        """Variables that are not to be followed into closures."""
+        """Names of variables already counted in frames: not counted again as closure cells."""
         self._seen: set[int] = set()
         self._pending: list[Any] = []
 
@@ -164,7 +165,7 @@ class _Count:
         kind: Any = type(value)
         if kind in ATOMS:
             return
-        if hasattr(kind, "__wraps__"):  # each name of it is a name of its content
+        if hasattr(kind, "__wraps__"):  # a name for the wrapper is a name for its content
             self.meet(value.__wraps__())
         elif issubclass(kind, tuple):
             if id(value) not in self._seen and not only_atoms(value):

@@ -1,6 +1,6 @@
 """The state of a converted statement, and its bodies as pure functions of that state.
 
-Only staging comes here: on plain Python values the bodies run as they are.
+Only used when staging: on plain Python values the bodies run as they are.
 """
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "ro
 
 
 class Restage(BaseException):
-    """Raised when a body changed something that was not known to be state: the statement is staged again with it."""
+    """Raised when a body changed something that was not state: the statement is staged again with that as state."""
 
 
 class Remake(BaseException):
-    """Raised when a body needs another representation of lists that existed before the statement: `make` makes it, and
-    the statement is staged again."""
+    """Raised when a body needs another representation of lists that existed before the statement: `make` converts them,
+    and the statement is staged again."""
 
     def __init__(self, make: Callable[[Sequence[Any]], object], values: Sequence[Any]) -> None:
         self.make, self.values = make, values
 
 
 class RotateLoop(BaseException):
-    """Raised when the test of a loop changed the state."""
+    """Raised when the test of a loop changed the state: the loop has to be rotated."""
 
 
 class State:
@@ -55,9 +55,10 @@ class State:
     ) -> None:
         self.stages, self.statement = stages, statement
         self.values = values
-        """Mutable values that the bodies may change and need not have a variable for, such as the list of a loop."""
+        """Mutable values, such as the list of a loop, that the bodies may change even if no variable refers to them."""
         self.roots = {} if roots is None else roots
-        """Variables that no code has, for objects that a body changes and no variable of its own leads to."""
+        """Synthetic variables, which occur in no code, for objects that a body changes and that no variable leads
+        to."""
         cells: dict[str, CellType] = {}
         self.globals: dict[str, Any] = {}
         self.codes: list[CodeType] = []
@@ -74,11 +75,11 @@ class State:
         self.cells = cells
         self.names = frozenset(names)
         self.discovered: set[str] = set()
-        """Attributes and items that a body turned out to change, though the statement does not name them."""
+        """Attributes and items that a body was found to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
-        """Iterators that the bodies reach, with their positions before the statement."""
+        """Iterators reachable from the bodies, with their positions before the statement."""
         self.hidden: dict[int, tuple[Any, Callable[[], Exception]]] = {}
-        """By id: iterators whose position cannot be read, of which a body must not take an item."""
+        """By id: iterators whose position cannot be read, so that a body must not take items of them."""
         self.paths = [path_of(name) for name in names]
         self.orders = KeyOrders(())
 
@@ -93,7 +94,7 @@ class State:
                     yield name, self.globals[name]
 
     def assigned(self) -> frozenset[str]:
-        """The variables that may be assigned: names of the state, and variables that the bodies assign."""
+        """The variables that may be rebound: names of the state, and variables that the bodies assign."""
         return self.names.union(*map(assigned_in, self.codes)) - self.roots.keys()
 
     def reach(self) -> Reach:
@@ -101,7 +102,8 @@ class State:
         return Reach(self.reachable(), self.codes, self.globals, self.cells, self.assigned(), (*self.values, *values))
 
     def root(self, target: Any, hint: str) -> str:
-        """A variable that has `target` as its value, or is `target` if that is a cell."""
+        """The synthetic variable that has `target` as its value, or that is `target` if that is a cell; made if
+        missing."""
         for name, cell in self.roots.items():
             if cell is target or (cell_is_filled(cell) and cell.cell_contents is target):
                 return name
@@ -122,8 +124,8 @@ class State:
                                    for each in taken if not advances_in_python(each))
 
     def lasting(self, name: str) -> str:
-        """The name under which a part of an object that is referenced elsewhere stays the same when the statement is
-        staged again, although its variable, attribute or list may get another object."""
+        """A name that still leads to the same part of the same object when the statement is staged again, even if a
+        variable, attribute or item on the path is rebound: the path then starts at a synthetic variable."""
         root, *steps = path_of(name)
         holder = self.holder((root, *steps[:-1])) if steps else UNBOUND
         whole = is_container(holder)
@@ -139,7 +141,7 @@ class State:
         return tuple(self.get(path) for path in self.paths)
 
     def write(self, values: tuple[Any, ...]) -> None:
-        for path, value in zip(self.paths, values):  # variables first: attributes and items depend on them
+        for path, value in zip(self.paths, values):  # variables first: paths to attributes and items depend on them
             if len(path) == 1:
                 self.set(path, value)
         for path, value in zip(self.paths, values):
@@ -147,9 +149,9 @@ class State:
                 self.set(path, value)
 
     def place(self, name: str) -> str | None:
-        """The name itself; for an item of an immutable value, the name of the attribute or item with that value. None
-        if the path goes through a property or similar descriptor, or an item of a staged list or table, which are state
-        as a whole; and for items without a name."""
+        """The name itself; for an item of an immutable value, the name of the attribute or item that holds that value.
+        None if the path goes through a property or similar descriptor, or through an item of a staged list or table,
+        which are state as a whole; and for items without a static name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.holder(path[:length])
@@ -165,11 +167,11 @@ class State:
         return name
 
     def holders(self, names: frozenset[str]) -> dict[str, str]:
-        """For the names that are items of a list or dict which is state as a whole, or of an array: the path to that,
-        as a name.
+        """For the names of items of an array, or of a list or dict that is state as a whole: the path to that
+        container, as a name.
 
-        A list or dict is state as a whole if another name refers to it, since both have to lead to the body's copy; or
-        if an index or key is known only in the body, or is staged.
+        A list or dict is state as a whole if another name refers to it, since both names have to lead to the body's
+        copy; or if an index or key is known only in the body, or is staged.
         """
         paths = {name: path_of(name) for name in names}
         wholes = {id(value) for value in map(self.holder, paths.values()) if is_list(value) or type(value) in DICTS}
@@ -183,15 +185,16 @@ class State:
         return found
 
     def _takes_unknown(self, holder: Any, kind: str, key: Any) -> bool:
-        """Whether an item is one of an array, or one of a list or dict whose index or key is known only in the body."""
+        """Whether this step takes an item of an array, or one of a list or dict whose index or key is known only in the
+        body."""
         if kind != "[name]" or not (is_list(holder) or type(holder) in DICTS):
             return is_array(holder)
         index = self.key(kind, key)
         return index is UNBOUND or self.stages(index)
 
     def aliased_values(self) -> list[Any]:
-        """The lists, dicts and objects in the state that other code refers to as well: they remain state even where a
-        body assigns another to the variable."""
+        """The lists, dicts and objects in the state that are aliased by other code: they remain state even where a body
+        rebinds the variable."""
         places: dict[int, tuple[Any, set[Any]]] = {}
         for path in self.paths:
             value = self.get(path)
@@ -225,7 +228,8 @@ class State:
         return value
 
     def holder(self, path: Path) -> Any:
-        """The value at a path, of which attributes or items are state, be it one that may be None in the graph."""
+        """The value at a path whose attributes or items are state; of a value that may be None in the graph, its
+        content."""
         return unwrapped(self.get(path))
 
     def set(self, path: Path, value: Any) -> None:
@@ -246,7 +250,7 @@ class State:
             return
         kind, key = path[-1]
         if isinstance(holder, tuple):
-            return  # what it contains changes in place
+            return  # its parts change in place
         if kind == ".":
             if value is UNBOUND:
                 delattr(holder, key)
@@ -255,7 +259,7 @@ class State:
             return
         key = self.key(kind, key)
         if is_list(holder) and type(key) is int and not -len(holder) <= key < len(holder):
-            return  # all of the list is state, and it has become shorter
+            return  # the whole list is state, and it is shorter now
         if value is UNBOUND:
             del holder[key]
         else:
@@ -267,7 +271,7 @@ class State:
 
 
 def _takes_any(holder: Any, kind: str) -> bool:
-    """Whether an item, or attribute, of this object can be set directly."""
+    """Whether items (or attributes, for kind ".") of this object can be set directly."""
     setter: Any = type(holder).__setattr__
     return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) in DICTS
 
@@ -282,14 +286,14 @@ def _is_computed(holder: Any, attribute: str) -> bool:
 
 
 def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
-    """Record, by id, the variables and items that contain the lists, dicts and objects in `value`."""
+    """Record, by id, the variables and items that hold the lists, dicts and objects in `value`."""
     if is_container(value):
         known = id(value) in places
         places.setdefault(id(value), (value, set()))[1].add(place)
         if known:
             return
     for key, item in parts_in(value):
-        if type(item) not in ATOMS:  # of which there may be many
+        if type(item) not in ATOMS:  # there may be many
             _note_places(item, (id(value), key), places)
 
 
@@ -297,8 +301,8 @@ _NOTHING = object()
 
 
 class Body:
-    """A body as a pure function from state to state. Each call restores all cells: those of `fn`, and of the functions
-    `fn.runs` if it stands for several."""
+    """A body as a pure function from state to state. Each call restores all cells: those of `fn`, and, if it stands for
+    several functions (`fn.runs`), of these."""
 
     sets_up = True  # see `heap_snapshot.becomes_state`
 
@@ -363,20 +367,20 @@ class Body:
         return left.values({id(held.value) for held in heap.reach.objects})
 
     def read(self) -> tuple[Any, ...]:
-        """The state at a point where an error may leave the body, which is running. What has changed by then is state,
-        too, even if the body has restored it at its end."""
+        """The state at a point of the running body where an error may leave it. All changes up to that point become
+        state as well, even those that the body reverts by its end."""
         self.state.discovered |= self.changed()
         if self.state.discovered or self.heap.unnamed is not None:
             self.refuse_changes(self.heap.changed(), ())
         return self.state.read()
 
     def refuse_changes(self, changed: tuple[str, Any] | None, functions: tuple[Any, ...]) -> None:
-        """Raise what makes the statement be staged again, because its bodies change more than the state, or the error
-        for a change of something that cannot be state: iterators that the functions advance, and the object `changed`
-        with its name."""
+        """Check the changes of a body after it ran. Raises Restage if it changed more than the state, RotateLoop if it
+        is a test that changed the state, or an error for a change that cannot be state: of an iterator that the
+        functions advanced, or of `changed`, an object with its name."""
         if functions:
             _refuse_advanced(self.state.iterators, functions)
-        if self.state.discovered:  # at once: a result that is made of it would be in other variables, too
+        if self.state.discovered:  # immediately: a result computed from it would be in other variables, too
             raise Restage
         if self.changes:
             raise RotateLoop
@@ -387,14 +391,14 @@ class Body:
     """Whether a test has changed the state."""
 
     def begin(self) -> None:
-        """Called when the state is the one the body begins with."""
+        """Called when the state is that at the start of the body."""
 
     def result(self, _returned: Any) -> Any:
         return self.state.read()
 
 
 def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
-    """Raise the error if one of the iterators has been advanced by these functions, of which the first is a body."""
+    """Raise the error if one of the iterators has been advanced by these functions, the first of which is a body."""
     for name, place in iterators:
         if place.is_left() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
@@ -402,7 +406,7 @@ def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable
 
 
 class Snapshot:
-    """A snapshot of everything that a statement's bodies can reach and change."""
+    """A snapshot of everything that a statement's bodies can reach."""
 
     def __init__(self, state: State, functions: Iterable[Callable[..., Any] | None]) -> None:
         self.state, self.values = state, state.read()
@@ -429,7 +433,7 @@ class Snapshot:
 
 
 def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
-    """The snapshot for a statement with these bodies that names this state."""
+    """The snapshot for a statement with these bodies and these names of state."""
     return Snapshot(State(_places_of(names, backend, functions, {}), backend.stages, *functions), functions)
 
 
@@ -439,7 +443,7 @@ def staged(
     state: tuple[str, ...], backend: Backend, functions: tuple[Any, ...],
     run: Callable[[State, tuple[str, ...]], tuple[Any, ...]], values: Sequence[Any] = (),
 ) -> tuple[Any, ...]:
-    """Run the staged statement, write back its final state, return its extra results. `values`: see `State`."""
+    """Run the staged statement, write back its final state, return its extra results. `values`: see `State.values`."""
     tried: set[frozenset[str]] = set()
     statement = statement_of(functions, state)
     found: Sequence[str] = statement.known()
@@ -465,7 +469,7 @@ def staged(
                     after = run(variables, names)
         except Restage:
             rollback(mark)
-            before.take_back()  # a body that no value decides on has changed the user's own lists and objects
+            before.take_back()  # bodies that run in Python have changed the user's own lists and objects
         except Remake as wanted:
             rollback(mark)
             before.take_back()
@@ -490,8 +494,8 @@ def _with_found(
     names: tuple[str, ...], known: Sequence[str], found: Sequence[str], backend: Backend, functions: tuple[Any, ...],
     roots: dict[str, CellType],
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The names of a state that also has what was `found` to change, and all that was found. State as a whole replaces
-    its parts."""
+    """The names of the state extended by those in `found`, and all names found so far. A container that is state as a
+    whole replaces its parts."""
     if not found:
         return names, [*known]
     inside = tuple(path + step for path in found for step in ".[")
@@ -503,8 +507,8 @@ def _with_found(
 def _places_of(
     names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...], roots: dict[str, CellType]
 ) -> tuple[str, ...]:
-    """The names, with parts of a list or dict that is state as a whole replaced by that, and without names that are no
-    place of their own: what setting those changes is discovered when it happens."""
+    """The names, normalised: parts of a list or dict that is state as a whole become that container, and names without
+    storage of their own are dropped (their effects are discovered when they are set)."""
     if all(map(str.isidentifier, names)):
         return names
     known = State(names, backend.stages, *functions, roots=roots)
@@ -514,7 +518,7 @@ def _places_of(
 
 
 def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:
-    """A mark in the graph that is being traced, if any, with a snapshot of what the functions can change."""
+    """A mark in the graph being traced, if any, with a snapshot of all that the functions can change."""
     backend = ambient.backend
     if backend is None:
         return None

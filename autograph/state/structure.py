@@ -1,4 +1,4 @@
-"""The parts of lists, tuples, dicts and objects with fields, and which of them are mutable."""
+"""The parts of lists, tuples, dicts and objects with fields, and which of these containers are mutable."""
 from __future__ import annotations
 
 import copy
@@ -31,7 +31,7 @@ _records: Final = of_trace(_Records())
 
 @contextmanager
 def as_records(classes: frozenset[type]) -> Iterator[None]:
-    """While a function is traced: objects of these plain classes are state as a whole, as those of dataclasses are."""
+    """While a function is traced, treat objects of these plain classes as state as a whole, like dataclass objects."""
     before = _records.classes
     _records.classes = before | classes
     try:
@@ -41,7 +41,8 @@ def as_records(classes: frozenset[type]) -> Iterator[None]:
 
 
 def can_be_record(cls: type) -> bool:
-    """Whether an object of a class is no more than its attributes: then it can be copied, and have others."""
+    """Whether an object of a class consists of nothing but its attributes, so that it can be copied and given
+    others."""
     bases = cls.__mro__[:-1]
     return cls not in _records.classes and all(map(is_users_class, bases)) and type(cls) is type and not any(
         name in vars(base) for base in bases for name in _HOOKS)
@@ -49,7 +50,7 @@ def can_be_record(cls: type) -> bool:
 
 _HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__", "__new__",
                  "__reduce__", "__reduce_ex__", "__setattr__", "__setstate__")
-"""Special methods by which an object could tell that it was copied, or an attribute set."""
+"""Special methods through which an object could observe that it is copied, or that an attribute is set."""
 
 
 def is_container(value: Any) -> bool:
@@ -72,8 +73,8 @@ def _may_have_parts(cls: Any) -> bool:
 
 
 def is_record(value: Any) -> bool:
-    """Whether `value` is an object of a dataclass or attrs class that is not frozen, or of another that is taken as
-    such (`as_records`)."""
+    """Whether `value` is an object of a dataclass or attrs class that is not frozen, or of a class treated as one
+    (`as_records`)."""
     cls = type(value)
     return cls in _records.classes or _are_records(cls)
 
@@ -85,8 +86,8 @@ def _are_records(cls: Any) -> bool:
 
 
 def fields_of(value: Any) -> list[str] | None:
-    """The names of the fields of an object of a dataclass or attrs class, or of the attributes of another that is taken
-    as such (`as_records`); None for any other value."""
+    """The names of the fields of an object of a dataclass or attrs class, or of all attributes of an object treated as
+    one (`as_records`); None for any other value."""
     return sorted(fields_in(value) or ()) if type(value) in _records.classes else declared_fields(value)
 
 
@@ -118,7 +119,7 @@ def parts_in(value: Any) -> list[tuple[Any, Any]]:
 
 
 def objects_in(value: Any) -> list[tuple[Any, Any]]:
-    """Those parts that are no numbers, text or None, of which there may be many."""
+    """The parts other than numbers, text and None, of which there may be many."""
     if type(value) in _SEQUENCES and ATOMS.issuperset(map(type, value)):
         return []
     return [(key, part) for key, part in parts_in(value) if type(part) not in ATOMS]
@@ -145,7 +146,7 @@ def duplicate(value: Any) -> Any:
 
 
 def with_parts(value: Any, parts: list[tuple[Any, Any]]) -> Any:
-    """`value` with these parts, in the form of `parts_in`: itself if it has them, else another tuple, or a copy."""
+    """`value` with these parts (in the form of `parts_in`): itself if unchanged, else a new tuple or a copy."""
     if same_parts(parts_in(value), parts):
         return value
     if isinstance(value, tuple):
@@ -156,7 +157,7 @@ def with_parts(value: Any, parts: list[tuple[Any, Any]]) -> Any:
 
 
 def unwrapped(value: Any) -> Any:
-    """What a value that may be None or unbound contains; another value itself."""
+    """The content of a value that may be None or unbound; any other value itself."""
     return value.__wraps__() if hasattr(type(value), "__wraps__") else value
 
 

@@ -1,1 +1,1 @@
-"""The command line, and packages converted as they are imported."""
+"""The command line, and conversion of packages at import."""

@@ -1,7 +1,7 @@
 """The command line: `autograph convert` prints converted modules, `autograph explain` says what stages.
 
-Exit status: 0 all is well, 1 a function cannot convert, 2 the input or the call is at fault. Results go to
-stdout and errors to stderr; when any input fails, no code is printed or written for the others.
+Exit status: 0 success, 1 a function cannot be converted, 2 bad input or usage. Results go to
+stdout and errors to stderr; if any input fails, no code is printed or written for the others.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except InputError as error:
         return _fail(error)
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -168,7 +168,7 @@ def _diff(item: Input, text: str) -> str:
 
 
 def _output_paths(inputs: Sequence[Input], folder: str) -> dict[str, str]:
-    """Where each input is written; an InputError for two at one place, and for one on its own source."""
+    """The output path of each input. InputError if two inputs share one, or if one would overwrite its source."""
     taken: dict[str, str] = {}
     paths: dict[str, str] = {}
     for item in inputs:
@@ -186,7 +186,7 @@ def _output_paths(inputs: Sequence[Input], folder: str) -> dict[str, str]:
 
 
 def _write(path: str, text: str, item: Input) -> None:
-    """Write the file whole or not at all, in the encoding and with the mode of its source."""
+    """Write the file atomically, in the encoding and with the mode of its source."""
     try:
         data = text.encode(item.encoding)
         folder = os.path.dirname(path)
@@ -208,7 +208,7 @@ def _write(path: str, text: str, item: Input) -> None:
 
 
 def _check(inputs: Sequence[Input], function: str | None) -> int:
-    errors: dict[str, ConversionError] = {}  # each is told once
+    errors: dict[str, ConversionError] = {}  # each is reported once
     for item, reports in _explanations(inputs, function):
         failed = None
         try:

@@ -1,7 +1,7 @@
 """Packages whose functions convert, checked when they are imported: `install("mypackage")`.
 
-A finder in front of `sys.meta_path` lets the others find a module of such a package, and wraps their loader in one that
-converts every function of the module before any of it runs: a function that does not convert fails the import, with its
+A finder at the front of `sys.meta_path` lets the other finders find a module of such a package, and wraps its loader in
+one that first converts every function of the module: a function that does not convert makes the import fail, with its
 position. The module itself runs unchanged; its functions decide when they are called.
 """
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["check_module", "install", "uninstall"]
 
 
 def install(*packages: str) -> None:
-    """Convert functions of these modules, and of packages with everything below them, where a backend traces, including
-    those that a rule excludes (`include`), and check on import that they convert.
+    """Convert functions of these modules, and of packages with all their submodules, where a backend traces, even if a
+    rule excludes them (`include`), and check on import that they convert.
 
-    Functions that `do_not_convert` decorates and modules written in C are not touched. Importing raises NoSourceError
+    Functions decorated with `do_not_convert` and modules written in C are not touched. Importing raises NoSourceError
     for a module without source, ConversionError for one that does not parse or convert, before any of it has run.
-    Raises ValueError for what is not the dotted name of a module, and for the packages autograph and runtime
-    themselves. Warns of modules that are imported already: those are not checked.
+    Raises ValueError for a name that is not the dotted name of a module, and for the packages autograph and runtime
+    themselves. Warns about modules that are imported already: those are not checked.
     """
     for name in packages:
         if not all(part.isidentifier() for part in name.split(".")):
@@ -52,7 +52,7 @@ def install(*packages: str) -> None:
 
 
 def uninstall(*packages: str) -> None:
-    """Undo `install` of these packages; without an argument, of all."""
+    """Undo `install` for these packages; without an argument, for all."""
     gone = packages or tuple(_finder.packages)
     exclude(*gone)
     _finder.packages.difference_update(gone)
@@ -61,7 +61,7 @@ def uninstall(*packages: str) -> None:
 
 
 class _Finder:
-    """Finds what the other finders find, with a loader that checks it."""
+    """Finds modules through the other finders, with a loader that checks them."""
 
     def __init__(self) -> None:
         self.packages: set[str] = set()
@@ -101,7 +101,7 @@ class _Loader:
         return created
 
     exec_module = SourceFileLoader.exec_module
-    """The frames of `get_code`, which Python omits from warnings and tracebacks of an import."""
+    """Borrowed so that `get_code` runs in frames that Python omits from warnings and tracebacks of an import."""
 
     def get_code(self, fullname: str) -> CodeType:
         filename = self.found.get_filename(fullname) if hasattr(self.found, "get_filename") else f"<{fullname}>"
@@ -119,8 +119,8 @@ class _Loader:
 
 
 def check_module(text: str, filename: str) -> None:
-    """Convert every function of a module. Raises ConversionError with the position for what Python does not compile,
-    or does not convert."""
+    """Convert every function of a module. Raises ConversionError with the position for source that Python does not
+    compile or that does not convert."""
     try:
         rarely_collected(lambda: with_room(lambda: _check(text, filename)))
     except RecursionError:
@@ -130,7 +130,7 @@ def check_module(text: str, filename: str) -> None:
 
 
 def _check(text: str, filename: str) -> None:
-    compiled(text, filename)  # of the converted tree, Python would refuse less
+    compiled(text, filename)  # Python refuses less of the converted tree
     tree = to_gast(parse(text, filename))
     used = identifiers(tree)
     for node, class_name in list(_outermost(tree)):

@@ -1,4 +1,4 @@
-"""What the command line reads: files, directories, modules by name, and standard input, as text.
+"""The inputs of the command line: files, directories, modules by name, and standard input, as text.
 
 A module is found on the path without being imported, and neither are the packages around it. Text is decoded
 as Python does it (PEP 263: a byte order mark or a declared encoding, else UTF-8).
@@ -19,7 +19,7 @@ __all__ = ["Input", "InputError", "read_inputs"]
 
 
 class InputError(Exception):
-    """An input cannot be read, or there is none; the text says which, why and what to do."""
+    """An input cannot be read, or there is none; the text says which one, why, and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Input:
 
 
 def read_inputs(targets: Iterable[str]) -> list[Input]:
-    """The texts that `targets` name, each once, directories in sorted order.
+    """The texts named by `targets`, each once, directories in sorted order.
 
     Raises InputError for a missing file or module, a directory without Python files, a binary file, a module
     written in C, and an encoding that is unknown or wrong.
@@ -50,7 +50,7 @@ def read_inputs(targets: Iterable[str]) -> list[Input]:
 
 
 def _files(target: str) -> Iterator[tuple[str, str | None]]:
-    """The files that a target stands for, each with its path below an output directory."""
+    """The files that a target names, each with its path below an output directory."""
     if target == "-":
         yield "<stdin>", None
     elif os.path.isdir(target):
@@ -64,7 +64,7 @@ def _files(target: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _tree(folder: str, is_package: bool) -> Iterator[tuple[str, str | None]]:
-    """All Python files below a directory; a package keeps its name in the output, so that it imports."""
+    """All Python files below a directory; a package keeps its name in the output, so that it can be imported."""
     base = os.path.dirname(os.path.abspath(folder)) if is_package else os.path.abspath(folder)
     found = False
     for where, folders, files in os.walk(folder):
@@ -99,7 +99,7 @@ def _module(name: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _find(parts: list[str]) -> ModuleSpec | None:
-    """The spec of a module; unlike `importlib.util.find_spec`, its packages are not imported."""
+    """The spec of a module; unlike `importlib.util.find_spec`, this does not import its packages."""
     path: list[str] = [os.getcwd(), *sys.path]
     spec = None
     for position in range(len(parts)):

@@ -22,8 +22,7 @@ def _call(name: str, *args: Any) -> Tensor:
 
 
 class ArrayMethods:
-    """The part of `Tensor` that is compatible with `numpy.ndarray`. Methods that would change the tensor in place are
-    missing."""
+    """The part of `Tensor` that is compatible with `numpy.ndarray`, without methods that change an array in place."""
 
     __slots__ = ()
 
@@ -53,13 +52,13 @@ class ArrayMethods:
         return _call("imag", self)
 
     def array_shape(self) -> tuple[Any, ...]:
-        """The shape as that of an array of NumPy: ints, and scalars of the graph for the sizes that only that knows."""
+        """The shape in NumPy's form: ints, and scalar tensors for sizes that are known only when the graph runs."""
         dims = self.type.shape  # type: ignore[attr-defined]
         return tuple([_call("size", self, axis) if dim is None else dim for axis, dim in enumerate(dims)])
 
     @property
     def size(self) -> Any:
-        """The number of elements: an int, or, where only the run of a graph knows it, a scalar tensor."""
+        """The number of elements: an int, or a scalar tensor if it is known only when the graph runs."""
         return _call("size", self)
 
     def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:

@@ -1,6 +1,6 @@
-"""Whether the arrays of the function that is traced are tensors or objects, and other reasons to trace it again.
+"""Whether the traced function has its arrays as tensors or as objects, and other reasons to trace it again.
 
-At first they are tensors. Where that would not do, since an array that has several names changes, the function is
+The first trace has them as tensors. If that is not possible, because an array that is aliased changes, the function is
 traced again with its arrays as objects (`runtime.numpy.array_objects`).
 """
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = [
 
 
 class TraceAgain(BaseException):
-    """The function has to be traced again, in another way; all that its trace has changed is undone."""
+    """The function has to be traced again, in another way; all changes made by the trace are undone."""
 
 
 class NeedsArrayObjects(TraceAgain):
-    """The function that is traced needs its arrays as objects. `error` says why; `arrays` are the NumPy arrays from
-    before the trace that it may change, if it changes any."""
+    """The traced function needs its arrays as objects. `error` says why; `arrays` are the pre-existing NumPy arrays
+    that it may change."""
 
     def __init__(self, error: Exception, arrays: Sequence[Any] = ()) -> None:
         super().__init__(str(error))
@@ -38,8 +38,8 @@ class NeedsArrayObjects(TraceAgain):
 
 
 class NeedsRecords(TraceAgain):
-    """The function that is traced needs the objects of a class as state, since loops or branches make new ones. `error`
-    says so for those who cannot have that."""
+    """The traced function needs the objects of a class as state, since loops or branches make new ones. `error` is
+    raised if that is impossible."""
 
     def __init__(self, error: Exception, cls: type) -> None:
         super().__init__(str(error))
@@ -47,8 +47,8 @@ class NeedsRecords(TraceAgain):
 
 
 class NeedsSets(TraceAgain):
-    """The function that is traced needs the sets that it makes as sets of the graph. `error` says so for those who
-    cannot have that."""
+    """The traced function needs the sets that it makes as sets of the graph. `error` is raised if that is
+    impossible."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -56,7 +56,7 @@ class NeedsSets(TraceAgain):
 
 
 class NeedsNumbers(TraceAgain):
-    """The function that is traced computes for long with Python's numbers: those among its arguments become inputs."""
+    """The traced function computes at length with Python numbers: those among its arguments become inputs."""
 
 
 class _Trace(threading.local):
@@ -70,9 +70,9 @@ _trace: Final = of_trace(_Trace())
 class tracing_objects(AbstractContextManager["tracing_objects"]):
     """Trace a function with its arrays as `objects`, or (false) as tensors.
 
-    existed     tells the NumPy arrays that existed before the trace
-    sources     those that it can find
-    captured    by id, those which the trace has as objects
+    existed     whether a NumPy array existed before the trace
+    sources     the pre-existing arrays that the trace can find
+    captured    by id, the arrays that the trace has as objects
     has_arrays  whether some tensors of the trace are arrays in Python
     references  weak references to the objects of the trace
     """
@@ -80,13 +80,13 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
     def __init__(self, objects: bool, has_arrays: bool = False) -> None:
         self.objects, self.has_arrays = objects, has_arrays
         self.returned_at: Callable[[], Position | None] = lambda: None
-        """Tells where the traced function has returned."""
+        """Returns where the traced function has returned."""
         self.lists_hold_arrays = self.lists_share_arrays = False
-        """Whether arrays were put into lists of the graph, and whether these have other names, too."""
+        """Whether arrays were put into lists of the graph, and whether some of these are aliased."""
         self.undone = 0
-        """How often something that was traced has been undone."""
+        """How often traced nodes have been rolled back."""
         self.writes_tensors = False
-        """Whether the traced code sets items of tensors, which then must not be arrays."""
+        """Whether the traced code sets items of tensors, which must not be arrays then."""
         self.captured: dict[int, Any] = {}
         self.has_written: Callable[[], bool] = lambda: False
         """Whether the traced code has changed an array from before, so far."""
@@ -124,13 +124,13 @@ def existed_before(array: Any) -> bool:
 
 
 def note_object(array: Any) -> None:
-    """Note that the traced function has an array as an object."""
+    """Record an array that the traced function has as an object."""
     if _trace.mode is not None:
         _trace.mode.references.append(weakref.ref(array))
 
 
 def live_objects() -> list[Any]:
-    """The arrays that the traced function has as objects, the oldest first."""
+    """The arrays that the traced function has as objects, oldest first."""
     if _trace.mode is None or not _trace.mode.references:
         return []
     found = [(reference, array) for reference in _trace.mode.references if (array := reference()) is not None]
@@ -139,7 +139,7 @@ def live_objects() -> list[Any]:
 
 
 def note_array() -> None:
-    """Note that the traced function has made a NumPy array, which may become a tensor."""
+    """Record that the traced function has made a NumPy array, which may become a tensor."""
     if _trace.mode is not None:
         _trace.mode.has_arrays = True
 
@@ -150,7 +150,8 @@ def may_be_array() -> bool:
 
 
 def writes_tensor() -> None:
-    """Called before an item of a tensor is set, or `x += y` replaces one. NeedsArrayObjects if it may be an array."""
+    """Called before an item of a tensor is set, or `x += y` replaces one. NeedsArrayObjects if the tensor may be an
+    array."""
     mode = _trace.mode
     if mode is None:
         return
@@ -183,12 +184,12 @@ def is_seeded(generator: Any) -> bool:
 
 
 def return_place() -> Position | None:
-    """Where the traced function has returned: what follows is due to its result."""
+    """Where the traced function has returned, if it has: later operations are due to its result."""
     return None if _trace.mode is None else _trace.mode.returned_at()
 
 
 def note_undone() -> None:
-    """Note that nodes have been removed from the graphs that are traced."""
+    """Record that nodes have been removed from the graphs being traced."""
     if _trace.mode is not None:
         _trace.mode.undone += 1
 
@@ -198,14 +199,14 @@ def times_undone() -> int:
 
 
 def note_put(is_shared: bool) -> None:
-    """Note that an array was put into a list of the graph; `is_shared`: it has another name, too."""
+    """Record that an array was put into a list of the graph; `is_shared`: it is aliased."""
     if _trace.mode is not None:
         _trace.mode.lists_hold_arrays = True
         _trace.mode.lists_share_arrays |= is_shared
 
 
 def note_copy() -> None:
-    """Note that two lists of the graph have the same items."""
+    """Record that two lists of the graph share their items."""
     if lists_hold_arrays():
         note_put(True)
 
@@ -219,7 +220,7 @@ def lists_share_arrays() -> bool:
 
 
 def object_for(array: Any) -> Any:
-    """The object of the traced function for a NumPy array from before, which a function that it calls changes."""
+    """The traced function's object for a pre-existing NumPy array that a callee changes."""
     mode = _trace.mode
     if mode is None or id(array) not in mode.captured:
         raise NeedsArrayObjects(StagingError(
@@ -229,15 +230,15 @@ def object_for(array: Any) -> Any:
 
 
 def need_objects(error: Exception) -> None:
-    """Called where what a tensor is made of decides: NeedsArrayObjects, with the error for tensors, unless arrays are
-    objects, so that the function is traced for these alone."""
+    """Called where the result depends on whether a tensor is an array in Python. Raises NeedsArrayObjects, with the
+    error for tensors, unless arrays are objects already: then the trace serves only calls with the same arrays."""
     if _trace.mode is not None and not _trace.mode.objects:
         raise NeedsArrayObjects(error)
 
 
 def want_record(error: Exception, cls: type) -> None:
-    """Called with the error for objects of which loops or branches make new ones. NeedsRecords is raised if their class
-    can be taken for a dataclass."""
+    """Called with the error for objects of which loops or branches make new ones. Raises NeedsRecords if their class
+    can be treated as a dataclass."""
     if _trace.mode is not None and can_be_record(cls):
         raise NeedsRecords(error, cls)
 
@@ -257,16 +258,16 @@ def sets_are_staged() -> bool:
 
 
 def want_sets(error: Exception) -> Exception:
-    """The error for a tensor that becomes an item of a set. NeedsSets is raised instead if tracing again may help."""
+    """The error for a tensor as an item of a set. Raises NeedsSets instead if tracing again may help."""
     if _trace.mode is not None and not _trace.has_sets:
         raise NeedsSets(error)
     return error
 
 
 def want_objects(error: Exception, arrays: Sequence[Any] = ()) -> Exception:
-    """The error for a change of an array. NeedsArrayObjects is raised instead if tracing again may help: with arrays as
-    objects; or with these from before, too; or, for an array that the function makes, with all that it can find, of
-    which that may be computed."""
+    """The error for a change of an array. Raises NeedsArrayObjects instead if tracing again may help: with arrays as
+    objects; if they are, with these pre-existing `arrays` too, or, for an array that the function computes, with all
+    pre-existing ones that the trace can find."""
     mode = _trace.mode
     if mode is not None and mode.objects:
         arrays = [array for array in arrays or mode.sources if id(array) not in mode.captured]

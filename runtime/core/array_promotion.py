@@ -1,5 +1,5 @@
-"""The dtypes of values that were made of NumPy arrays: among themselves they are promoted as in NumPy, and beside a
-tensor they adapt to that."""
+"""The dtypes of values made from NumPy arrays: among themselves they are promoted as in NumPy, and beside a tensor they
+adapt to it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -17,15 +17,15 @@ __all__ = ["common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mar
 
 
 def is_of_arrays(type: Type) -> bool:
-    """Whether a value was made of NumPy arrays, or of them and Python's numbers."""
+    """Whether a value was made from NumPy arrays, or from these and Python numbers."""
     return type.element.of_arrays if isinstance(type, ListType) else type.of_arrays
 
 
 def made_of_arrays(
     op: Op, operands: Sequence[Any], types: Type | tuple[Type, ...], is_widened: bool
 ) -> Type | tuple[Type, ...]:
-    """The types of the results of an op: its operands that must agree, or the first, decide whether they are made of
-    arrays; an array stays one when items of it are set, or if it gives a tensor its dtype (`is_widened`). `operands`:
+    """The types of the results of an op, marked as made from arrays if the operands that must agree (or else the first)
+    all are; an array stays one when its items are set, or if it gives a tensor its dtype (`is_widened`). `operands`:
     types, or None for constants of Python's and NumPy's."""
     deciding = operands[:1] if op.agree is None or op.name == "setitem" else operands[op.agree]
     found = [type for type in deciding if type is not None and not (isinstance(type, TensorType) and type.weak)]
@@ -39,22 +39,22 @@ def _unless_weak(type: Type) -> Type:
 
 
 def of_arrays(type: Type) -> Type:
-    """That type, of a value that is made of arrays."""
+    """The type of a value with `type` that is made from arrays."""
     if isinstance(type, ListType):
         return replace(type, element=replace(type.element, of_arrays=True))
     return replace(type, of_arrays=True)
 
 
 def mark_as_array(made: Any) -> None:
-    """Note that a tensor which has just been made is made of arrays."""
+    """Mark a tensor that has just been made as made from arrays."""
     made.value.type = of_arrays(made.value.type)
 
 
 def common_dtype(types: Iterable[TensorType]) -> DType | None:
-    """The common dtype of operands of which some were made of arrays; None if there is none.
+    """The common dtype of operands of which some were made from arrays; None if there is none.
 
-    Floats and complex numbers of a tensor stay what they are, and arrays of the same or a lesser kind adapt to them, as
-    they do outside of graphs. Else no number may be lost: the dtype is that of NumPy for two arrays.
+    Float and complex dtypes of a tensor are kept, and arrays of the same or a lesser kind adapt to them, as they do
+    outside of graphs. Otherwise no number may lose precision: the dtype is NumPy's for two arrays.
     """
     types = list(types)
     tensors = {type.dtype for type in types if not (type.weak or type.of_arrays)}
@@ -74,8 +74,8 @@ def common_dtype(types: Iterable[TensorType]) -> DType | None:
 
 
 def join_arrays(a: Type, b: Type) -> TensorType | None:
-    """The type of what is made of arrays on one path or both, of another dtype on each: an int of an array, or a float
-    of a tensor. None if there is none. The function is traced with arrays as objects."""
+    """The joined type of two paths, made from arrays on at least one, whose dtypes differ: an int of an array, or a
+    float of a tensor. None if there is none. The function has to be traced with arrays as objects."""
     if not (isinstance(a, TensorType) and isinstance(b, TensorType) and (a.of_arrays or b.of_arrays)):
         return None
     dtype, shape = common_dtype((a, b)), join_shapes(a.shape, b.shape)
@@ -86,4 +86,4 @@ def join_arrays(a: Type, b: Type) -> TensorType | None:
 
 
 _PYTHON = np.dtype(bool), np.int8, np.float16, np.complex64
-"""By the kind of a Python number, a dtype that changes none of its kind."""
+"""By the kind of a Python number: a NumPy dtype with which promotion keeps every dtype of that kind."""

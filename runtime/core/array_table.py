@@ -14,7 +14,7 @@ _CHARACTERS: Final = 40  # of an item
 
 
 def array_table(array: np.ndarray[Any, Any], title: str) -> str:
-    """A title and the items of an array; of one with more than two axes, those of its first matrix."""
+    """A title and the items of an array; of an array with more than two axes, the items of its first matrix."""
     parts = [f"<div>{html.escape(title)}</div>"]
     shown, index = array, []
     while shown.ndim > 2 and shown.size:
@@ -31,7 +31,7 @@ def array_table(array: np.ndarray[Any, Any], title: str) -> str:
 
 
 def _ends(length: int) -> Sequence[int | None]:
-    """The places that are shown, None for those left out between."""
+    """The positions that are shown, with None for the gap."""
     if length <= 2 * _EDGE + 1:
         return range(length)
     return [*range(_EDGE), None, *range(length - _EDGE, length)]

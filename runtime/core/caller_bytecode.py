@@ -1,6 +1,6 @@
-"""What the calling code does with a tensor, by its bytecode: for errors that say what to write, and for `a *= b`.
+"""How the calling code uses a tensor, by its bytecode: for errors that name the remedy, and for `a *= b`.
 
-Each function serves one method of a tensor that Python calls for that code.
+Each function serves one method of a tensor, which Python calls for that code.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def _compiled(text: str) -> tuple[str, int]:
-    """The instruction, with its argument, that this interpreter has for the operator in `text`."""
+    """The instruction, with its argument, that this interpreter uses for the operator in `text`."""
     return next((each.opname, each.arg or 0) for each in dis.get_instructions(compile(text, "<operator>", "exec"))
                 if each.opname.startswith(("BINARY_", "COMPARE_", "INPLACE_")))
 
@@ -27,7 +27,7 @@ _MODULO: Final = _compiled("a % b")
 _TIMES_IN_PLACE: Final = _compiled("a *= b")
 _SUBSCRIPT: Final = _compiled("a[b]")
 _TESTED: Final = _compiled("if a == b: pass")[1] ^ _compiled("a == b")[1]
-"""The bit of a comparison's argument that says that it also tests the result (from Python 3.13 on)."""
+"""The bit of a comparison's argument which says that the result is tested as well (from Python 3.13 on)."""
 
 
 def property_getter() -> str | None:
@@ -52,40 +52,40 @@ def _instruction() -> tuple[str, int]:
 
 
 def compares_containers() -> bool:
-    """Whether the truth of a tensor is asked for by a comparison of containers."""
+    """Whether a comparison of containers asks for the truth of a tensor."""
     name, argument = _instruction()
     return name == "COMPARE_OP" and not argument & _TESTED
 
 
 def calls_native_code() -> bool:
-    """Whether the truth of a tensor is asked for by a C function or iterator that converted code uses."""
+    """Whether a C function or iterator used by converted code asks for the truth of a tensor."""
     name, _ = _instruction()
     code = sys._getframe(2).f_code
     return name.startswith(("CALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
 
 
 def formats() -> bool:
-    """Whether a tensor is asked for a number by `text % values`."""
+    """Whether `text % values` asks a tensor for a number."""
     return _instruction() == _MODULO
 
 
 def is_in_place() -> bool:
-    """Whether a product is asked for by `a *= b`."""
+    """Whether `a *= b` asks for a product."""
     return _instruction() == _TIMES_IN_PLACE
 
 
 def is_subscript() -> bool:
-    """Whether a tensor is asked for an int by a subscript of a container."""
+    """Whether a subscript of a container asks a tensor for an int."""
     found = _instruction()
     return found[0].endswith(("_SUBSCR", "_SLICE")) or found == _SUBSCRIPT
 
 
 def deletes() -> bool:
-    """Whether a tensor is asked for an int by `del a[b]`."""
+    """Whether `del a[b]` asks a tensor for an int."""
     return _instruction()[0] == "DELETE_SUBSCR"
 
 
 def unpacks() -> bool:
-    """Whether the items of a tensor are asked for by an assignment to several targets."""
+    """Whether an assignment to several targets asks for the items of a tensor."""
     name, _ = _instruction()
     return name.startswith("UNPACK_")

@@ -34,7 +34,7 @@ class _Settings:
 
 
 def _level_of(text: str) -> int:
-    """How far LLVM optimises native code with loops: 2 is all, 0 compiles in a seventh of the time."""
+    """The optimisation level of LLVM for native code with loops: 2 is full; 0 compiles in a seventh of the time."""
     if text not in ("0", "1", "2"):
         raise ValueError(f"the environment variable RUNTIME_LLVM_LEVEL is 0, 1 or 2, not {text!r}")
     return int(text)
@@ -60,7 +60,7 @@ experimental_functions_run_eagerly = functions_run_eagerly
 
 
 def set_autograph_unroll_budget(iterations: int) -> None:
-    """Set how many iterations a loop over Python values may be unrolled for once a tensor decides whether it is left.
+    """Set how many iterations of a loop over Python values may be unrolled once a tensor decides when the loop ends.
 
     ValueError if it is negative.
     """
@@ -75,8 +75,8 @@ def autograph_unroll_budget() -> int:
 
 
 def set_autograph_unroll_seconds(seconds: float) -> None:
-    """Set for how long a loop over Python values may be traced iteration by iteration without an `UnrollingWarning`;
-    math.inf for any time.
+    """Set for how long a loop over Python values may be traced iteration by iteration before an `UnrollingWarning`;
+    math.inf for no limit.
 
     ValueError if it is negative.
     """
@@ -91,10 +91,10 @@ def autograph_unroll_seconds() -> float:
 
 
 def set_default_executor(executor: str | None) -> None:
-    """The executor of functions that name none and are traced from now on: "native", "numpy", or None for the best
+    """Set the executor of functions that name none and are traced from now on: "native", "numpy", or None for the best
     available.
 
-    Initially that of the environment variable RUNTIME_EXECUTOR. ValueError for another name.
+    The initial value is that of the environment variable RUNTIME_EXECUTOR. ValueError for another name.
     """
     if executor is not None:
         check_executor(executor)
@@ -116,7 +116,7 @@ def default_executor() -> str | None:
 
 
 def set_native_cache(folder: str | os.PathLike[str] | None) -> None:
-    """Set the directory that keeps machine code between processes; None for none. Initially that of RUNTIME_CACHE.
+    """Set the directory that keeps machine code between processes; None disables it. Initially that of RUNTIME_CACHE.
 
     It is created with mode 0700 when it is first written to. A directory that others could write to is not used
     (docs/trust.md), with a RuntimeWarning when it is first needed.
@@ -157,7 +157,7 @@ class threading:
 
 
 held_memory: Final = np.zeros(2, np.int64)
-"""Bytes that native code holds now, and at most so far: int64[2], updated by native code."""
+"""The bytes that native code holds now, and their maximum so far: int64[2], updated by native code."""
 
 
 class experimental:
@@ -168,9 +168,9 @@ class experimental:
         """The bytes that native code holds for arrays: "current", and "peak", the maximum since the process began or
         `reset_memory_stats` (`tf.config.experimental.get_memory_info`).
 
-        It is the memory that calls need besides arguments, results and variables, which are NumPy's, and that is kept
-        for the next calls; a function's memory is freed with it. `device` is "CPU:0", the only one; ValueError for
-        others.
+        This is the memory that calls need besides arguments, results and variables (which are NumPy's) and that is kept
+        for later calls; a function's memory is freed with the function. `device` is "CPU:0", the only one; ValueError
+        for others.
         """
         _only_cpu(device)
         current, peak = held_memory.tolist()

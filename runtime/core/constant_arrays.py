@@ -1,4 +1,4 @@
-"""Python values as arrays, and the dtypes that they adapt to beside tensors."""
+"""Python values as arrays, and the dtypes to which they adapt beside tensors."""
 from __future__ import annotations
 
 from typing import Any, Final
@@ -16,10 +16,11 @@ __all__ = ["adapt", "adapted", "constant_array", "is_numpy_number"]
 def constant_array(value: Any, dtype: DType | None = None, strings: bool = False) -> tuple[Array, Weak]:
     """The array for a Python value, NumPy value or eager tensor, and whether it is weak.
 
-    Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 with
-    all bits of a float64 (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. All but
-    tensors adapt to `dtype` if it is given. ValueError for what is not an array, DTypeError for what does not fit
-    `dtype`, and for strings unless that is wanted or `strings` (text of Python's stays Python's elsewhere).
+    Values that contain only Python numbers are weak: int is int32 (int64 or uint64 if too large), float is float32 that
+    keeps the full float64 value (see `Weak`), complex is complex128. NumPy values keep their dtype, and are copied. All
+    but tensors adapt to `dtype` if it is given. ValueError for a value that is no array, DTypeError for one that does
+    not fit `dtype`, and for strings unless `dtype` is string or `strings` is set (elsewhere Python text stays Python
+    text).
     """
     if (strings or dtype is string) and holds_text(value):
         if dtype is not None and dtype is not string:
@@ -63,14 +64,14 @@ def _strings(value: Any) -> Array:
 
 
 def _whole(array: Array, dtype: DType) -> Array:
-    """An array of floats as int64, if an integer `dtype` is wanted and all of them are integers in its range."""
+    """An array of floats as int64, if `dtype` is an integer dtype and all floats are integral and fit int64."""
     if dtype.is_integer and array.dtype.kind == "f" and (array == np.trunc(array)).all() and (abs(array) < 2**63).all():
         return array.astype(np.int64)
     return array
 
 
 def _adapts(value: Any) -> bool:
-    """Whether a value contains no tensor, whose dtype would be binding."""
+    """Whether a value contains no tensor; a tensor's dtype would be binding."""
     return all(map(_adapts, value)) if isinstance(value, (list, tuple)) else not isinstance(value, Tensor)
 
 
@@ -116,7 +117,7 @@ def _python_array(value: Any) -> tuple[Array, Weak]:
 
 
 def _plain(value: Any) -> Any:
-    """A nested list with eager tensors as arrays."""
+    """A nested list with its eager tensors replaced by arrays."""
     if type(value) is list and _NUMBERS.issuperset(map(type, value)):
         return value
     if isinstance(value, EagerTensor):
@@ -152,12 +153,12 @@ def _short(value: Any) -> str:
 
 
 def adapted(array: Array, dtype: DType, weak: bool) -> tuple[Array, Weak]:
-    """A weak array as `dtype`, weak or not."""
+    """A weak array as `dtype`, with its new weakness."""
     return (adapt(array, float64), float32) if weak and dtype is float32 else (adapt(array, dtype), weak)
 
 
 def adapt(array: Array, dtype: DType) -> Array:
-    """A weak array as `dtype`. DTypeError if the kind is wrong or an int does not fit."""
+    """A weak array as `dtype`. DTypeError if its kind is too high or an int does not fit."""
     source = dtype_of(array)
     if source is dtype:
         return array

@@ -42,12 +42,12 @@ __all__ = [
 class OpError(Exception):
     """Base of errors that an op raises (`tf.errors.OpError`).
 
-    Made from a message, or TF2's way from `(node_def, op, message)`.
+    Constructed from a message, or, as in TF2, from `(node_def, op, message)`.
     """
 
     def __init__(self, *args: object, remedy: str = "") -> None:
         message: Any = args[2] if len(args) >= 3 else args[0] if args else ""
-        self.message = message if hasattr(type(message), "__text__") else str(message)  # it may be text with tensors
+        self.message = message if hasattr(type(message), "__text__") else str(message)  # maybe text with tensors
         self.remedy = remedy
         super().__init__(self.message)
 
@@ -65,11 +65,11 @@ class FailedPreconditionError(OpError):
 
 
 class NotFoundError(OpError):
-    """Something named does not exist (`tf.errors.NotFoundError`)."""
+    """A named thing does not exist (`tf.errors.NotFoundError`)."""
 
 
 class AlreadyExistsError(OpError):
-    """Something that is to be made exists (`tf.errors.AlreadyExistsError`)."""
+    """A thing to be created exists already (`tf.errors.AlreadyExistsError`)."""
 
 
 class UnimplementedError(OpError):
@@ -81,7 +81,7 @@ class ResourceExhaustedError(OpError):
 
 
 class OutOfMemoryError(ResourceExhaustedError, MemoryError):
-    """A tensor exceeds the maximal size, or the available memory: TF2's error, and Python's."""
+    """A tensor exceeds the maximal size or the available memory: TF2's error and Python's in one."""
 
 
 class DataLossError(OpError):
@@ -93,19 +93,19 @@ class AbortedError(OpError):
 
 
 class ShapeError(InvalidArgumentError, ValueError):
-    """Incompatible shapes: TF2 raises the one eagerly and the other in graphs."""
+    """Incompatible shapes: TF2 raises InvalidArgumentError eagerly and ValueError in graphs."""
 
 
 class DTypeError(InvalidArgumentError, TypeError):
-    """Incompatible dtypes: TF2 raises the one eagerly and the other in graphs."""
+    """Incompatible dtypes: TF2 raises InvalidArgumentError eagerly and TypeError in graphs."""
 
 
 class DivisionByZeroError(InvalidArgumentError, ZeroDivisionError):
-    """Integer `//` or `%` by zero: TF2's error, and Python's."""
+    """Integer `//` or `%` by zero: TF2's error and Python's in one."""
 
 
 class NumberOverflowError(InvalidArgumentError, OverflowError):
-    """A Python number that is too large: for Python itself, or an int for the 64 bits that it has in a graph."""
+    """A Python number that is too large: for Python itself, or, as an int in a graph, for 64 bits."""
 
 
 class InvalidNumberError(InvalidArgumentError, ValueError):
@@ -113,11 +113,11 @@ class InvalidNumberError(InvalidArgumentError, ValueError):
 
 
 class IndexOutOfRangeError(InvalidArgumentError, IndexError):
-    """An index outside of its dimension: TF2's error, and Python's."""
+    """An index outside of its dimension: TF2's error and Python's in one."""
 
 
 class InvalidSliceError(InvalidArgumentError, ValueError):
-    """A slice whose step is 0: TF2's error, and Python's."""
+    """A slice whose step is 0: TF2's error and Python's in one."""
 
 
 class MissingKeyError(NotFoundError, KeyError):
@@ -128,7 +128,7 @@ class MissingKeyError(NotFoundError, KeyError):
 
 
 class StagingError(OpError, TypeError):
-    """Control flow that cannot be staged: for example branches or iterations that do not agree."""
+    """Control flow that cannot be staged, for example because branches or iterations do not agree."""
 
 
 class InaccessibleTensorError(OpError, ValueError):
@@ -142,7 +142,7 @@ class OperatorNotAllowedInGraphError(OpError, TypeError):
 
 
 class NotIterableError(OpError, TypeError):
-    """A loop over a tensor without rows. TF2 raises a TypeError, without the place."""
+    """A loop over a tensor without rows. TF2 raises a TypeError without the user's line."""
 
 
 class GraphError(Exception):
@@ -173,8 +173,8 @@ class Message:
 
 
 def locate(exc: Exception, place: Place | None) -> None:
-    """Put the message of `exc` into the form `file:line: what`, excerpt, remedy; the object and its type stay. The
-    attribute `place` is for `runtime.core.traceback_replay`.
+    """Put the message of `exc` into the form `file:line: what`, excerpt, remedy; the exception object stays the same.
+    The attribute `place` is for `runtime.core.traceback_replay`.
 
     Does nothing if the place is unknown, the message has the form already, or the error has no plain message.
     """

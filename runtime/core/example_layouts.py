@@ -1,7 +1,7 @@
-"""Examples that differ in their values only: where these are in one of them, they are in the others.
+"""Layouts of serialized examples, reused for messages that differ only in their values.
 
-Two messages of one length that agree in all bytes but those of values have the same fields in the same places: the
-bytes of strings, of packed floats and of packed ints do not tell where anything is.
+Two messages of equal length that agree in all bytes except those of values have the same fields at the same places,
+since the bytes of strings, packed floats and packed ints do not encode positions.
 """
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from runtime.core.protocol_buffers import places, varints
 
 __all__ = ["FLOATS", "INTS", "STRINGS", "Layout", "Values", "layout_of"]
 
-STRINGS, FLOATS, INTS = 1, 2, 3  # the fields of a feature that are its kinds
+STRINGS, FLOATS, INTS = 1, 2, 3  # the kinds: field numbers within a feature
 _FLOAT: Final = np.dtype("<f4")
 Place = tuple[int, int]
 
 
 class Values(NamedTuple):
-    """Where the values of a feature are: each string, or all numbers."""
+    """The places of the values of a feature: one for each string, or a single one for all numbers."""
 
     kind: int
     places: tuple[Place, ...]
@@ -29,8 +29,8 @@ class Values(NamedTuple):
         return [data[start:stop] for start, stop in self.places]
 
     def in_rows(self, rows: Any) -> Any:
-        """Those of several messages, which are the rows of uint8[n, size]: an array [n, number of values]. None for
-        ints of several bytes."""
+        """The values in several messages, the rows of uint8[n, size]: an array [n, number of values]. None for ints
+        that take several bytes."""
         if self.kind == STRINGS:
             found = np.empty((len(rows), len(self.places)), object)
             for k, (start, stop) in enumerate(self.places):
@@ -42,7 +42,7 @@ class Values(NamedTuple):
         return rows[:, start:stop].astype(np.int64) if stop - start == 1 else None
 
     def numbers(self, data: bytes) -> Any:
-        """The floats or ints of a message that the layout fits."""
+        """The floats or ints of a message that fits the layout."""
         ((start, stop),) = self.places
         if self.kind == FLOATS:
             return np.frombuffer(data, _FLOAT, (stop - start) >> 2, start).copy()  # aligned
@@ -50,14 +50,14 @@ class Values(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The bytes of a message apart from its values, with their places, and its features by name."""
+    """The bytes of a message other than values, with their places, and its features by name."""
 
     fixed: tuple[tuple[int, int, bytes], ...]
     features: Mapping[str, Values]
     ints: tuple[Place, ...]
 
     def fits(self, data: bytes) -> bool:
-        """Whether it is that of another message of the same length."""
+        """Whether another message of the same length has this layout."""
         for start, stop, part in self.fixed:
             if data[start:stop] != part:
                 return False
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
         return True
 
     def fits_rows(self, rows: Any) -> bool:
-        """Whether it is that of several messages of the same length, the rows of uint8[n, size]."""
+        """Whether all of several messages of that length, the rows of uint8[n, size], have this layout."""
         return all((rows[:, start:stop] == np.frombuffer(part, np.uint8)).all() for start, stop, part in self.fixed
                    ) and all(stop - start == 1 and (rows[:, start] < 0x80).all() for start, stop in self.ints)
 
@@ -80,13 +80,13 @@ def _are_varints(data: bytes) -> bool:
 
 
 def layout_of(data: bytes) -> Layout | None:
-    """That of a serialized example; None if it is damaged, or of an unusual form: not packed, or with repeated
+    """The layout of a serialized example; None if it is damaged, or of an unusual form: not packed, or with repeated
     parts."""
     try:
         ((number, start, stop),) = places(data, 0, len(data))
         features = dict(_feature(data, *entry) for entry in places(data, start, stop))
         count = sum(1 for _ in places(data, start, stop))
-    except ValueError:  # also where there are more parts than one
+    except ValueError:  # also if there are more parts than one
         return None
     if number != 1 or len(features) != count:
         return None

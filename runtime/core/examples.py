@@ -1,4 +1,4 @@
-"""Examples, the messages that TFRecord files hold (`tf.train.Example`), without the protobuf package.
+"""Examples (`tf.train.Example`), the messages in TFRecord files, without the protobuf package.
 
 Format: `tensorflow/core/example/{example,feature}.proto`, whose fields have the numbers below.
 """
@@ -37,7 +37,7 @@ class _List:
 
 
 class BytesList(_List):
-    """`tf.train.BytesList`. TypeError for what is not bytes."""
+    """`tf.train.BytesList`. TypeError for anything but bytes."""
 
     number = 1
 
@@ -65,7 +65,7 @@ class FloatList(_List):
 
 
 class Int64List(_List):
-    """`tf.train.Int64List`. TypeError for what is no int, ValueError beyond 64 bits."""
+    """`tf.train.Int64List`. TypeError for anything but ints, ValueError beyond 64 bits."""
 
     number = 3
 
@@ -82,7 +82,7 @@ class Int64List(_List):
 
 
 class Feature:
-    """Values of one kind, of a name (`tf.train.Feature`)."""
+    """Values of one kind, for one name (`tf.train.Feature`)."""
 
     def __init__(
         self, bytes_list: BytesList | None = None, float_list: FloatList | None = None,
@@ -113,7 +113,7 @@ class Example:
         self.features = features or Features()
 
     def SerializeToString(self) -> bytes:  # protobuf's name
-        """The message, as `rt.io.parse_single_example` takes it."""
+        """The serialized message, as `rt.io.parse_single_example` takes it."""
         entries = []
         for name, feature in sorted(self.features.feature.items()):
             kind = feature.kind
@@ -123,7 +123,7 @@ class Example:
 
     @classmethod
     def FromString(cls, data: bytes) -> Example:  # protobuf's name
-        """The example of a message. ValueError if it is damaged."""
+        """The example parsed from a message. ValueError if it is damaged."""
         features: dict[str, Feature] = {}
         for number, group in fields(data):
             for inner, entry in fields(_message(group)) if number == 1 else ():

@@ -1,7 +1,7 @@
 """`str`, `repr`, `format` and the like in a traced function: the result is a `Text` if it contains tensors.
 
-Python's C code requires a `str` from the methods that give the text of an object. So containers are formatted here, as
-their own `__repr__` does it, and the user's methods are called in their converted form.
+Python's C code requires a `str` from the methods that return the text of an object. So containers are formatted here,
+as their own `__repr__` does, and the user's methods are called in their converted form.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _ATOMS: Final = frozenset({bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type, range})
-"""Types that Python formats."""
+"""Types whose formatting is left to Python."""
 
 
 class _Around(threading.local):
@@ -135,7 +135,7 @@ def _checked(text: Any, name: str) -> Any:
 
 
 def _guarded(writer: Callable[[Any], Any], value: Any) -> Any:
-    """The result of `writer`; for a value that contains itself, Python's placeholder."""
+    """The result of `writer`; for a value nested in itself, Python's placeholder."""
     before = _around.ids
     if id(value) in before:
         return next((text for kind, text in _IN_ITSELF.items() if isinstance(value, kind)), "...")
@@ -194,7 +194,7 @@ def _deque(x: Any) -> Any:
 
 
 _SHOWS_DICT: Final = repr(OrderedDict(a=1)).endswith("})")
-"""Whether an OrderedDict is formatted as a dict: before Python 3.12 as pairs."""
+"""Whether an OrderedDict is formatted as a dict; before Python 3.12 it is formatted as pairs."""
 
 
 def _ordered(x: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Generator functions whose control flow tensors decide: the function that is traced is traced again, with these as
-functions that pass their items to the loop over them (`autograph.passes.internal_iteration`).
+"""Generator functions whose control flow depends on tensors: the traced function is traced again, with these generators
+as functions that pass their items to the loop over them (`autograph.passes.internal_iteration`).
 
-A generator suspends its frame, which cannot be staged, so at first what decides in it has to be a Python value.
+Suspending a frame cannot be staged, so in the first trace Python values have to decide the control flow in generators.
 """
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ E = TypeVar("E", bound=Exception)
 
 
 class _NeedsItemsPassed(TraceAgain):
-    """The function that is traced needs the generator of this code as a function that passes its items to a loop."""
+    """The traced function needs the generator with this code as a function that passes its items to a loop."""
 
     def __init__(self, code: CodeType, is_attempt: bool) -> None:
-        """`is_attempt`: otherwise the generator runs in Python, and the loop over it is unrolled."""
+        """`is_attempt`: if it fails, the generator runs in Python, and the loop over it is unrolled."""
         super().__init__(code.co_name)
         self.code, self.is_attempt = code, is_attempt
 
 
 class _Generators(threading.local):
     codes: dict[int, CodeType] | None = None
-    """By id: the converted code of the generators that pass their items to loops; None if the function that is traced
-    cannot be traced again."""
+    """By id: the converted code of the generators that pass their items to loops; None if the traced function cannot be
+    traced again."""
     refused: dict[int, str] = {}
-    """Why some of them have to suspend their frames."""
+    """For some of them, by id of the code: why they have to suspend their frames."""
     tried = 0
-    """How many loops of Python's are tried as loops of the graph: what fails there is not due to a generator."""
+    """The number of enclosing attempts to stage a Python loop: a failure in one is not due to a generator."""
 
 
 _generators: Final = of_trace(_Generators())
 
 
 def with_generators(trace: Callable[[], T]) -> T:
-    """The result of `trace`, which traces a function: again, if tensors decide the control flow of generators."""
+    """The result of `trace`, which traces a function; repeated if tensors decide the control flow of generators."""
     outer = _generators.codes, _generators.refused, _generators.tried
     codes: dict[int, CodeType] = {}
     refused: dict[int, str] = {}
@@ -75,7 +75,7 @@ def with_generators(trace: Callable[[], T]) -> T:
 
 @contextmanager
 def pulled() -> Iterator[None]:
-    """While a loop is tried as one of the graph."""
+    """While an attempt is made to stage a Python loop."""
     _generators.tried += 1
     try:
         yield
@@ -89,16 +89,17 @@ def stages_calls(code: CodeType) -> bool:
 
 
 def refuse(code: CodeType, why: str) -> None:
-    """Note why a generator has to suspend its frame."""
+    """Record why a generator has to suspend its frame."""
     _generators.refused[id(code)] = why
 
 
 def asked_in_python() -> tuple[FrameType | None, FrameType | None, str]:
-    """Called where Python asks for what the graph decides: if that is in the frame of a generator, the function is
-    traced again. Returns that frame, the frame that takes its items, and why the generator has to suspend its frame."""
+    """Called where Python needs a value that is known only when the graph runs. In the frame of a generator, the
+    function is traced again. Returns that frame, the frame that takes its items, and why the generator has to suspend
+    its frame."""
     frame = consumer = _users(sys._getframe(1))
     why = ""
-    while consumer is not None and _is_generator(consumer.f_code):  # a generator in which a loop over another one is
+    while consumer is not None and _is_generator(consumer.f_code):  # a generator may loop over another one
         _need(consumer.f_code, is_attempt=False)
         why = why or _generators.refused.get(id(consumer.f_code), "")
         consumer = _users(consumer.f_back)
@@ -106,8 +107,8 @@ def asked_in_python() -> tuple[FrameType | None, FrameType | None, str]:
 
 
 def decided_in_python(error: E) -> E | StagingError:
-    """The error for what a tensor decides in Python: in the frame of a generator one that says why that is not
-    staged."""
+    """The error for a decision that Python has to take by a tensor; in the frame of a generator, one that says why the
+    generator is not staged."""
     frame, consumer, why = asked_in_python()
     if frame is None or id(frame.f_code) not in (_generators.codes or ()):
         return error
@@ -125,15 +126,15 @@ def decided_in_python(error: E) -> E | StagingError:
 
 
 def _users(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the user's from there on."""
+    """The innermost of the user's frames, from `frame` outwards."""
     while frame is not None and not is_users(frame):
         frame = frame.f_back
     return frame
 
 
 def left_by_tensor(iterators: list[Any]) -> None:
-    """Called where a tensor decides whether a loop over Python values goes on, which takes items of these iterators:
-    the loop is one of the graph, if a generator that passes its items to it makes that."""
+    """Called where a tensor decides whether a loop over Python values, which takes items of these iterators, continues.
+    If one is a generator, the function is traced again with it passing its items, so that the loop can be staged."""
     for iterator in iterators:
         code = getattr(iterator, "gi_code", None)
         if isinstance(code, CodeType) and _is_generator(code):

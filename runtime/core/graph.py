@@ -8,8 +8,8 @@ Graphs are closed: a node uses values of its own graph only. A value from outsid
 
 Control flow consists of ops whose params are graphs; each sub-graph belongs to one node. The inputs of such a node are
 its operands followed by the outer values of each sub-graph's captures, sub-graphs in the order of the params. Its rule
-sees the types of the operands only. Its kernel gets the operands and, for each sub-graph, a function from the graph's
-inputs to the sequence of its outputs.
+receives the types of the operands only. Its kernel receives the operands and, for each sub-graph, a function from the
+graph's inputs to the sequence of its outputs.
 """
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TOO_MANY_NODES: Final = 100_000
 
 
 class UnrollingWarning(UserWarning):
-    """A warning that a loop over Python values makes a graph that is slow to trace and to run."""
+    """Warns of a loop over Python values that makes a graph slow to trace and to run."""
 
 
 class Unrolled(NamedTuple):
-    """A loop over Python values that is traced iteration by iteration, since a loop of the graph would not mean the
-    same: the lines of its body, and why."""
+    """A loop over Python values that is traced iteration by iteration, since a loop of the graph would have another
+    meaning: the lines of its body, and the reason."""
 
     filename: str
     first: int
@@ -63,16 +63,16 @@ class TrialTooLarge(StagingError):
 
 class _Loops(threading.local):
     has_warned = False
-    """Whether there has been a warning of a loop that takes long."""
+    """Whether a warning of a slow loop has been given."""
     last_number: float = math.inf
-    """That which a node of the trace may have: what is tried must not take long."""
+    """The highest number that a node of the trace may have; bounds the time of attempts."""
 
     def __init__(self) -> None:
         self.unrolled: list[Unrolled] = []
 
 
 loops: Final = of_trace(_Loops())
-"""The loops of the running trace that are unrolled although they have many iterations."""
+"""The unrolled loops of the running trace that have many iterations."""
 at_end(lambda: loops.unrolled.clear())
 
 
@@ -81,8 +81,8 @@ INSTEAD: Final = (
 
 
 def why_unrolled(filename: str, lineno: int) -> tuple[str, str]:
-    """`("; it is not rolled ..., since ...", remedy)` for the innermost such loop that has this line; the first is
-    empty without one."""
+    """`("; it is not rolled ..., since ...", remedy)` for the innermost unrolled loop that contains this line; if there
+    is none, the first is empty."""
     found = [loop for loop in loops.unrolled if loop.filename == filename and loop.first <= lineno <= loop.last]
     innermost = max(reversed(found), key=lambda loop: (loop.first, -loop.last), default=None)
     if innermost is None:
@@ -91,7 +91,7 @@ def why_unrolled(filename: str, lineno: int) -> tuple[str, str]:
 
 
 def _watch_size(graph: Graph) -> None:
-    """Warn with the line that makes a graph grow. StagingError if it grows without bound."""
+    """Warn with the line that makes a graph grow. StagingError beyond the limit."""
     size = len(graph.nodes)
     lines = Counter((n.position.filename, n.position.lineno) for n in graph.nodes if n.position is not None)
     (filename, lineno), count = lines.most_common(1)[0] if lines else (("<unknown>", 0), 0)
@@ -109,12 +109,12 @@ def _watch_size(graph: Graph) -> None:
 
 
 COUNT: Final = itertools.count()
-"""Numbers of nodes and values, in the order in which they are made."""
+"""Numbers nodes and values in the order of their creation."""
 
 
 class Value:
-    """A value of a graph. `node` defines it, or is None for an input or capture; `hint` is its name in print; the
-    `number` is higher than that of all values and nodes from before."""
+    """A value of a graph. `node` defines it, or is None for an input or capture; `hint` is its name in print; its
+    `number` is higher than those of all earlier values and nodes."""
 
     __slots__ = ("__weakref__", "graph", "hint", "node", "number", "type")
 
@@ -136,8 +136,8 @@ class Value:
 
 
 class Node:
-    """One op applied to values. `types` is the result of the op's rule: a tuple where the kernel returns one. `number`:
-    as that of a value."""
+    """An op applied to values. `types` is the result of the op's rule: a tuple if the kernel returns one. `number`: as
+    for values."""
 
     __slots__ = ("inputs", "number", "op", "outputs", "params", "position", "single")
 
@@ -159,17 +159,18 @@ class Node:
         for param in self.params.values():
             if isinstance(param, Graph):
                 return {name: param for name, param in self.params.items() if isinstance(param, Graph)}
-        return {}  # of most nodes, and asked for often
+        return {}  # most nodes have none, and this is called often
 
     @property
     def operands(self) -> list[Value]:
-        """The inputs without those that feed captures of sub-graphs."""
+        """The inputs, except those that feed captures of sub-graphs."""
         graphs = self.subgraphs
         return self.inputs[:len(self.inputs) - sum(len(g.captures) for g in graphs.values()) if graphs else None]
 
     @property
     def effect(self) -> bool:
-        """Whether the node, or one in a sub-graph, has an effect; a stream runs the user's code, or is consumed."""
+        """Whether the node, or one in a sub-graph, has an effect; a `stream` counts, since it runs the user's code or
+        is consumed."""
         return (self.op.effect or self.params.get("stream") is not None
                 or any(graph.effect for graph in self.subgraphs.values()))
 
@@ -194,7 +195,7 @@ class Node:
         return tuple(dict.fromkeys([*self.own_errors, *(e for g in self.subgraphs.values() for e in g.errors)]))
 
     def infer(self) -> Type | tuple[Type, ...]:
-        """The types that the op's rule gives for the current inputs."""
+        """The types according to the op's rule for the current inputs."""
         return self.op.rule(*[value.type for value in self.operands], **self.params)
 
     def __repr__(self) -> str:
@@ -202,12 +203,13 @@ class Node:
 
 
 def shape_of(type: Type) -> Shape:
-    """The shape of a tensor; of a list, that of its elements."""
+    """The shape of a tensor; for a list, the shape of its elements."""
     return type.element.shape if isinstance(type, ListType) else type.shape
 
 
 class Graph:
-    """A function as a graph: `inputs` and `captures` go in, `outputs` come out; `parent` holds it."""
+    """A function as a graph: `inputs` and `captures` are its parameters, `outputs` its results; it is nested in
+    `parent`."""
 
     __slots__ = (
         "__weakref__", "_captured", "captures", "executable", "inputs", "name", "nodes", "outputs", "parent",
@@ -220,7 +222,7 @@ class Graph:
         self.captures: list[tuple[Any, Value]] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        self.executable: Any = None  # what the executor made of this graph; None again when the graph changes
+        self.executable: Any = None  # the compiled form of the executor; None again when the graph changes
         self.written: tuple[Any, ...] = ()  # memory of arrays that it writes (`runtime.core.tensor_writes`)
         self._captured: dict[int, tuple[Any, Value]] = {}  # outer and inner value by id of the outer
 
@@ -269,7 +271,7 @@ class Graph:
         """This graph's value for `outer`: a value of an enclosing graph, or an eager tensor.
 
         It is passed through the graphs in between, each of which captures it from its parent. A scalar constant is
-        defined again instead.
+        instead redefined in this graph.
         """
         if isinstance(outer, Value):
             if outer.graph is self:
@@ -294,7 +296,7 @@ class Graph:
         return inner
 
     def remove_after(self, number: int) -> None:
-        """Remove the last nodes and captures, as far as they were made after this number was taken from `COUNT`."""
+        """Remove the trailing nodes and captures whose number is higher than `number`, which was taken from `COUNT`."""
         nodes, captures = len(self.nodes), len(self.captures)
         while self.nodes and self.nodes[-1].number > number:  # derivatives insert nodes between others
             self.nodes.pop()
@@ -305,7 +307,8 @@ class Graph:
         self.executable = None
 
     def walk(self) -> Iterator[Node]:
-        """All nodes, those of sub-graphs after the node that holds them. Its time does not depend on the depth."""
+        """All nodes; those of sub-graphs follow the node that contains them. The time per node is independent of the
+        depth."""
         open_graphs = [iter(self.nodes)]
         while open_graphs:
             for node in open_graphs[-1]:
@@ -318,7 +321,7 @@ class Graph:
                 open_graphs.pop()
 
     def values(self) -> Iterator[Value]:
-        """All values, those of sub-graphs too."""
+        """All values, including those of sub-graphs."""
         yield from self.parameters
         for node in self.walk():
             yield from node.outputs
@@ -336,7 +339,7 @@ class Graph:
         return "\n".join(Printer().graph(self, "graph " + self.name))
 
     def to_svg(self, most: int) -> str:
-        """A drawing as SVG text, with the names of the printed graph, and at most that many ops."""
+        """A drawing as SVG text, with the names of the printed graph, limited to `most` boxes."""
         return svg(_Drawing(most).graph(self, 0))
 
     def _repr_svg_(self) -> str:
@@ -418,7 +421,8 @@ class Printer:
 
 
 class _Drawing:
-    """The boxes of a graph and of its sub-graphs, with the names that `Printer` gives; at most `left` of them."""
+    """The boxes of a graph and of its sub-graphs, with the names that `Printer` gives; `left`: how many more may be
+    drawn."""
 
     def __init__(self, most: int) -> None:
         self.left = most
@@ -426,7 +430,7 @@ class _Drawing:
     def graph(self, graph: Graph, depth: int) -> list[Box]:
         printer = Printer()
         boxes: list[Box] = []
-        places: dict[Value, int] = {}  # of the box that defines a value
+        places: dict[Value, int] = {}  # value -> index of the box that defines it
         for count, value in enumerate(graph.parameters):
             if self.left <= 0:
                 boxes.append(Box((f"{len(graph.parameters) - count:,} more",), "value"))
@@ -464,7 +468,7 @@ class _Drawing:
 
 
 def _places(values: Sequence[Value], places: Mapping[Value, int]) -> list[int]:
-    """The boxes of the values that have one, each once; those of the first 20."""
+    """The boxes of those values that have one, without repetition; at most 20."""
     return [*dict.fromkeys(places[value] for value in values if value in places)][:20]
 
 

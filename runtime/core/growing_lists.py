@@ -15,9 +15,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class EagerList:
-    """A growable list outside of graphs: the value of a ListType, which `apply` accepts and returns.
+    """A growable list outside of graphs: the value of a ListType, as `apply` accepts and returns it.
 
-    whole  the elements as an executor gives them: a sequence of arrays, or one array of which they are the rows
+    whole  the elements as returned by an executor: a sequence of arrays, or one array with the elements as rows
     """
 
     __slots__ = ("type", "whole")
@@ -35,7 +35,7 @@ class EagerList:
 
 
 class GraphList:
-    """A growable list inside a graph: stands for a `value` of a ListType."""
+    """A growable list inside a graph: wraps a `value` of a ListType."""
 
     __slots__ = ("value",)
 

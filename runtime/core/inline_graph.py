@@ -16,8 +16,8 @@ def inline(
 ) -> list[Any]:
     """Append the nodes of `graph`, whose parent, if any, is `into` or encloses it; effects keep their order.
 
-    `inputs`: tensors and lists for the graph's inputs; `variables`: by id, those that are in place of others. Returns
-    those of its outputs. `graph` is not changed.
+    `inputs`: tensors and lists for the graph's inputs; `variables`: by id, replacements for variables. Returns the
+    tensors and lists for its outputs. `graph` is not changed.
     """
     if trace.is_watched() and (errors := graph.errors):
         trace.announce_errors(into, errors)
@@ -37,7 +37,7 @@ def copied(graph: Graph) -> Graph:
 
 
 def copied_node(node: Node, into: Graph, outside: dict[Value, Value]) -> Node:
-    """A copy of a node in the graph `into`; `outside` maps its inputs to values of that graph."""
+    """A copy of a node, appended to the graph `into`; `outside` maps its inputs to values of that graph."""
     _copy(node, into, dict(outside))
     return into.nodes[-1]
 

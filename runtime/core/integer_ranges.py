@@ -1,8 +1,8 @@
-"""Range analysis of the integers of a graph, which decides what `overflow_checks` need not check.
+"""Range analysis of the integers of a graph: decides which checks `overflow_checks` may omit.
 
 The bounds of a value hold whenever it is computed, provided that checked ints do not overflow. Unknown values have the
-bounds of their dtype. A loop's state is bounded in two ways: by the result of an iteration for any state, and by how
-often something is added to it, which is at most the trip count of the enclosing loops.
+bounds of their dtype. A loop's state is bounded in two ways: by the result of an iteration for any state, and by the
+sum of all increments, whose number is at most the product of the trip counts of the enclosing loops.
 """
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from runtime.core.types import ListType, int64
 __all__ = ["INT64", "Bounds", "Interval", "surely_fits", "within"]
 
 Interval = tuple[int, int]
-Terms = list[tuple[int, Interval]]  # how often something is added at most, and its bounds, which include 0
+Terms = list[tuple[int, Interval]]  # the maximal number of additions of a term, and its bounds, which include 0
 
 INT64: Final[Interval] = int64.limits
 MOST: Final = 1 << 54
-"""Upper bound of the number of executions of anything in a run: more than a machine does in months. So a counter, or a
+"""Upper bound of the number of executions of any op in a run: more than a machine does in months. So a counter, or a
 sum of numbers below 256, is assumed to stay below 2**63 even in a `while` without a known trip count."""
 _SIZE: Final = (0, 1 << 48)  # of anything in memory
 _TERMS: Final = 64
 _DEEP: Final = 64
-_TWICE: Final = 4  # nesting depth of loops whose bodies are analysed again once more is known of their state
+_TWICE: Final = 4  # nesting depth of loops whose bodies are analysed a second time with the refined bounds of the state
 _SIZES: Final = frozenset(("dim", "size", "list_length", "argmax", "argmin", "count_nonzero"))
 _MOVED: Final = frozenset((
     "getitem", "reshape", "broadcast_to", "transpose", "expand_dims", "squeeze", "reduce_max", "reduce_min", "roll",
@@ -56,7 +56,7 @@ def exact(op: str, *operands: Interval) -> Interval | None:
 
 
 def _multiples(limits: Interval, x: Interval, y: Interval) -> Interval:
-    """The part of `limits` that products of x and y can reach: of a constant only multiples."""
+    """The part of `limits` that products of x and y can reach: if one is constant, only its multiples."""
     by = next((abs(low) for low, high in (x, y) if low == high and low), 1)
     return -(-limits[0] // by * by), limits[1] // by * by
 
@@ -87,7 +87,7 @@ def _mod(x: Interval, y: Interval) -> Interval:
 
 
 def _bits(x: Interval, y: Interval) -> Interval:
-    """The bounds of `|` and `^`: no more bits than both operands have."""
+    """The bounds of `|` and `^`: they have no more bits than the wider operand."""
     width = max(max(-low - 1, high).bit_length() for low, high in (x, y))
     return (0 if x[0] >= 0 and y[0] >= 0 else -(1 << width)), (1 << width) - 1
 
@@ -134,7 +134,7 @@ _RULES: Final[dict[str, Callable[..., Interval | None]]] = {
 
 
 def surely_fits(node: Node) -> bool:
-    """Whether the result of an op on Python ints surely fits 64 bits, judging by the operands alone."""
+    """Whether the result of an op on Python ints certainly fits 64 bits, judging by the operands alone."""
     found = exact(node.op.name, *map(_seen, node.operands))
     return found is not None and within(found, INT64)
 
@@ -160,10 +160,10 @@ class Bounds:
     def __init__(self, graph: Graph, checked: Iterable[Node]) -> None:
         self.checked = frozenset(checked)
         self.found: dict[Value, Interval] = {}
-        self.outer: dict[Value, Value] = {}  # of captures
+        self.outer: dict[Value, Value] = {}  # captured value -> value of the enclosing graph
         self.times: dict[Node, int] = {}  # by loop: the maximal number of iterations
         self.terms: dict[tuple[Value, Value, int], Terms | None] = {}
-        """What `_added` has found for the loop that is visited."""
+        """Results of `_added`, memoised for the loop being visited."""
         self._visit(graph, 0)
 
     def of(self, value: Value) -> Interval:
@@ -219,7 +219,7 @@ class Bounds:
         elif found is not None and within(found, limits):
             self.found[value] = found
         else:
-            self.found.pop(value, None)  # unknown, or it wraps around
+            self.found.pop(value, None)  # unknown, or it may wrap around
 
     # Loops
 
@@ -259,7 +259,7 @@ class Bounds:
         return max(min(self.of(node.inputs[0])[1], MOST), 0) if counts else MOST
 
     def _state(self, node: Node, first: Interval, value: Value, after: Value) -> Interval:
-        """The bounds of a state value before and after iterations."""
+        """The bounds of a loop-carried value before and after each iteration."""
         found = _union((first, self.of(after)))
         self.terms.clear()
         terms = self._added(after, value, _DEEP)
@@ -271,7 +271,7 @@ class Bounds:
         return _common(found, (low, high))
 
     def _added(self, value: Value, to: Value, depth: int) -> Terms | None:
-        """The terms that are added to `to` in computing `value`; None if it is computed otherwise."""
+        """The terms that are added to `to` to compute `value`; None if `value` is not computed by additions."""
         while value is not to and value in self.outer:
             value = self.outer[value]
         if value is to:
@@ -325,7 +325,7 @@ def _is_int(value: Value) -> bool:
 
 
 def _all(value: Value) -> Interval:
-    """The bounds of the dtype."""
+    """The bounds of the dtype; of a value without integers, those of int64."""
     if not _is_int(value):
         return INT64
     dtype = value.type.dtype  # type: ignore[union-attr]

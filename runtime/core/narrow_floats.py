@@ -1,6 +1,6 @@
-"""Floats of fewer bits than NumPy has, from the package ml_dtypes, which is loaded when one of them is asked for.
+"""Floats with fewer bits than NumPy supports, from the package ml_dtypes, which is loaded when the first is used.
 
-They are for storage: kernels compute in float32, which holds all of their values, and results are rounded.
+They are for storage: kernels compute in float32, which represents all of their values, and results are rounded.
 """
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NARROW: Final = frozenset(("bfloat16", "float8_e4m3fn", "float8_e5m2"))
 
 
 loaded: Final[list[str]] = []
-"""Those in use: while there is none, no op looks for them."""
+"""The narrow dtypes in use: as long as there are none, no op checks for them."""
 
 
 def numpy_dtype(name: str) -> Any:
-    """NumPy's dtype for a narrow float. TypeError without the package."""
+    """NumPy's dtype for a narrow float. TypeError if the package is not installed."""
     try:
         found = np.dtype(getattr(_ml_dtypes, name))
     except ModuleNotFoundError:
@@ -39,8 +39,8 @@ def limits(dtype: Any) -> tuple[float, float]:
 
 
 def in_float32(kernel: Callable[..., Any], results: Iterable[Any]) -> Callable[..., Any]:
-    """The kernel for operands of which some are narrow: they are given as float32, and results that are to be narrow
-    are rounded. `results`: NumPy's dtypes of the results (None for what is no array)."""
+    """The kernel for operands of which some are narrow: they are passed as float32, and narrow results are rounded.
+    `results`: NumPy's dtypes of the results (None for a result that is no array)."""
     dtypes = tuple(results)
 
     def computed(*arrays: Any, **params: Any) -> Any:
@@ -57,7 +57,7 @@ def _widened(x: Any) -> Any:
 
 
 def _wide_param(x: Any) -> Any:
-    """The dtype of a result that is computed in float32."""
+    """The dtype param of an op whose result is computed in float32."""
     return x.wide if getattr(x, "name", "") in NARROW else x
 
 

@@ -40,21 +40,21 @@ def _no_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """A primitive operation. Making one registers it under its name.
+    """A primitive operation. Constructing one registers it under its name.
 
-    kernel   `kernel(*arrays, **params)` -> an array or a tuple of arrays, of just the types of `rule`.
+    kernel   `kernel(*arrays, **params)` -> an array or a tuple of arrays, of exactly the types of `rule`.
              Arrays may be 0-d or NumPy scalars, are read-only, and must not be written. A list value is a
              tuple of arrays. For an op with sub-graphs see `runtime.core.graph`.
-    rule     `rule(*types, **params)` -> a Type, or a tuple of Types where the kernel returns a tuple (an op
+    rule     `rule(*types, **params)` -> a Type, or a tuple of Types if the kernel returns a tuple (an op
              without results: `()`). Raises DTypeError or ShapeError for operands that do not fit.
     effect   it runs in program order and is never removed.
-    agree    which operands must have one dtype: Python and NumPy numbers among them adapt to the tensors before `rule`
-             sees them.
+    agree    the operands that must have one dtype: Python and NumPy numbers among them adapt to the tensors before
+             `rule` receives them.
     widens   ints among these become floats beside a float of Python or NumPy, and floats complex beside a complex one.
-    foreign  the kernel runs the user's code, so its exceptions are the user's own and stay as they are.
-    errors   the classes of what the kernel may raise for operands that the rule takes, or a function from the node to
-             these; Exception and BaseException stand for any class derived from them, too. Shapes that only the run
-             knows to differ are not in it (see `Node.errors`), nor are sizes that int32 does not hold, MemoryError and
+    foreign  the kernel runs the user's code, so its exceptions are the user's own and are passed on unchanged.
+    errors   the exception classes that the kernel may raise for operands accepted by the rule, or a function from the
+             node to these; Exception and BaseException also stand for all their subclasses. Not included: shapes that
+             turn out to differ only at run time (see `Node.errors`), sizes beyond int32, MemoryError and
              interrupts.
     samples  `samples(rng)` yields arguments `((array, ...), {param: value})` for the tests.
     """
@@ -82,7 +82,7 @@ class Op:
         return REGISTRY.__getitem__, (self.name,)
 
 
-_OF_BITS: Final = ("bitcast", "cast", "const")  # their kernels know all dtypes
+_OF_BITS: Final = ("bitcast", "cast", "const")  # their kernels support all dtypes
 
 
 def kernel_for(op: Op, operands: Iterable[Type], results: Sequence[Type]) -> Callable[..., Any]:
@@ -99,7 +99,7 @@ def kernel_for(op: Op, operands: Iterable[Type], results: Sequence[Type]) -> Cal
 
 
 def unknown_shape(node: Any) -> Errors:
-    """The errors of an op that accepts any operand of known shape."""
+    """The errors of an op that accepts any operand of known shape (and takes only one)."""
     types = [value.type for value in node.operands]
     known = all(isinstance(type, TensorType) and None not in type.shape for type in types)
     return () if known and len(types) == 1 else (ShapeError,)
@@ -108,9 +108,9 @@ def unknown_shape(node: Any) -> Errors:
 def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exception) -> OpError | None:
     """The error to raise in place of `exc`, which the kernel raised for `inputs`; None to raise `exc` itself.
 
-    With the types of the inputs known, an error of the rule takes precedence, as in eager mode; its message is better
-    than NumPy's. If the operands fit and the result would exceed memory, or the maximal tensor size, the error is an
-    OutOfMemoryError.
+    With the types of the inputs known, an error of the rule takes precedence, as in eager mode, since its message is
+    better than NumPy's. If the operands fit and the result would exceed memory, or the maximal tensor size, the error
+    is an OutOfMemoryError.
     """
     if op.foreign or not all(hasattr(x, "dtype") for x in inputs):
         return None  # it is the user's error, or the op takes lists
@@ -126,7 +126,7 @@ def better_error(op: Op, inputs: Sequence[Any], params: dict[str, Any], exc: Exc
     return OutOfMemoryError(f"{op.name} got no memory: {exc}") if isinstance(exc, MemoryError) else None
 
 
-# The two ops that tracing itself needs.
+# The two ops that tracing itself uses.
 
 def _const_kernel(*, value: Any, weak: Weak = False) -> Any:
     return value

@@ -1,4 +1,4 @@
-"""Operands that no tensor takes: the other object's own method decides, else a TypeError says where and what to do."""
+"""Operands that tensors do not accept: the other object's own method decides; without one, a TypeError with remedy."""
 from __future__ import annotations
 
 from types import WrapperDescriptorType
@@ -18,13 +18,13 @@ _METHODS: Final = {
     "less": ("<", "__gt__"), "less_equal": ("<=", "__ge__"), "greater": (">", "__lt__"),
     "greater_equal": (">=", "__le__"),
 }
-"""By operation: the operator, and the method by which the right operand may implement it."""
+"""By operation: the operator, and the reflected method by which the right operand may implement it."""
 
 
 def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = False) -> Any:
-    """What `tensor + other` and the like give where a tensor does not take `other`: the result of the other object's
-    method. If it has none, or that declines, TypeError. `reflected`: for `other + tensor`, where Python has asked that
-    object already. `==`, `!=`, which compare identities, and `"text" * tensor` are left to Python."""
+    """The result of `tensor + other` and the like if a tensor does not accept `other`: that of the other object's
+    method. TypeError if it has none or the method declines. `reflected`: for `other + tensor`, where Python has called
+    that method already. `==`, `!=`, which compare identities, and `"text" * tensor` are left to Python."""
     if operation not in _METHODS or (operation == "multiply" and _repeats(other)):
         return NotImplemented
     symbol, name = _METHODS[operation]
@@ -41,7 +41,7 @@ def other_operand(operation: str, tensor: Any, other: Any, reflected: bool = Fal
 
 
 def _repeats(other: Any) -> bool:
-    """Whether it is a sequence of a C type, which Python repeats where neither operand knows the product."""
+    """Whether it is a sequence of a C type: Python repeats it if neither operand implements the product."""
     return isinstance(getattr(type(other), "__mul__", None), WrapperDescriptorType)
 
 

@@ -14,7 +14,7 @@ Binary = Callable[..., Any]
 
 
 class Operations(Late):
-    """Forward declarations of what tensors, and conversions to tensors, call."""
+    """Forward declarations of the functions called by tensors and by conversions to tensors."""
 
     # runtime.ops.math
     add: Binary
@@ -29,7 +29,7 @@ class Operations(Late):
     round: Callable[..., Any]
     """`round(tensor, digits)`; the digits are optional."""
     with_numbers: Callable[[str, Any, Any], Any]
-    """One of these operators, by name, where an operand has dtype bool: beside numbers, bools are numbers."""
+    """One of these operators, by name, if an operand has dtype bool: beside numbers, bools count as numbers."""
 
     # runtime.ops.logic
     bitwise_and: Binary
@@ -56,15 +56,15 @@ class Operations(Late):
 
     # runtime.staging.values.strings
     text_item: Binary
-    """`text[index]` of text that the graph knows, or by an index that it knows."""
+    """`text[index]` where the text or the index is known only when the graph runs."""
 
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]
-    """Raise an error if a tensor has been written under another name."""
+    """Raise an error if a tensor has been written through an alias."""
 
     # runtime.numpy.array_objects
     as_object: Callable[[Any], Any]
-    """The tensors of a graph that an operation on arrays has made, as arrays."""
+    """The tensors produced in a graph by an operation on arrays, as array objects."""
 
     # runtime.numpy.dispatch
     array_ufunc: Callable[..., Any]

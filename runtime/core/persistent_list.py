@@ -1,8 +1,8 @@
-"""The value of a list in the reference executor: a persistent sequence, each update of which makes a new version.
+"""The value of a list in the reference executor: a persistent sequence; each update makes a new version.
 
-Updating the newest version takes O(1): the new version takes over the storage, and the old one keeps how to undo the
+Updating the newest version takes O(1): the new version takes over the storage, and the old one records how to undo the
 update (H. Baker, "Shallow binding makes functional arrays fast", 1991). Reading an old version then copies the storage
-once. Loops use lists linearly, so they never do.
+once. Loops use lists linearly, so they never do that.
 """
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Items", "versions"]
 
 
 class Items:
-    """One version. Updates return the next version; this one keeps its value."""
+    """One version. Updates return a new version; this one keeps its value."""
 
     __slots__ = ("_list", "_newer", "_undo")
 
@@ -79,5 +79,5 @@ class Items:
 
 
 def versions(value: Any) -> Items:
-    """The value of a list that a kernel was given, a tuple or Items, as Items."""
+    """The value of a list passed to a kernel, a tuple or Items, as Items."""
     return value if type(value) is Items else Items(value)

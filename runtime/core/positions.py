@@ -31,27 +31,27 @@ class Position:
         self._code = code
         self._lasti = lasti
         self.derived = derived
-        """The op there whose derivative is computed; empty for the computation itself."""
+        """The op at this place whose derivative is computed; empty if this is the computation itself."""
         self.scope = scope
-        """The name scopes that are open there, such as that of a layer."""
+        """The name scopes open at this place, such as that of a layer."""
 
     def __reduce__(self) -> tuple[type[Position], tuple[str, int, str]]:
-        """Errors that are pickled have their place with them; a code object cannot be."""
+        """Pickled errors keep their place, without its code object, which cannot be pickled."""
         return Position, (self.filename, self.lineno, self.function)
 
     @property
     def instruction(self) -> tuple[int, int]:
-        """The instruction, which tells apart what is on one line; while its code object is alive."""
+        """Identifies the instruction, to distinguish several on one line; valid while its code object is alive."""
         return id(self._code), self._lasti
 
     def derivative(self, op: str) -> Position:
-        """This place, for the computation of the derivative of an op there."""
+        """This place, as that of the derivative of the op `op`."""
         return Position(self.filename, self.lineno, self.function, self._code, self._lasti, self.derived or op,
                         self.scope)
 
     @property
     def span(self) -> tuple[int, int, int] | None:
-        """The last line, the first column and the last column of the expression; None where Python does not know them
+        """The last line, the first column and the last column of the expression; None if Python does not record them
         (before 3.11)."""
         if self._code is not None and (spans := _spans(self._code)):
             line, end, col, end_col = spans[self._lasti // 2]
@@ -61,7 +61,7 @@ class Position:
 
     @property
     def col(self) -> int:
-        """The column: of the call where Python knows it (from 3.11 on), else of the line's first character."""
+        """The column: of the call if Python records it (from 3.11 on), else of the line's first character."""
         span = self.span
         if span is not None:
             return span[1]
@@ -82,8 +82,8 @@ _internal_files: Final[dict[str, bool]] = {}
 
 
 def is_users(frame: FrameType) -> bool:
-    """Whether a frame is outside of the two packages, of packages that are not converted, such as NumPy, and of
-    functools, whose lines say nothing (properties of Keras are cached by it)."""
+    """Whether a frame is the user's: outside of the two packages, of packages that are not converted, such as NumPy,
+    and of functools (Keras caches properties with it), whose lines are not informative."""
     filename = frame.f_code.co_filename
     internal = _internal_files.get(filename)
     if internal is None:
@@ -98,7 +98,7 @@ class _Scope(threading.local):
 
 
 scope: Final = _Scope()
-"""The open name scopes of this thread, as positions have them."""
+"""The open name scopes of this thread, stored in positions."""
 
 
 class _Origin(threading.local):
@@ -109,8 +109,8 @@ _origin: Final = _Origin()
 
 
 class computed_for:
-    """A context, in which what is computed belongs to an earlier position of the user, such as that of an op whose
-    derivative it is."""
+    """A context in which computations are attributed to an earlier position of the user, such as that of an op whose
+    derivative is computed."""
 
     __slots__ = ("_outer", "_position")
 
@@ -129,7 +129,7 @@ class computed_for:
 
 
 def user_position() -> Position | None:
-    """The position in the user's innermost frame, or that for which something is computed."""
+    """The position in the user's innermost frame, or the one set by `computed_for`."""
     if _origin.position is not None:
         return _origin.position
     frame: FrameType | None = sys._getframe(1)
@@ -145,8 +145,8 @@ def user_position() -> Position | None:
 
 @per_code
 def _lines(code: CodeType) -> list[int | None]:
-    """The line of each instruction. (`f_lineno` searches a table from its start, which for n ops on n lines takes time
-    that grows with the square of n.)"""
+    """The line of each instruction. (`f_lineno` searches a table from its start, which for n ops on n lines takes
+    O(n^2) time.)"""
     lines: list[int | None] = []
     for start, end, line in code.co_lines():
         lines += [line] * ((end - start) // 2)

@@ -1,4 +1,4 @@
-"""What a profile is made of: regions, which are timed as a whole, their totals, and the spans of single runs.
+"""The data of a profile: regions, which are timed as a whole, their totals, and the spans of single runs.
 
 At most one session is active in a process; without one, nothing is measured.
 """
@@ -16,17 +16,17 @@ from runtime.core.positions import Position
 __all__ = ["KINDS", "Region", "Session", "Span", "Totals", "active", "now", "ops_text", "phase", "setting_up"]
 
 _MOST: Final = 200_000
-"""Spans of a session: later ones only count in the totals."""
+"""The maximal number of spans of a session: later ones only count in the totals."""
 _CLOCK: Final = getattr(time, "CLOCK_MONOTONIC", None)
 
 
 def now() -> int:
-    """Nanoseconds of the clock that native code reads, too."""
+    """Nanoseconds, of the same clock that native code reads."""
     return time.monotonic_ns() if _CLOCK is None else time.clock_gettime_ns(_CLOCK)
 
 
 def ops_text(names: Sequence[str], most: int = 6) -> str:
-    """Names with their numbers: `2 multiply, tanh`."""
+    """Names with their counts: `2 multiply, tanh`."""
     texts = [name if n == 1 else f"{n} {name}" for name, n in Counter(names).items()]
     return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "..."])
 
@@ -40,12 +40,12 @@ class Region:
 
     kind    "call" (of a traced function), "op", "fused" (ops that share loops of native code), "loop", "branch",
             "python" (a callback from native code), "eager" (an op outside of graphs), "compile", "step", or "profiler"
-            (what is there only for the profile)
+            (overhead of the profile)
     ops     the names of the ops that it computes itself
-    places  where these are in the user's source
+    places  the positions of these in the user's source
     scopes  the name scopes there, such as those of layers
     parent  the region that it is part of
-    note    how native code runs it, if that is special
+    note    how native code runs it, if in a special way
     """
 
     __slots__ = ("kind", "name", "note", "ops", "parent", "places", "scopes")
@@ -63,7 +63,7 @@ class Region:
 
 class Totals:
     """Sums over the runs of a region: their number, nanoseconds (None: not timed), iterations (None: not a loop, or not
-    counted), and the bytes that one run allocates at most."""
+    counted), and the maximal number of bytes that one run allocates."""
 
     __slots__ = ("bytes", "iterations", "runs", "time")
 
@@ -92,7 +92,7 @@ class Span(NamedTuple):
 
 
 class Session:
-    """What is measured from its beginning until `stop`."""
+    """The measurements from its creation until it is stopped."""
 
     def __init__(self) -> None:
         self.start, self.end = now(), 0
@@ -100,16 +100,16 @@ class Session:
         self.dropped = 0
         self.totals: dict[Region, Totals] = {}
         self.memory: list[tuple[int, int]] = []
-        """Times, and the bytes that native code held then."""
+        """Times, and the bytes that native code held at each."""
         self.clock_reads = 0
-        """By native code."""
+        """The number of clock reads by native code."""
         self.setting_up: set[int] = set()
-        """The threads that prepare something for the profile, which is not part of it."""
+        """The threads that are preparing the profile itself, which is not measured."""
         self._lock = threading.Lock()
         self._known: dict[tuple[str, str, Any], Region] = {}
 
     def region(self, kind: str, name: str, position: Position | None = None) -> Region:
-        """The region of this kind and name on this line, which has no parent."""
+        """The region of this kind and name on this line, without a parent."""
         key = kind, name, None if position is None else (position.filename, position.lineno, position.scope)
         with self._lock:
             known = self._known.get(key)
@@ -119,7 +119,7 @@ class Session:
             return known
 
     def span(self, region: Region, start: int, end: int, args: Mapping[str, Any] = {}) -> None:
-        """Record a run, which does not count in the totals by that."""
+        """Record a run as a span, without adding it to the totals."""
         if len(self.spans) < _MOST:
             self.spans.append(Span(region, start, end, threading.get_native_id(), args))
         else:
@@ -134,7 +134,7 @@ class Session:
             totals.add(runs, time, iterations, bytes)
 
     def ran(self, region: Region, start: int, end: int, bytes: int = 0, args: Mapping[str, Any] = {}) -> None:
-        """Record a run, and add it to the totals."""
+        """Record a run as a span, and add it to the totals."""
         self.span(region, start, end, args)
         self.add(region, 1, end - start, None, bytes)
 
@@ -144,7 +144,7 @@ class _Active:
 
 
 active: Final = _Active()
-"""The session of this process, if there is one."""
+"""The session of this process, if any."""
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def phase(name: str) -> Iterator[None]:
 
 @contextmanager
 def setting_up(session: Session, name: str) -> Iterator[None]:
-    """What the body does is there only for the profile: it is shown in the trace, and in no total."""
+    """The body is overhead of the profile: it is shown in the trace, and counted in no total."""
     thread, start = threading.get_ident(), now()
     session.setting_up.add(thread)
     try:

@@ -8,7 +8,7 @@ __all__ = ["bytes_field", "double_field", "fields", "int_field", "places", "vari
 
 
 def varint(number: int) -> bytes:
-    """A number of at most 64 bits, 7 of them in each byte."""
+    """A number of at most 64 bits, 7 of them per byte."""
     number &= 0xFFFFFFFFFFFFFFFF
     data = bytearray()
     while number > 0x7F:
@@ -23,7 +23,7 @@ def int_field(field: int, number: int) -> bytes:
 
 
 def bytes_field(field: int, data: bytes) -> bytes:
-    """Of bytes, a string, a message, or packed numbers."""
+    """A field of bytes, a string, a message, or packed numbers."""
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
@@ -32,7 +32,7 @@ def double_field(field: int, number: float) -> bytes:
 
 
 def _read(data: bytes, at: int) -> tuple[int, int]:
-    """A varint, and where it ends. ValueError if there is none."""
+    """A varint, and the position after it. ValueError if it is damaged."""
     number = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -46,7 +46,7 @@ def _read(data: bytes, at: int) -> tuple[int, int]:
 
 
 def varints(data: bytes) -> Iterator[int]:
-    """Packed numbers, as signed ones of 64 bits."""
+    """Packed numbers, as signed 64-bit ints."""
     at = 0
     while at < len(data):
         number, at = _read(data, at)
@@ -54,8 +54,8 @@ def varints(data: bytes) -> Iterator[int]:
 
 
 def places(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """The number, the beginning and the end of each field of a part of a message that holds nothing but bytes.
-    ValueError if it holds something else, or is damaged."""
+    """The number, start and end of each field in a part of a message that consists of length-delimited fields.
+    ValueError if it has other fields, or is damaged."""
     while start < stop:
         key, start = _read(data, start)
         size, start = _read(data, start)
@@ -66,7 +66,7 @@ def places(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The number of each field of a message and what it holds: an int, or bytes. ValueError if it is damaged."""
+    """The number and the content, an int or bytes, of each field of a message. ValueError if it is damaged."""
     at = 0
     while at < len(data):
         key, at = _read(data, at)

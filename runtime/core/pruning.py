@@ -1,4 +1,4 @@
-"""Removes what a graph computes and nobody uses."""
+"""Dead code elimination on graphs."""
 from __future__ import annotations
 
 from autograph.backend import with_room
@@ -10,12 +10,12 @@ Rows = frozenset[tuple[Value, Value]]
 
 
 def prune(graph: Graph) -> None:
-    """Remove dead nodes, which have no used result, no effect, and cannot raise, and unused captures."""
+    """Remove dead nodes (no used result, no effect, cannot raise) and unused captures."""
     with_room(lambda: _prune(graph, frozenset()))
 
 
 def _prune(graph: Graph, rows: Rows) -> None:
-    """`rows`: pairs of a tensor of this graph and an index known to be less than the number of its rows."""
+    """`rows`: pairs of a tensor of this graph and an index known to be less than its number of rows."""
     used = set(graph.outputs)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
@@ -26,7 +26,7 @@ def _prune(graph: Graph, rows: Rows) -> None:
             try:
                 for name, sub in node.subgraphs.items():
                     _prune(sub, _rows_in(node, name, rows))
-            finally:  # it may begin again, with a larger stack
+            finally:  # on RecursionError it runs again, with a larger stack
                 node.inputs = operands + [outer for sub in node.subgraphs.values() for outer, _ in sub.captures]
         used.update(node.inputs)
         kept.append(node)
@@ -49,8 +49,8 @@ def _may_raise(node: Node, rows: Rows) -> bool:
 
 
 def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
-    """The `rows` for a sub-graph: those of the enclosing graph and, in the body of a loop over the rows of a tensor,
-    its own."""
+    """The `rows` for a sub-graph: those of the enclosing graph and, for the body of a loop over the rows of a tensor,
+    the pair of that tensor and the loop index."""
     captures = node.params[name].captures
     found = {(x, i) for outer_x, x in captures for outer_i, i in captures if (outer_x, outer_i) in rows}
     if node.op.name == "reduce" and name == "body" and node.params.get("stream") is None:
@@ -59,7 +59,7 @@ def _rows_in(node: Node, name: str, rows: Rows) -> Rows:
 
 
 def _counts(length: Value, x: Value) -> bool:
-    """Whether a length is surely at most the number of rows of a tensor."""
+    """Whether a length is certainly at most the number of rows of a tensor."""
     node = length.node
     if node is not None and node.op.name == "cast":
         return _counts(node.inputs[0], x)

@@ -1,6 +1,6 @@
 """NumPy arrays that existed before a trace are read-only during it.
 
-Code that writes them would do so once, at trace time, and not at each call: an error names the line.
+Writing to them would happen only once, at trace time, and not at each call: the error names the line.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _trace: Final = of_trace(_Locked())
 
 
 class unwritable(AbstractContextManager[None]):
-    """Make NumPy arrays that existed before read-only while a function is traced, in all threads."""
+    """Make pre-existing NumPy arrays read-only while a function is traced, in all threads."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         self.arrays = [*arrays]
@@ -46,21 +46,21 @@ class unwritable(AbstractContextManager[None]):
         _trace.locked = _trace.locked[:-1]
 
     def leave(self) -> None:
-        """Make arrays writable again that no other trace needs read-only. It may be called again after an
+        """Make those arrays writable again that no other trace needs read-only. It may be called again after an
         interruption."""
         with _lock:
             for array in self.arrays:
                 if id(array) in _unwritable:
                     _unwritable[id(array)][1].discard(self)
             for array, needed_by in sorted(_unwritable.values(), key=lambda entry: _depth(entry[0])):
-                # a view of an array that another trace needs is restored with that
+                # a view of an array that another trace needs is restored together with that array
                 if not needed_by and _can_be_put_back(array):
                     array.flags.writeable = True
                     _unwritable.pop(id(array), None)
 
 
 def _can_be_put_back(array: Any, later: Container[int] = ()) -> bool:
-    """Whether NumPy lets an array be made writable: every base of it is writable, or has its id in `later`."""
+    """Whether NumPy lets an array be made writable: each of its bases is writable, or has its id in `later`."""
     base = array.base
     return not isinstance(base, np.ndarray) or (
         (bool(base.flags.writeable) or id(base) in later) and _can_be_put_back(base, later))
@@ -73,12 +73,12 @@ def _leave_all() -> None:
 
 
 _unwritable: Final[dict[int, tuple[Any, set[unwritable]]]] = {}
-"""By id: read-only arrays, and the traces that need them so."""
+"""By id: the read-only arrays, and the traces that need them read-only."""
 _lock: Final = threading.Lock()
 
 
 def is_writeable(array: Any) -> bool:
-    """Whether an array can be written, or could if no function were traced."""
+    """Whether an array is writable, or would be if no function were traced."""
     return bool(array.flags.writeable) or id(array) in _unwritable
 
 
@@ -90,7 +90,8 @@ def _depth(array: Any) -> int:
 
 
 def written_error(error: Exception) -> Exception | None:
-    """The error to raise in place of NumPy's `error` if one of these arrays is written; None for other errors."""
+    """The error to raise in place of NumPy's `error` if that is due to a write to one of these arrays; None for other
+    errors."""
     what = error.args[0] if error.args else None  # text of the graph has no characters to look into
     if not _unwritable or type(error) is not ValueError or not isinstance(what, str) or "read-only" not in what:
         return None
@@ -110,7 +111,8 @@ def written_error(error: Exception) -> Exception | None:
 
 
 def _name_in(frame: FrameType) -> tuple[str, Any]:
-    """The name in a frame of an array that it has and that is read-only, and the array."""
+    """The name in a frame of its read-only array, with the array; a general name and None unless there is exactly
+    one."""
     code = frame.f_code
     names = [*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names]
     found = [name for name in names if not name.endswith("_")  # as generated names do

@@ -1,4 +1,4 @@
-"""TFRecord files: records with their lengths and checksums, as event files have them, too.
+"""TFRecord files: records with lengths and checksums, the format of event files too.
 
 Format: `tensorflow/core/lib/io/record_writer.h`.
 """
@@ -17,20 +17,20 @@ from runtime.core.positions import located
 __all__ = ["compression", "masked_crc", "record", "records"]
 
 _POLYNOMIAL: Final = 0x82F63B78
-"""Of CRC-32C (Castagnoli), reflected."""
+"""The polynomial of CRC-32C (Castagnoli), reflected."""
 
 
 _BLOCK: Final = 1 << 20
-"""Of how many bytes the checksum is computed at once."""
+"""The number of bytes per step of computing a checksum."""
 _READ: Final = 1 << 18
-"""Of how many bytes records are read at once."""
+"""The number of bytes read at a time."""
 _WIDE: Final = 1 << 15
-"""Up to how many bytes records are checked together."""
+"""The maximal size in bytes of records that are checked together."""
 _SEVERAL: Final = 4
-"""From how many records on that takes less time."""
+"""The number of records from which on checking together is faster."""
 _ULONG: Final = struct.Struct("<Q")
 _FEW: Final = 1000
-"""Up to how many bytes a loop in Python takes less time than NumPy's calls."""
+"""The number of bytes up to which a Python loop is faster than NumPy calls."""
 
 
 def _table() -> list[int]:
@@ -47,8 +47,9 @@ _TABLE: Final = _table()
 
 @functools.cache
 def _after(count: int) -> tuple[Any, Any]:
-    """What `count` zero bytes, a power of 2, make of a checksum that is so far the lower or the upper 16 bits of the
-    index. It is linear: for a checksum of both halves, the exclusive or of the two."""
+    """Tables of the effect of `count` zero bytes (a power of 2) on a checksum whose lower (first table) or upper
+    (second) 16 bits are the index, the others 0. The function is linear: for a whole checksum it is the exclusive or of
+    the two."""
     if count == 1:
         images = np.array([(1 << bit >> 8) ^ _TABLE[1 << bit & 0xFF] for bit in range(32)], np.uint32)
     else:
@@ -60,7 +61,7 @@ def _after(count: int) -> tuple[Any, Any]:
 
 
 def _linear(images: Any) -> Any:
-    """The table of a linear function of 16 bits by the images of each bit."""
+    """The table of a linear function of 16 bits, from the image of each bit."""
     table = np.zeros(1 << 16, np.uint32)
     for bit, image in enumerate(images):
         table[1 << bit:2 << bit] = table[:1 << bit] ^ image
@@ -69,14 +70,14 @@ def _linear(images: Any) -> Any:
 
 @functools.cache
 def _of_words() -> tuple[Any, ...]:
-    """For each of the four words of 8 bytes, the table of what it adds to their checksum. (The upper 16 bits become the
-    lower ones after two bytes.)"""
+    """For each of the four 16-bit words in 8 bytes, the table of its contribution to their checksum. (The upper 16 bits
+    become the lower ones after two bytes.)"""
     return _after(8)[0], _after(8)[1], _after(4)[0], _after(2)[0]
 
 
 @functools.cache
 def _views_of_words() -> tuple[memoryview, ...]:
-    return tuple(map(memoryview, _of_words()))  # an item is a Python int, which Python computes with fastest
+    return tuple(map(memoryview, _of_words()))  # items of these are Python ints, with which Python computes fastest
 
 
 def _crc_of_few(data: bytes, crc: int) -> int:
@@ -90,15 +91,15 @@ def _crc_of_few(data: bytes, crc: int) -> int:
 
 
 def _crc_of_many(data: bytes, crc: int) -> int:
-    """That of data from 4 bytes on, with the checksum so far."""
+    """The checksum of data of at least 4 bytes, continuing from the checksum `crc`."""
     return int(_crcs(np.frombuffer(data, np.uint8), np.zeros(1, np.int64), np.array([len(data)]), crc)[0])
 
 
 def _crcs(data: Any, starts: Any, sizes: Any, crc: int) -> Any:
-    """The checksums of parts of data, of 4 bytes and more each, with that of what was before them: uint32[n].
+    """The checksums of parts of data, of at least 4 bytes each, all continuing from the checksum `crc`: uint32[n].
 
-    Those of 8 bytes each are joined in pairs. Zeros before a part do not change it, so all get the same length, and the
-    checksum so far is added to the first 4 bytes.
+    Checksums of 8 bytes each are combined in pairs. Zeros before a part do not change it, so all parts are padded to
+    one length, and `crc` is added to their first 4 bytes.
     """
     count, size = len(starts), int(sizes.max())
     width = size + -size % 8
@@ -124,8 +125,8 @@ def _crcs(data: Any, starts: Any, sizes: Any, crc: int) -> Any:
 
 
 def _masked_crcs(data: bytes, starts: Any, sizes: Any) -> Any:
-    """`masked_crc` of parts of data, uint32[n]: of several of similar sizes together, of each of the others by
-    itself."""
+    """`masked_crc` of parts of data, uint32[n]: computed together for several parts of similar size, singly for the
+    others."""
     found = np.empty(len(starts), np.uint32)
     raw = np.frombuffer(data, np.uint8)
     classes = np.frexp(sizes)[1] * ((sizes >= 4) & (sizes <= _WIDE))  # by the bits that the sizes have
@@ -144,14 +145,14 @@ def _masked_crcs(data: bytes, starts: Any, sizes: Any) -> Any:
 
 
 def compression(kind: str | None) -> str:
-    """How a file is compressed, as TF names it. InvalidArgumentError for another name."""
+    """The compression of a file, in TF's notation. InvalidArgumentError for another name."""
     if kind not in (None, "", "GZIP", "ZLIB"):
         raise located(InvalidArgumentError(f"compression_type is '', 'GZIP' or 'ZLIB', not {kind!r}"))
     return kind or ""
 
 
 def masked_crc(data: bytes) -> int:
-    """CRC-32C, rotated and with a constant added, as records have it."""
+    """CRC-32C, rotated and with a constant added, as stored in records."""
     crc = 0xFFFFFFFF
     for start in range(0, len(data), _BLOCK):
         block = data[start:start + _BLOCK]
@@ -171,8 +172,8 @@ def record(data: bytes) -> bytes:
 
 
 def records(file: Any) -> Iterator[list[bytes]]:
-    """The data of the records in a file, those of a block at a time. DataLossError if it ends in the middle of one, or
-    a checksum is wrong, after those before it."""
+    """The data of the records in a file, a block of records at a time. DataLossError, after the intact records, if the
+    file ends within a record or a checksum is wrong."""
     number, data = 0, b""
     while True:
         more = file.read(_READ)
@@ -181,7 +182,7 @@ def records(file: Any) -> Iterator[list[bytes]]:
         problem = _first_problem(data, starts, sizes)
         count = len(starts) if problem is None else problem[0]
         if count and starts[count - 1] + 16 + sizes[count - 1] > len(data):
-            count -= 1  # the last goes on after the block
+            count -= 1  # the last one continues after the block
         if count:
             yield [data[start + 12:start + 12 + size]
                    for start, size in zip(starts[:count].tolist(), sizes[:count].tolist(), strict=True)]
@@ -201,7 +202,7 @@ def records(file: Any) -> Iterator[list[bytes]]:
 
 
 def _places(data: bytes) -> tuple[Any, Any]:
-    """Where records begin in a block, and the lengths that they say they have; the last may go on after it."""
+    """The start of each record in a block, and its length field; the last record may extend beyond the block."""
     starts, sizes, start = [], [], 0
     while start + 12 <= len(data):
         size = _ULONG.unpack_from(data, start)[0]
@@ -212,7 +213,7 @@ def _places(data: bytes) -> tuple[Any, Any]:
 
 
 def _first_problem(data: bytes, starts: Any, sizes: Any) -> tuple[int, str] | None:
-    """The first record with a wrong checksum, and what is wrong."""
+    """The index of the first record with a wrong checksum, and the message."""
     wrong = np.nonzero(_masked_crcs(data, starts, np.full(len(starts), 8)) != _numbers_at(data, starts + 8))[0]
     count = int(wrong[0]) if len(wrong) else len(starts)
     if count and starts[count - 1] + 16 + sizes[count - 1] > len(data):
@@ -225,5 +226,5 @@ def _first_problem(data: bytes, starts: Any, sizes: Any) -> tuple[int, str] | No
 
 
 def _numbers_at(data: bytes, places: Any) -> Any:
-    """The numbers of 4 bytes at these places."""
+    """The 4-byte numbers at these positions."""
     return np.frombuffer(data, np.uint8)[places[:, None] + np.arange(4)].view("<u4")[:, 0]

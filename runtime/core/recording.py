@@ -13,7 +13,7 @@ __all__ = ["Recorder", "announce", "forget_everywhere", "record", "record_call",
 
 
 class Recorder:
-    """What is notified of each op, of reads of variables and of calls of traced functions; it ignores them here."""
+    """Is notified of each op, of reads of variables and of calls of traced functions; this base class ignores them."""
 
     def begins(self, op: Op) -> None:
         """Called before `op` is applied."""
@@ -28,8 +28,9 @@ class Recorder:
         """Called when the value `tensor` of a variable was read."""
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
-        """The results of a call of a traced function (`runtime.function.concrete`), if it has to be recorded; None
-        otherwise, without running it. `variables`: those that the call passes for placeholders, by their ids."""
+        """The results of a call of a traced function (`runtime.function.concrete`), if the call has to be recorded;
+        otherwise None, without running it. `variables`: those that the call passes for placeholders, by the ids of
+        these."""
         return None
 
     def taken(self, tensor: Any) -> None:
@@ -38,12 +39,12 @@ class Recorder:
 
 recorders: Final[dict[int, tuple[Recorder, ...]]] = {}
 """By thread: its recorders, the last opened last; under `EVERYWHERE` those for all threads. Threads without recorders
-are not in it."""
+have no entry."""
 EVERYWHERE: Final = 0
 
 
 def record_everywhere(recorder: Recorder) -> None:
-    """Notify `recorder` of what any thread does, from now on."""
+    """Notify `recorder` of events in any thread, from now on."""
     recorders[EVERYWHERE] = (*recorders.get(EVERYWHERE, ()), recorder)
 
 
@@ -89,7 +90,7 @@ def record_taken(tensor: Any) -> None:
 def record_call(
     function: Any, leaves: Sequence[Any], variables: Mapping[int, Any] = NO_VARIABLES
 ) -> list[Any] | None:
-    """The results of a call, if a recorder of this thread records it; else None."""
+    """The results of a call if a recorder of this thread records it; otherwise None."""
     for recorder in reversed(recording()):
         results = recorder.called(function, leaves, variables)
         if results is not None:

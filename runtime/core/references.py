@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Reference(Generic[T]):
-    """A hashable reference to an object that is not hashable: what `Tensor.ref()` gives (`tf.Tensor.ref`)."""
+    """A hashable reference to an unhashable object: the result of `Tensor.ref()` (`tf.Tensor.ref`)."""
 
     __slots__ = ("__weakref__", "_object")
 

@@ -1,4 +1,4 @@
-"""Graphs that are called by name: by nodes of other graphs and, in a recursion, of their own."""
+"""Graphs that are called by name: by nodes of other graphs and, if recursive, of their own."""
 from __future__ import annotations
 
 import threading
@@ -13,10 +13,10 @@ from runtime.core.types import Type
 
 __all__ = ["Routine", "too_deep"]
 
-_FRAMES: Final = 8000  # that a recursion may take beyond Python's limit: each of its calls takes several
+_FRAMES: Final = 8000  # allowed for a recursion beyond Python's limit; each call takes several frames
 
 Runner = Callable[..., Sequence[Any]]
-"""From arrays to arrays."""
+"""A function from arrays to arrays."""
 
 
 class _Depth(threading.local):
@@ -34,13 +34,13 @@ def too_deep(name: str) -> str:
 class Routine:
     """A graph that is called by name.
 
-    types  those of its results
-    graph  closed: what it used from outside is among its inputs; it may call the routine
-    optimized  the graph as executors run it, once they have made it
-    runs   by the name of the executor, the function that runs it
+    types  the types of its results
+    graph  closed: values from outside are among its inputs; it may call the routine
+    optimized  the optimised graph, once an executor has made it
+    runs   by name of the executor, the function that runs it
     """
 
-    executor: str | None = None  # of its derivatives, as for a traced function
+    executor: str | None = None  # for its derivatives, as for a traced function
     fast_math = False
 
     def __init__(self, name: str, types: tuple[Type, ...], position: Position | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Arrays of strings: NumPy arrays of objects, each of them bytes."""
+"""Arrays of strings: NumPy arrays of objects, all of them bytes."""
 from __future__ import annotations
 
 import math
@@ -21,7 +21,8 @@ def holds_text(value: Any) -> bool:
 
 
 def string_array(value: Any) -> Any:
-    """The array for what `holds_text`: a `str` in UTF-8. ValueError for rows of different lengths."""
+    """The array for a value with text (`holds_text`); a `str` is encoded in UTF-8. ValueError for rows of different
+    lengths."""
     array = np.array(value, object)
     if not holds_text(array):
         raise ValueError("rows of strings have different lengths")
@@ -42,7 +43,7 @@ def to_bytes(array: Any) -> Any:
 
 
 def from_bytes(data: Any, shape: tuple[int, ...]) -> Any:
-    """The array of this shape that `to_bytes` wrote. ValueError if it did not."""
+    """The array of this shape written by `to_bytes`. ValueError for other data."""
     size = math.prod(shape)
     lengths, text = data[:8 * size].tobytes(), data[8 * size:].tobytes()
     ends = np.cumsum(np.frombuffer(lengths, "<i8"))
@@ -54,12 +55,12 @@ def from_bytes(data: Any, shape: tuple[int, ...]) -> Any:
 
 
 def remedy(*dtypes: Any, otherwise: str) -> str:
-    """What to do where values of these dtypes do not go together, if strings are among them: they are not cast."""
+    """The remedy for values of incompatible dtypes: if strings are among them, these are not cast."""
     return "Use rt.as_string, or rt.strings.to_number." if any(dtype.is_string for dtype in dtypes) else otherwise
 
 
 def boxed(x: Any) -> Any:
-    """A scalar that NumPy gives as bytes, which are no array, as an array of rank 0."""
+    """A scalar that NumPy returns as bytes, which is not an array, as an array of rank 0."""
     if type(x) is not bytes:
         return x
     array = np.empty((), object)
@@ -68,8 +69,8 @@ def boxed(x: Any) -> Any:
 
 
 def in_arrays(kernel: Callable[..., Any], results: Iterable[bool]) -> Callable[..., Any]:
-    """The kernel for operands or results of which some are strings (`results`: which of these): scalars are boxed, and
-    what NumPy computes of objects as an object, such as a bool, becomes an array of its own dtype."""
+    """The kernel for operands or results with strings (`results`: which results are): scalars are boxed, and results
+    that NumPy computes from objects as an object, such as a bool, become arrays of their own dtype."""
     strings = tuple(results)
 
     def computed(*arrays: Any, **params: Any) -> Any:

@@ -14,15 +14,15 @@ __all__ = ["Box", "svg"]
 _CHARACTER: Final = 6.7  # width of a character, in pixels
 _LINE: Final = 14
 _PADDING: Final = 8
-_GAP: Final = 28  # between layers, and half of it between boxes
-_ACROSS: Final = 8  # boxes side by side
+_GAP: Final = 28  # between layers; between boxes half as much
+_ACROSS: Final = 8  # boxes in one row
 _STYLE: Final = {"op": 'rx="3" fill="#eef3fb" stroke="#4a6fa5"', "value": 'rx="12" fill="#f6f6f6" stroke="#777"',
                  "capture": 'rx="12" fill="#f6f6f6" stroke="#777" stroke-dasharray="4 3"'}
 
 
 class Box(NamedTuple):
-    """Text in a box of a kind "op", "value" or "capture". `operands` and `captured` are places of earlier boxes, with
-    solid and dashed edges; `frames` are titled diagrams inside it."""
+    """A box with text, of the kind "op", "value" or "capture". `operands` and `captured` are indices of earlier boxes,
+    drawn as solid and dashed edges; `frames` are titled diagrams inside the box."""
 
     lines: tuple[str, ...]
     kind: str
@@ -54,13 +54,13 @@ def _moved(part: _Part, x: float, y: float) -> list[str]:
 
 
 def _text(x: float, y: float, line: str) -> str:
-    """One line; what XML has no characters for is replaced."""
+    """One line of text; unprintable characters are replaced."""
     shown = html.escape("".join(c if c.isprintable() else "\ufffd" for c in line))
     return f'<text x="{x:.1f}" y="{y:.1f}">{shown}</text>'
 
 
 def _rows(boxes: Sequence[Box]) -> list[list[int]]:
-    """The places of the boxes by layer; a wide layer has several rows."""
+    """The indices of the boxes by layer."""
     layers: list[int] = []
     for box in boxes:
         layers.append(1 + max((layers[k] for k in (*box.operands, *box.captured)), default=-1))
@@ -72,7 +72,7 @@ def _rows(boxes: Sequence[Box]) -> list[list[int]]:
 
 def _diagram(boxes: Sequence[Box]) -> _Part:
     parts = [_box(box) for box in boxes]
-    at: dict[int, tuple[float, float]] = {}  # the upper left corner of each box that is placed
+    at: dict[int, tuple[float, float]] = {}  # the upper left corner of each box placed so far
     width = y = 0.0
     for layer in _rows(boxes):
         means = {k: _mean([at[j][0] + parts[j].width / 2 for j in (*boxes[k].operands, *boxes[k].captured)])
@@ -99,7 +99,7 @@ def _mean(numbers: Sequence[float]) -> float:
 def _edge(
     boxes: Sequence[Box], parts: Sequence[_Part], at: dict[int, tuple[float, float]], place: int
 ) -> list[str]:
-    """The edges into a box, which end side by side on its upper side, from left to right as they begin."""
+    """The edges into a box. They end side by side on its upper side, in the left-to-right order of their sources."""
     box, (left, top) = boxes[place], at[place]
     sources = [(k, "") for k in box.operands] + [(k, ' stroke-dasharray="4 3"') for k in box.captured]
     sources.sort(key=lambda source: at[source[0]][0])

@@ -1,4 +1,4 @@
-"""Tensors: an `EagerTensor` has a value, a `GraphTensor` stands for a value of a graph.
+"""Tensors: an `EagerTensor` has a value, a `GraphTensor` is a placeholder for a value of a graph.
 
 Operators call functions of `OPERATIONS`.
 """
@@ -37,8 +37,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class _Indices(threading.local):
-    """Whether Python has asked for a graph tensor as an index: `runtime.staging.control.loops` then stages the lists
-    that it may index."""
+    """Whether Python has used a graph tensor as an index: `runtime.staging.control.loops` then stages the lists that it
+    may index."""
 
     asked: bool = False
 
@@ -64,7 +64,7 @@ def _is_operand(x: Any) -> bool:
 
 
 def _made(result: Any, *operands: Any) -> Any:
-    """The result of an operator: an array if one of the operands is an array of a traced function."""
+    """The result of an operator, as an array object if one of the operands is one."""
     if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands):
         return OPERATIONS.as_object(result)
     return result
@@ -81,7 +81,7 @@ def _binary(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tenso
 
 
 def _numeric(name: str, reflected: bool = False) -> Callable[[Tensor, Any], Tensor]:
-    """As `_binary`, where bools are numbers beside numbers."""
+    """As `_binary`, but bools count as numbers beside numbers."""
 
     def operator(self: Tensor, other: Any) -> Any:
         cls = type(other)
@@ -127,7 +127,7 @@ def _unary(name: str) -> Callable[[Tensor], Tensor]:
 
 
 def _in_place(self: GraphTensor, other: Any) -> Any:
-    """`x += y` and the like: Python falls back to `x + y`, unless an array would have to change."""
+    """`x += y` and the like: Python falls back to `x + y`, unless an array would have to change in place."""
     if self.type.shape:
         writes_tensor()
     return NotImplemented
@@ -150,7 +150,7 @@ class Tensor(ArrayMethods):
 
     __slots__ = ("__weakref__",)
 
-    if TYPE_CHECKING:  # what eager tensors have; graph tensors refuse it with a clear error
+    if TYPE_CHECKING:  # available on eager tensors; graph tensors refuse these with an error
 
         def numpy(self) -> Any: ...
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array: ...
@@ -184,7 +184,7 @@ class Tensor(ArrayMethods):
         return TensorShape(self.type.shape)
 
     def set_shape(self, shape: Any) -> None:
-        """Declare what else is known of the shape. ValueError if it contradicts what is known."""
+        """Declare more about the shape. ValueError if it contradicts what is known."""
         self.get_shape().assert_is_compatible_with(shape)
 
     def ref(self) -> Reference[Tensor]:
@@ -274,14 +274,14 @@ _OPERANDS: Final = (*_ARRAYS, list, tuple)
 
 
 class EagerTensor(Tensor):
-    """A tensor with a value: a read-only NumPy array, which is not copied, or in lists of results a NumPy scalar."""
+    """A tensor with a value: a read-only NumPy array, which is not copied; in lists of results, a NumPy scalar."""
 
     __slots__ = ("_array",)
 
     _array: Array
 
     def __init__(self, array: Any) -> None:
-        """Wrap a NumPy scalar, or an array: a view of it, if it is writable. TypeError if it has no DType."""
+        """Wrap a NumPy scalar, or an array (a view of it, if it is writable). TypeError if no DType fits."""
         array = np.asarray(array)
         if array.dtype == object and not holds_text(array):
             raise TypeError("an array of objects is no tensor, unless all of them are bytes")
@@ -295,7 +295,7 @@ class EagerTensor(Tensor):
 
     @classmethod
     def own(cls, array: Any) -> EagerTensor:
-        """Wrap the result of a kernel, which nothing else writes to: without a view or a check."""
+        """Wrap the result of a kernel, to which nothing else writes, without a view or a check."""
         self = object.__new__(cls)
         array = np.asarray(boxed(array) if type(array) is bytes else array)
         array.setflags(write=False)
@@ -319,8 +319,8 @@ class EagerTensor(Tensor):
         return self._array.ndim
 
     def numpy(self) -> Any:
-        """The value: a copy that can be changed, or for a scalar a NumPy scalar (`tf.Tensor.numpy`). `np.asarray` gives
-        a read-only array without a copy."""
+        """The value: a writable copy, or for a scalar a NumPy scalar (`tf.Tensor.numpy`). `np.asarray` gives a
+        read-only array without a copy."""
         return self._array.copy() if self._array.ndim else self._array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -374,7 +374,7 @@ class EagerTensor(Tensor):
         return complex(self._item("complex"))
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        """With a number of digits a tensor; without, an int, as in Python and in converted code."""
+        """With `ndigits` a tensor; without, an int, as in Python and in converted code."""
         if ndigits is None and self.dtype.is_floating:
             return round(self._item("int"))
         return super().__round__(ndigits)
@@ -390,7 +390,7 @@ class EagerTensor(Tensor):
         return int(self._array)
 
     def __hash__(self) -> int:
-        """While functions run eagerly, a scalar hashes as its value, to be a key of a dict as in a graph."""
+        """While functions run eagerly, a scalar hashes as its value, so that it can be a dict key as in a graph."""
         if not settings.run_eagerly or self._array.ndim:
             return super().__hash__()
         number = self._array[()]
@@ -413,17 +413,17 @@ class EagerTensor(Tensor):
 
 
 class GraphTensor(Tensor):
-    """A tensor of a function that is being traced: it stands for `value`, which each run computes."""
+    """A tensor of a function that is being traced: a placeholder for `value`, which each run computes."""
 
     __slots__ = ("memory", "value")
 
     is_object = False
-    """Whether it is an array that changes in place (`runtime.numpy.array_objects`)."""
+    """Whether it is an array object, which changes in place (`runtime.numpy.array_objects`)."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
         self.memory: tuple[tuple[Any, int], ...] = ()
-        """What it has in common with tensors of other versions (`runtime.core.tensor_writes`)."""
+        """The memory that it shares with earlier and later versions of the tensor (`runtime.core.tensor_writes`)."""
 
     @property
     def type(self) -> TensorType:
@@ -438,7 +438,7 @@ class GraphTensor(Tensor):
 
     @property
     def op(self) -> Any:
-        """The node that makes the tensor, or None for an input of the graph."""
+        """The node that computes the tensor, or None for an input of the graph."""
         return self.value.node
 
     @property
@@ -455,7 +455,7 @@ class GraphTensor(Tensor):
         return self[index] if len(index) > 1 else self.ravel()[index] if index else self.reshape(())
 
     def tolist(self) -> Any:
-        """Nested lists of scalar tensors, of a known shape."""
+        """Nested lists of scalar tensors; the shape must be known."""
         return [row.tolist() for row in self] if self.ndim else self
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
@@ -463,7 +463,7 @@ class GraphTensor(Tensor):
         super().__setitem__(index, value)
 
     def copy(self) -> Tensor:
-        """The same value, which a write to this tensor's variable leaves as it is."""
+        """A tensor with the same value, unaffected by later writes to this tensor's variable."""
         return GraphTensor(self.value)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
@@ -478,7 +478,7 @@ class GraphTensor(Tensor):
             remedy="Write an f-string, such as f'{x:.2f}', or use str.format: the graph fills it in when it runs."))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # Python and NumPy ask whether there is a protocol
+        if name.startswith("__"):  # Python and NumPy look for protocols
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name == "numpy":
             error = AttributeError("a graph tensor has no numpy(): it has no value while its function is traced")
@@ -559,7 +559,7 @@ class GraphTensor(Tensor):
         return shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        """The rows, where their number is known. In converted code a `for` over the tensor stages instead."""
+        """The rows; their number must be known. In converted code a `for` over the tensor is staged instead."""
         shape = self.type.shape
         if not shape:
             raise not_iterable()
@@ -574,7 +574,7 @@ class GraphTensor(Tensor):
         return (self[i] for i in range(shape[0]))
 
     def __text__(self, spec: str) -> Text:
-        """The text of the value in converted code, which is known when the graph runs."""
+        """The text of the value in converted code, known when the graph runs."""
         return Text.of(self.value, spec)
 
     def __format__(self, spec: str) -> str:
@@ -596,4 +596,4 @@ for _name in ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
 
 
 _CHANGING: Final = frozenset({"fill", "flat", "put", "sort"})
-"""Attributes of arrays that change them."""
+"""Attributes of arrays that change the array."""

@@ -1,11 +1,11 @@
-"""Writes to items of tensors in traced functions: an error where another name would have to show them.
+"""Writes to items of tensors in traced functions: an error if an alias would have to show the write.
 
-A tensor is immutable: `x[i] = v` gives the variable `x` another one. Whoever has the one before, by another name, in a
-list or as a caller, would see the write if it were an array. So a tensor that is written has a `Memory` with a version,
-and using a tensor of an earlier version is an error.
+A tensor is immutable: `x[i] = v` binds the variable `x` to another tensor. An alias of the earlier one, such as another
+name, a list item or the caller's variable, would see the write if it were an array. So a tensor that is written has a
+`Memory` with a version, and using a tensor of an earlier version is an error.
 
-It is one only where it is sure: the tensor surely has that memory, and was written in the block that uses it, or in a
-statement of that block. What a branch or loop may have left keeps the value that it had.
+The error is raised only if the alias is certain: the tensor certainly has that memory, and was written in the block
+that uses it, or in a statement of that block. Otherwise, after a branch or loop, the alias keeps its earlier value.
 """
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 class Memory:
-    """What a tensor and the tensors that writes made of it have in common.
+    """The memory shared by a tensor and the tensors that result from writes to it.
 
-    version    how often it was written
-    place      where it was written last
-    body       in which that was; None for the function's own block
-    depth      how many bodies were open around what made it
+    version    the number of writes
+    place      where it was last written
+    body       the body of that write; None for the function's own block
+    depth      the number of bodies that enclose its creation
     """
 
     __slots__ = ("body", "depth", "is_over", "place", "version")
@@ -43,13 +43,13 @@ class Memory:
         self.body: in_body | None = None
         self.place: Position | None = None
         self.is_over = False
-        """Whether it was made in a body whose trace has ended."""
+        """Whether it was created in a body whose trace has ended."""
         if _trace.born is not None and depth == _trace.depth:
             _trace.born.append(self)
 
 
 Held = tuple[tuple[Memory, int], ...]
-"""The memories that a tensor may have, with their versions when it was made."""
+"""The memories that a tensor may have, each with its version when the tensor was made."""
 
 
 class _Trace(threading.local):
@@ -63,7 +63,7 @@ _trace: Final = of_trace(_Trace())
 
 
 class tracing_writes(AbstractContextManager[None]):
-    """Trace a function."""
+    """While a function is traced."""
 
     def __enter__(self) -> None:
         self.outer = _trace.written, _trace.born, _trace.depth, _trace.body
@@ -74,7 +74,7 @@ class tracing_writes(AbstractContextManager[None]):
 
 
 def followed(x: Any) -> Any:
-    """`x`, which from now on knows whether it is written under another name, if it is a tensor of the graph."""
+    """`x`; if it is a graph tensor, writes through its aliases are tracked from now on."""
     if isinstance(x, GraphTensor) and not (x.memory or x.is_object) and x.type.shape:
         depth, graph = 0, x.value.graph
         while graph.parent is not None:
@@ -108,7 +108,7 @@ def _wrote(memories: Sequence[Memory]) -> Held:
 
 
 def _check(x: GraphTensor, is_result: bool = False) -> None:
-    """Raise StagingError if `x` was surely written under another name since it was made."""
+    """Raise StagingError if `x` was certainly written through an alias since it was made."""
     if len(x.memory) != 1:
         return
     ((memory, version),) = x.memory
@@ -120,7 +120,7 @@ def _check(x: GraphTensor, is_result: bool = False) -> None:
 
 
 _UNSURE: Final = -1
-"""The version of what a body left, if that may have been written."""
+"""The version of a tensor that a body may have written."""
 
 
 def _refuse(what: str, place: Position | None) -> None:
@@ -132,36 +132,36 @@ def _refuse(what: str, place: Position | None) -> None:
 
 
 def check_results(outputs: Iterable[Any]) -> None:
-    """Raise StagingError if a result was written under another name since it was made."""
+    """Raise StagingError if a result was written through an alias since it was made."""
     for x in outputs:
         if isinstance(x, GraphTensor):
             _check(x, True)
 
 
 def remember(x: Any, memories: Iterable[Memory]) -> Any:
-    """`x`, marked as having one of these memories."""
+    """`x`, marked as having these memories in their current versions."""
     if isinstance(x, GraphTensor):
         x.memory = tuple([(memory, memory.version) for memory in memories])
     return x
 
 
 def memories_of(x: Any) -> frozenset[Memory]:
-    """The memories of a tensor, except those made in a body whose trace has ended."""
+    """The memories of a tensor, except those created in a body whose trace has ended."""
     if not isinstance(x, GraphTensor):
         return frozenset()
     return frozenset([memory for memory, _ in x.memory if not memory.is_over])
 
 
 class Leaving:
-    """The memories that represent, after a statement and when its bodies are traced again, what the bodies made: one
-    for each place of the state; places that may share one made in a body share it."""
+    """The memories that represent the body's results, after a statement and when its bodies are traced again: one for
+    each place of the state; places that may share a memory created in a body share it."""
 
     def __init__(self) -> None:
         self.depth, self.born = _trace.depth, _trace.born
         self.memories: dict[Hashable, Memory] = {}
 
     def left(self, memories: Mapping[Any, Held]) -> dict[Any, Held]:
-        """The memories of the places, given those in a body. Outdated places stay outdated."""
+        """The memories of the places after the statement, for those in a body. Outdated places stay outdated."""
         places: dict[Memory, list[Any]] = {}
         for place, own in memories.items():
             for memory, _ in own:
@@ -187,7 +187,7 @@ class Leaving:
 
 
 class in_body(AbstractContextManager["in_body"]):
-    """Trace a body into `graph`; its writes take effect when a node gets the graph."""
+    """Trace a body into `graph`; its writes take effect when a node uses the graph."""
 
     def __init__(self, graph: Graph, leaving: Leaving | None = None) -> None:
         self.graph, self.leaving = graph, leaving or Leaving()
@@ -217,7 +217,7 @@ class in_body(AbstractContextManager["in_body"]):
 
 
 def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], GraphTensor]]:
-    """The tensors of the graph in a value, each with its place."""
+    """The graph tensors in a value, each with its path."""
     parts: Iterable[tuple[Any, Any]] = ()
     kind = type(value)  # `isinstance` would run code of proxies
     if issubclass(kind, GraphTensor):
@@ -230,7 +230,7 @@ def _leaves(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...
         parts = dict.items(value)
     elif hasattr(kind, "__leaves__"):
         parts = enumerate(value.__leaves__())
-    elif hasattr(kind, "presence"):  # may be unbound
+    elif hasattr(kind, "presence"):  # a value that may be unbound
         parts = [("content", value.content)]
     elif (names := fields_of(value)) is not None:
         parts = [(name, getattr(value, name)) for name in names]
@@ -242,7 +242,7 @@ _DEEPEST: Final = 16  # a list may contain itself
 
 
 def written_by(graphs: Iterable[Graph]) -> None:
-    """Let the writes of these graphs take effect: a node has them."""
+    """Let the writes of these graphs take effect: they now belong to a node."""
     for graph in graphs:
         _wrote(graph.written)
 

@@ -1,7 +1,7 @@
 """Text with values that are known only when the graph runs.
 
-`Text` is a sequence of fixed pieces with formatted values of the graph in between. The formatting operators of
-converted code make it (`runtime.core.formatting`). An effect with a message, such as `print`, an assertion or a
+`Text` is a sequence of fixed pieces with formatted values of the graph in between. It is made by the formatting
+operators of converted code (`runtime.core.formatting`). An effect with a message, such as `print`, an assertion or a
 `raise`, takes its template and values; `Template.render` inserts the arrays.
 """
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
 
 Show = Callable[[Any, str], str]
 STR: Final = "!str"
-"""The spec for `str` of a value."""
+"""The spec for `str` of a tensor."""
 REPR: Final = "!repr"
 """The spec for `repr` of a tensor."""
 _TEXT: Final = "!text"
@@ -44,7 +44,7 @@ _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 # Arrays
 
 def show(x: Any, spec: str = "") -> str:
-    """An array, or the sequence of arrays of a list, as Python formats the corresponding value.
+    """Formats an array, or the sequence of arrays of a list, as Python formats the corresponding value.
 
     The spec `!r` is for elements of containers: arrays by `repr`.
     """
@@ -60,7 +60,7 @@ def show(x: Any, spec: str = "") -> str:
 
 
 def _python_number(x: Any, spec: str) -> Any:
-    """A scalar as a Python number, with no more digits than its dtype has."""
+    """A scalar as a Python number, with only the digits of its dtype's precision."""
     if type(x) is bytes:
         return str(x)
     if x.dtype.kind not in "fc" or spec[-1:] in _FLOAT_TYPES:
@@ -69,13 +69,13 @@ def _python_number(x: Any, spec: str) -> Any:
 
 
 def repr_of(x: Any) -> str:
-    """An array as `repr` of a tensor shows it."""
+    """The text of an array in `repr` of a tensor."""
     text = str(x) if not x.ndim else repr(x)
     return f"<rt.Tensor: shape={x.shape}, dtype={dtype_of(x).name}, numpy={chr(10) if x.ndim > 1 else ''}{text}>"
 
 
 def show_tensor(x: Any) -> str:
-    """An array as `str` of a tensor shows it; a list as Python shows the corresponding values."""
+    """The text of an array in `str` of a tensor; for a list, Python's text of the corresponding values."""
     if not hasattr(x, "dtype"):
         return show(x)
     return f"rt.Tensor({x!s}, shape={x.shape}, dtype={dtype_of(x).name})"
@@ -85,9 +85,9 @@ def show_tensor(x: Any) -> str:
 
 @dataclass(frozen=True)
 class Hole:
-    """The place of an operand's text, formatted by `format` with `spec`, or as the constants above say.
+    """A place for an operand's text, formatted by `format` with `spec`, or as the constants above say.
 
-    `optional`: the next operand tells whether there is a value; without, it is None.
+    `optional`: the next operand says whether there is a value; if not, it is None.
     """
 
     spec: str
@@ -114,7 +114,7 @@ class Template:
 
     @property
     def is_text_alone(self) -> bool:
-        """Whether it consists of the text of one value only."""
+        """Whether it is nothing but the text of one value."""
         return self.pieces == ("", "") and self.holes[0].spec == _TEXT
 
     def render(self, arrays: Iterable[Any], show: Show = show) -> str:
@@ -131,7 +131,7 @@ class Template:
 
 
 class Text(Message):
-    """Text with values of the graph that is traced. Operations that need its characters raise an error."""
+    """Text with values of the graph being traced. Operations that need its characters raise an error."""
 
     __slots__ = ("template", "values")
 
@@ -142,7 +142,7 @@ class Text(Message):
 
     @classmethod
     def of(cls, value: Value, spec: str = "", present: Value | None = None) -> Text:
-        """`format(x, spec)` of a value, or of None where the bool scalar `present` is false."""
+        """`format(x, spec)` for a value, or for None if the bool scalar `present` is false."""
         type = value.type
         if spec in (STR, REPR) and isinstance(type, TensorType) and type.weak and not type.shape:
             spec = ""  # it is a Python number
@@ -151,17 +151,17 @@ class Text(Message):
 
     @classmethod
     def held(cls, value: Value) -> Text:
-        """The text that the value contains in UTF-8."""
+        """The text that is the value itself, encoded in UTF-8."""
         return cls.of(value, _TEXT)
 
     def same(self, other: Any) -> bool:
-        """Whether the other is text of the same pieces and values of the graph."""
+        """Whether the other is text with the same pieces and the same graph values."""
         return isinstance(other, Text) and self.template == other.template and len(self.values) == len(
             other.values) and all(a is b for a, b in zip(self.values, other.values, strict=True))
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether only the graph knows if the text is empty."""
+        """Whether the text may be empty, depending on the run of the graph."""
         return not any(self.template.pieces) and all(hole.spec == _TEXT for hole in self.template.holes)
 
     def __text__(self, spec: str) -> Any:
@@ -180,15 +180,15 @@ class Text(Message):
         if template.is_text_alone:
             return Text(Template(template.pieces, (Hole(_QUOTED),)), self.values)
         if any(hole.spec in _TEXTS for hole in template.holes):
-            self.refuse()  # the choice of quotes depends on it
+            self.refuse()  # the choice of quotes depends on the text
         quote = repr("".join(template.pieces))[0]
         other = "'" if quote == '"' else '"'
-        first, *rest = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the quotes of the whole
+        first, *rest = [repr(piece + other)[1:-2] for piece in template.pieces]  # each in the same quotes
         rest[-1] += quote
         return Text(Template((quote + first, *rest), template.holes), self.values)
 
     def ascii(self) -> Text:
-        """The result of `ascii` for an object with this `repr`."""
+        """The result of `ascii` for an object with this text as its `repr`."""
         if any(hole.spec in _TEXTS for hole in self.template.holes):
             self.refuse()
         pieces = tuple([piece.encode("ascii", "backslashreplace").decode() for piece in self.template.pieces])
@@ -235,7 +235,7 @@ class Text(Message):
         return self
 
     def _check_graph(self) -> None:
-        """StagingError if no graph is being traced, where the text is a placeholder."""
+        """StagingError if no graph is being traced: there the text is only a placeholder."""
         if ambient.backend is None:
             raise staging_error(
                 "this text has the value of a tensor of a function that was traced: it was kept somewhere outside of "
@@ -261,7 +261,7 @@ class Text(Message):
 
 
 def concat_text(parts: Iterable[Any]) -> Any:
-    """The concatenation of texts: a `str` if none has values of the graph. TypeError for other types."""
+    """The concatenation of texts: a `str` if none has graph values. TypeError for other types."""
     pieces, holes, values = [""], list[Hole](), list[Any]()
     for part in parts:
         if isinstance(part, Text):
@@ -287,5 +287,5 @@ def join(separator: Any, texts: Iterable[Any]) -> Any:
 
 
 def split(text: Any) -> tuple[Template, tuple[Any, ...]]:
-    """The template of a text, and the operands for its holes."""
+    """The template of a text, and its values, the operands for the holes."""
     return (text.template, text.values) if isinstance(text, Text) else (Template((text,)), ())

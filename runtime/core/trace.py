@@ -1,6 +1,6 @@
-"""Applying ops: at once to values, or into the graph that is being traced.
+"""Applying ops: immediately to values, or as nodes of the graph that is being traced.
 
-`apply` is the one way to apply an op. `tracing(graph)` makes `graph` the current graph of this thread.
+`apply` is the only way to apply an op. `tracing(graph)` makes `graph` the current graph of this thread.
 """
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Watcher(Protocol):
     """Is notified where a graph may raise."""
 
     def before(self, graph: Graph, errors: Errors) -> None:
-        """Called before a node that may raise `errors` is added to `graph`. Without errors: what was done before a node
-        may not be the last that was done when the graph runs."""
+        """Called before a node that may raise `errors` is added to `graph`. Without errors: a node with sub-graphs was
+        added, so the last effects before this point may differ between trace and run."""
 
     def left_by(self, error: BaseException | None) -> None:
-        """Called when traced code has raised `error`, or (None) a body has ended. Nodes added because of that are added
+        """Called when traced code has raised `error`, or (None) a body has ended. Nodes that this requires are added
         after the bodies are left, inside `raising`."""
 
 
@@ -68,17 +68,17 @@ class _State(threading.local):
 
 _state: Final = of_trace(_State())
 open_traces: Final[dict[int, None]] = {}
-"""The threads that trace, and open recorders: if empty, a call need not look for its own."""
+"""The threads that are tracing or have open recorders: if empty, a call need not check its own."""
 
 
 def current_graph() -> Graph | None:
-    """The graph that this thread is tracing, or None: then ops compute at once."""
+    """The graph that this thread is tracing, or None: then ops compute immediately."""
     return _state.graph
 
 
 class watching(AbstractContextManager[None]):
-    """Notify `watcher` of the errors of graphs traced inside; with None, notify nobody, since they run at another
-    time."""
+    """Notify `watcher` of the errors of graphs traced inside; with None, notify nobody, since these graphs run at
+    another time."""
 
     def __init__(self, watcher: Watcher | None) -> None:
         self.watcher = watcher
@@ -106,7 +106,7 @@ class raising(AbstractContextManager[None]):
 
     @staticmethod
     def cause() -> object:
-        """That error or None; NOW outside of `raising`."""
+        """The error, or None; NOW outside of `raising`."""
         return _state.raising
 
 
@@ -116,12 +116,12 @@ def is_watched() -> bool:
 
 
 def watchers() -> tuple[Watcher, ...]:
-    """Those that are notified of errors here, the innermost last."""
+    """The watchers notified of errors here, the innermost last."""
     return _state.watchers
 
 
 def announce_errors(graph: Graph, errors: Errors) -> None:
-    """Notify the watchers that `graph`, which is being traced, may raise here."""
+    """Notify the watchers that `graph`, which is being traced, may raise at this point."""
     told, _state.watchers = _state.watchers, ()
     try:
         for watcher in told:
@@ -137,8 +137,8 @@ def tell_watchers(error: BaseException | None) -> None:
 
 
 class tracing(AbstractContextManager[Graph | None]):
-    """Make `graph` the current graph of this thread; None suspends all graphs. `backend` stages the control flow of
-    converted code meanwhile; a nested graph has that of the enclosing one."""
+    """Make `graph` the current graph of this thread; None suspends all graphs. Meanwhile `backend` stages the control
+    flow of converted code; the default is that of the enclosing graph."""
 
     def __init__(self, graph: Graph | None, backend: Backend | None = None) -> None:
         self.graph = graph
@@ -163,12 +163,12 @@ at_end(lambda: open_traces.pop(threading.get_ident(), None))
 
 
 def init_scope() -> tracing:
-    """Suspend all graphs: ops inside compute at once (`tf.init_scope`)."""
+    """Suspend all graphs: ops inside compute immediately (`tf.init_scope`)."""
     return tracing(None)
 
 
 def _convert(value: Any) -> Any:
-    """A tensor for an object that defines how it becomes one, or a list that contains tensors; else `value` itself."""
+    """A tensor for an object with `__tensor__`, or a list that contains tensors; any other value itself."""
     to_tensor = getattr(type(value), "__tensor__", None)
     if to_tensor is not None:  # includes tensors that may be unbound, which is checked here
         return to_tensor(value)
@@ -188,7 +188,7 @@ def holds_tensor(value: Sequence[Any]) -> bool:
 
 
 def convert_beside(value: Any, dtype: DType) -> Tensor:
-    """A tensor for `value` beside one of that dtype, to which NumPy numbers adapt, and Python numbers if they can."""
+    """A tensor for `value` beside one of that dtype. NumPy numbers adapt to it, and Python numbers if they can."""
     return convert_to_tensor(value, dtype if is_numpy_number(value) else None, dtype)
 
 
@@ -198,8 +198,8 @@ def convert_to_tensor(
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers adapt
-    to `dtype_hint` if they can. `strings`: text becomes strings without `dtype`, too. ValueError for what is not an
-    array.
+    to `dtype_hint` if they can. `strings`: text becomes a tensor of strings even without `dtype`. ValueError for a
+    value that is no array.
     """
     try:
         return _to_tensor(value, dtype, dtype_hint, name, strings)
@@ -234,7 +234,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
 
 
 def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None, of_arrays: bool = False) -> Value:
-    """A constant of `graph`, which takes over the array. `of_arrays`: it is a NumPy array of the user's."""
+    """A constant of `graph`, which takes ownership of the array. `of_arrays`: it is a NumPy array of the user's."""
     array.setflags(write=False)
     params: dict[str, Any] = {"value": array, "weak": weak} if weak else {"value": array}
     type = type_of_array(array, weak)
@@ -248,12 +248,12 @@ def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None, of
 # Values of the graph.
 
 def wrap(value: Value) -> GraphTensor | GraphList:
-    """The tensor or list that stands for `value` in traced code."""
+    """The tensor or list that wraps `value` in traced code."""
     return GraphList(value) if isinstance(value.type, ListType) else GraphTensor(value)
 
 
 def capture(graph: Graph, x: Any) -> Value:
-    """The value of `graph` for a tensor, list or constant: its own, captured from outside, or a new constant.
+    """The value of `graph` for a tensor, list or constant: its own value, a capture from outside, or a new constant.
 
     InaccessibleTensorError for a tensor of a graph that does not enclose `graph`.
     """
@@ -274,7 +274,7 @@ def capture(graph: Graph, x: Any) -> Value:
 
 
 def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
-    """The error for a tensor that is used in `graph`, or outside of all, and belongs to another graph."""
+    """The error for a tensor used in `graph`, or (None) outside of all graphs, that belongs to another graph."""
     value = x.value
     position = value.node.position if value.node is not None else None
     made = f"made at {position}" if position is not None else "an input of it"
@@ -310,7 +310,7 @@ def set_outputs(graph: Graph, outputs: Iterable[Any]) -> None:
 
 
 def hint(x: Any, name: str) -> None:
-    """Name the value `name` in print, unless it has a name or is eager."""
+    """Name the value in print, unless it has a name or is eager."""
     if isinstance(x, (GraphTensor, GraphList)) and x.value.hint is None:
         x.value.hint = name
 
@@ -318,10 +318,10 @@ def hint(x: Any, name: str) -> None:
 # Applying ops.
 
 def apply(op: Op, *inputs: Any, **params: Any) -> Any:
-    """Apply `op`: compute at once, or add a node to the current graph.
+    """Apply `op`: compute immediately, or add a node to the current graph.
 
-    Inputs are tensors, lists, or convertible to tensors. Returns a tensor (or list), or a tuple of these where the op's
-    rule gives a tuple. For an op with sub-graphs the inputs are the operands; the captures are added here.
+    Inputs are tensors, lists, or convertible to tensors. Returns a tensor (or list), or a tuple of these if the op's
+    rule returns a tuple. For an op with sub-graphs the inputs are the operands; the captures are added here.
     """
     graph = _state.graph
     try:
@@ -349,7 +349,7 @@ def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) 
         graph.nodes.pop()
         announce_errors(graph, errors)
         graph.nodes.append(node)
-        if node.subgraphs:  # they were traced before, and run after what the watchers added
+        if node.subgraphs:  # they were traced earlier, but run after the nodes added by the watchers
             announce_errors(graph, ())
     if node.subgraphs:
         written_by(node.subgraphs.values())
@@ -366,7 +366,7 @@ def _operand(graph: Graph, x: Any) -> Operand:
 
 def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> bool:
     """Convert the operands that must agree to their common dtype: weak ones, NumPy numbers beside a tensor, and, if
-    `op.widens`, those of a narrower kind. Returns whether an array has given a tensor a wider dtype."""
+    `op.widens`, those of a narrower kind. Returns whether a tensor was converted to a wider dtype."""
     positions = range(len(operands))[op.agree]  # type: ignore[index]
     types: list[TensorType] = []
     for i in positions:
@@ -439,8 +439,8 @@ def _compute(op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, ListType], dict[int, Weak]]:
-    """The arrays of an op's inputs (for a list, a tuple of arrays); by position, the types of lists, and which are
-    weak."""
+    """The arrays of an op's inputs (for a list, a tuple of arrays); by position, the types of lists and the weakness of
+    weak inputs."""
     arrays: list[Any] = []
     lists: dict[int, ListType] = {}
     weak: dict[int, Weak] = {}
@@ -476,7 +476,7 @@ def _arrays_of(op: Op, inputs: Sequence[Any]) -> tuple[list[Any], dict[int, List
 
 def _adapt_weak(op: Op, arrays: list[Any], weak: Mapping[int, Weak], inputs: Sequence[Any]) -> Sequence[Any]:
     """Convert the weak arrays to the dtype of the operands that they must agree with, or to their own. Returns the
-    inputs, with casts of those that `op.widens`."""
+    inputs, those that `op.widens` applies to with casts."""
     wanted = {i: type_of_array(arrays[i], kind).dtype for i, kind in weak.items()}
     if op.agree is not None:
         positions = range(len(arrays))[op.agree]
@@ -493,9 +493,9 @@ def _adapt_weak(op: Op, arrays: list[Any], weak: Mapping[int, Weak], inputs: Seq
 
 
 def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -> Array | None:
-    """A Python number in the dtype of the tensors it must agree with: the fast path.
+    """A Python number in the dtype of the tensors that it must agree with: the fast path.
 
-    None if that is not simple; then the rules of `promote` and `adapt` decide.
+    None if the conversion is not trivial; then the rules of `promote` and `adapt` decide.
     """
     if op.agree is None or i not in range(len(inputs))[op.agree]:
         return None
@@ -516,7 +516,7 @@ def _eager(result: Any, type: Type) -> EagerTensor | EagerList:
 def _infer(
     op: Op, arrays: list[Any], lists: dict[int, ListType], params: dict[str, Any]
 ) -> Type | tuple[Type, ...]:
-    """The result types of an op on arrays, cached where the params are hashable."""
+    """The result types of an op on arrays, cached if the params are hashable."""
     key: Any = None
     if not lists and all(type(param) in _SIMPLE for param in params.values()):
         key = (op, *[(a.dtype, a.shape) for a in arrays], *params.items())

@@ -1,4 +1,4 @@
-"""The user's frames that an error of the graph passes through, replayed in its traceback with lines and columns."""
+"""Replays the user's frames of an error of the graph in its traceback, with lines and columns."""
 from __future__ import annotations
 
 import ast
@@ -16,8 +16,8 @@ __all__ = ["raise_at", "show_users", "trail"]
 
 
 def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
-    """The frames from the traced function to where an exception was raised, or, without one, to the line being traced.
-    A body stands for its function."""
+    """The frames from the traced function to the point where an exception was raised or, without one, to the line being
+    traced. A body stands for its function."""
     frame: FrameType | None = sys._getframe(1)
     raised: dict[int, tuple[int, int]] = {}
     while traceback is not None:
@@ -40,7 +40,7 @@ def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
 
 
 class _Place(NamedTuple):
-    """What a frame shows: a function, and the span of the expression."""
+    """The content of a frame in a traceback: a function, and the span of the expression."""
 
     filename: str
     lineno: int
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _code(place: _Place) -> CodeType:
-    """Code that calls `step()` from a frame that looks like the place, as template engines do."""
+    """Code that calls `step()` from a frame that shows the place, as template engines do."""
     tree = ast.parse("step()")
     call: Any = tree.body[0].value  # type: ignore[attr-defined]
     call.end_lineno, call.col_offset = 1 + max(place.end - place.lineno, 0), place.col
@@ -82,15 +82,15 @@ def raise_at(exception: BaseException, places: Sequence[Position]) -> None:
 
 
 def _is_here(place: Position) -> bool:
-    """Whether it is the place of the call that is being made."""
+    """Whether it is the place of the call in progress."""
     here = user_position()
     return here is not None and (place.filename, place.lineno, place.function) == (
         here.filename, here.lineno, here.function)
 
 
 def show_users(error: BaseException) -> None:
-    """Leave the user's frames in the traceback of `error`, which is being handled. If there is none, as when a graph
-    runs, the function and line of the op that failed are replayed."""
+    """Reduce the traceback of `error`, which is being handled, to the user's frames. If there is none, as when a graph
+    runs, the function and line of the failed op are replayed."""
     prune(error)
     place = getattr(error, "place", None)
     if error.__traceback__ is None and isinstance(place, Position) and place.function and not _is_here(place):

@@ -1,6 +1,6 @@
 """Dtypes, shapes and the types of graph values.
 
-`DType`, `TensorShape` and `TensorSpec` are TF2's; `TensorType` and `ListType` are for values of a graph.
+`DType`, `TensorShape` and `TensorSpec` are TF2's; `TensorType` and `ListType` are the types of graph values.
 """
 from __future__ import annotations
 
@@ -90,15 +90,15 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def widened(self, kind: int) -> DType:
-        """The dtype to which numbers of this one are widened beside a Python number of a greater `kind`: as in `/`,
-        ints become float32 if they have 8 or 16 bits, else float64; floats and these become complex numbers of as many
-        bits."""
+        """The dtype to which numbers of this one are widened beside a Python number of a greater `kind`. As in `/`,
+        ints become float32 if they have 8 or 16 bits, else float64; a complex result has the precision of that
+        float."""
         real = self if self.kind >= 2 else float32 if self.size <= 2 else float64
         return real if kind == 2 else complex128 if real is float64 else complex64
 
     @property
     def wide(self) -> DType:
-        """The dtype in which kernels compute: float32 for floats that NumPy does not have, else this one."""
+        """The dtype in which kernels compute: float32 for floats that NumPy lacks, else this one."""
         return float32 if self.is_narrow else self
 
     @property
@@ -149,7 +149,7 @@ string: Final = DType("string")
 
 ALL: Final = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
               float16, float32, float64, complex64, complex128)
-"""Those of numbers and bools."""
+"""The dtypes of numbers and bools."""
 _FROM_NUMPY: Final = {dtype.np: dtype for dtype in (*ALL, string)}
 _FROM_NAME: Final = {dtype.name: dtype for dtype in (*ALL, string)} | {
     "half": float16, "float": float32, "double": float64, "int": int32, "complex": complex128}
@@ -197,8 +197,8 @@ def dtype_of(array: Any) -> DType:
 class TensorType:
     """The type of a graph value: dtype and shape (rank known, a dimension may be None).
 
-    `weak`: the value was made from Python scalars alone, so its dtype adapts to that of a tensor it meets.
-    `of_arrays`: it was made from NumPy arrays (`array_promotion.py`). Types are equal without regard to that.
+    `weak`: the value was made from Python scalars alone, so its dtype adapts to that of a tensor it meets. `of_arrays`:
+    it was made from NumPy arrays (`array_promotion.py`); ignored when types are compared.
     """
 
     dtype: DType
@@ -244,7 +244,7 @@ class TensorType:
 class ListType:
     """The type of a staged growable list: its value is a sequence of arrays, each of type `element`.
 
-    Not `known`: nothing has been written yet, so only the dtype of the element counts.
+    Not `known`: nothing has been written yet, so only the dtype of the element is significant.
     """
 
     element: TensorType
@@ -265,7 +265,7 @@ Type = TensorType | ListType
 
 
 Weak = bool | DType
-"""Whether a constant is weak. For a Python float, whose array has more bits than its dtype, that dtype."""
+"""Whether a constant is weak. For a Python float, whose array is more precise than its dtype, that dtype."""
 
 
 def type_of_array(array: Any, weak: Weak = False) -> TensorType:
@@ -328,7 +328,8 @@ def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
 
 
 MAX_BYTES: Final = 1 << 47
-"""The maximal size of a tensor in bytes, what a process can address: sums of a few sizes, and indices, fit 64 bits."""
+"""The maximal size of a tensor in bytes, the address space of a process: sums of a few sizes, and indices, fit 64
+bits."""
 
 
 def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:
@@ -353,7 +354,7 @@ def join_shapes(a: Shape, b: Shape) -> Shape | None:
 
 
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
-    """The most specific type that includes values of both, or None: differing dimensions become unknown; ranks and
+    """The most specific type that includes the values of both, or None: differing dimensions become unknown; ranks and
     dtypes must be equal. If it `adapts`, a weak dtype adapts to the other as in `promote`."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
@@ -454,7 +455,7 @@ class TensorShape:
             their is None or their == mine for mine, their in zip(self._dims, theirs, strict=True))
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """The shape that combines what both know. ValueError if they are incompatible."""
+        """The shape that combines the known dimensions of both. ValueError if they are incompatible."""
         other = TensorShape(other)
         self.assert_is_compatible_with(other)
         if self._dims is None or other._dims is None:
@@ -555,7 +556,7 @@ class TensorSpec:
 
     @property
     def type(self) -> TensorType:
-        """The graph type. ValueError if the rank is unknown: a graph knows every rank."""
+        """The graph type. ValueError if the rank is unknown: ranks are static in a graph."""
         if not self.shape:
             raise ShapeError(f"{self!r} has no rank, and a graph must know every rank",
                              remedy="Give a shape with None for an unknown dimension, such as [None, None].")

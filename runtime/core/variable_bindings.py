@@ -1,4 +1,4 @@
-"""Variables that a traced function is passed: the graph names a placeholder, each call binds it to a variable."""
+"""Variables passed to a traced function: the graph contains a placeholder, and each call binds it to a variable."""
 from __future__ import annotations
 
 import threading
@@ -12,24 +12,25 @@ NO_VARIABLES: Final[Mapping[int, Any]] = MappingProxyType({})
 
 
 class Placeholder:
-    """Stands in a graph for the variable that a call passes."""
+    """Stands in a graph for the variable passed by a call."""
 
     __slots__ = ()
 
     def is_same(self, other: Any) -> bool:
-        """Whether the variable that is passed is `other`, which the trace may depend on from now on."""
+        """Whether the passed variable is `other`; the trace may be specialised to the answer."""
         raise NotImplementedError
 
 
 class _Bindings(threading.local):
-    current: Mapping[int, Any] = NO_VARIABLES  # by the id of the placeholder, in the calls that run
+    current: Mapping[int, Any] = NO_VARIABLES  # by the id of the placeholder, for the running calls
 
 
 _bindings: Final = _Bindings()
 
 
 def bound(variable: Any) -> Any:
-    """The variable itself or, of a placeholder, the one that the running call passes; if none runs, the placeholder."""
+    """The variable itself or, for a placeholder, the one passed by the running call; the placeholder if no call is
+    running."""
     found = variable
     while (passed := _bindings.current.get(id(found))) is not None:  # it may be a placeholder of the calling graph
         found = passed
@@ -37,7 +38,7 @@ def bound(variable: Any) -> Any:
 
 
 class binding:
-    """Inside, placeholders stand for these variables, by their ids, in this thread."""
+    """Inside, placeholders (by id) stand for these variables, in this thread."""
 
     __slots__ = ("_outer", "_variables")
 

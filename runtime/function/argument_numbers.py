@@ -1,6 +1,6 @@
-"""Python's numbers among the arguments of a traced function, where they are inputs of the graph, with 64 bits.
+"""Python numbers among the arguments of a traced function that are inputs of the graph, with 64 bits.
 
-A number is one input; so are the numbers of a list of more than a few, or of all rows of a list of lists.
+A single number is one input; so are the numbers of a list of more than `_FEWEST`, or of all rows of a list of lists.
 """
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from runtime.staging.values.list import StagedItems
 __all__ = ["ArgumentNumber", "ArgumentNumbers", "ArgumentRow", "column_of", "matrix_of"]
 
 _FEWEST: Final = 16
-"""Lists of at most so many numbers have an input for each."""
+"""Lists of at most this many numbers have one input for each number."""
 
 
 class ArgumentNumber(StagedNumber):
-    """A number, where the traced function gets the number itself."""
+    """A number that is an argument; the traced function receives the number itself."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class ArgumentNumbers:
 
     def __init__(self, numbers: Any) -> None:
         self.tensor = EagerTensor(numbers)
-        self.rows: list[RowItems] = []  # in the trace that is made for them
+        self.rows: list[RowItems] = []  # set by the trace that has these as inputs
 
     def __leaves__(self) -> Sequence[Any]:
         return [self.tensor]
@@ -50,7 +50,7 @@ class ArgumentNumbers:
 
 
 class ArgumentRow:
-    """One of the rows of a list of lists of numbers. The first one has the input for all."""
+    """One of the rows of a list of lists of numbers. The first row holds the input for all rows."""
 
     __slots__ = ("numbers", "place")
 
@@ -59,7 +59,7 @@ class ArgumentRow:
 
     @property
     def __static__(self) -> Any:
-        """What the cache key has besides the leaves."""
+        """The part of the cache key besides the leaves."""
         return self.place
 
     def __leaves__(self) -> Sequence[Any]:
@@ -78,7 +78,7 @@ ArgumentNumber.__name__, ArgumentNumbers.__name__, ArgumentRow.__name__ = "numbe
 
 
 def column_of(x: Any) -> ArgumentNumbers | None:
-    """The numbers of a list, if they are floats, or ints of 64 bits; else None."""
+    """The numbers of a list, if they are floats or 64-bit ints; otherwise None."""
     if not (type(x) is list and len(x) > _FEWEST):
         return None
     numbers = array_of_numbers(x)
@@ -86,7 +86,7 @@ def column_of(x: Any) -> ArgumentNumbers | None:
 
 
 def matrix_of(x: Any) -> ArgumentNumbers | None:
-    """The numbers of a list of lists of one length, if they are floats, or ints of 64 bits; else None."""
+    """The numbers of a list of lists of equal length, if they are floats or 64-bit ints; otherwise None."""
     if not (type(x) is list and len(x) > 1 and type(x[0]) is list and x[0]):
         return None
     width = len(x[0])

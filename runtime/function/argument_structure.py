@@ -1,4 +1,4 @@
-"""The structure of arguments: lists, tuples, mappings, and objects by their fields; and what their leaves are."""
+"""The structure of arguments: lists, tuples, mappings, and objects by their fields; and what counts as a leaf."""
 from __future__ import annotations
 
 import copy
@@ -49,8 +49,8 @@ _decomposed: Final = _Decomposed()
 
 @contextmanager
 def decomposing(classes: Mapping[type, Names]) -> Iterator[None]:
-    """Objects of these plain classes among the arguments are structures of their attributes with these names, as those
-    of dataclasses are of their fields; others are arguments by identity."""
+    """Objects of these plain classes among the arguments are decomposed into their attributes with these names, as
+    those of dataclasses are into fields; other objects are compared by identity."""
     before = _decomposed.classes
     _decomposed.classes = {**before, **{
         kind: None if names is None else before.get(kind, names) for kind, names in classes.items()}}
@@ -69,7 +69,7 @@ def _fields(value: Any) -> list[str] | None:
 
 
 def keys_in_order(mapping: Mapping[Any, Any]) -> list[Any]:
-    """The keys of a mapping, sorted if they can be."""
+    """The keys of a mapping, sorted if they are sortable."""
     try:
         return sorted(mapping)
     except TypeError:
@@ -90,8 +90,8 @@ def rebuild(value: Any, parts: Sequence[Any]) -> Any:
 
 
 def shell(value: Any) -> Any:
-    """A container like `value` that `fill_shell` gives its children: so it may be among these. None for tuples, objects
-    of subclasses of list, and mappings other than dicts, which are made of them."""
+    """An empty container like `value`, to be filled by `fill_shell`, so that it may contain itself. None for tuples,
+    objects of subclasses of list, and mappings other than dicts, which have to be constructed from their children."""
     kind: Any = type(value)
     if kind is list:
         return []
@@ -103,7 +103,7 @@ def shell(value: Any) -> Any:
 
 
 def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:
-    """Give `new`, the shell of `value`, children in the order of `children`."""
+    """Add children to `new`, the shell of `value`, in the order of `children`."""
     if isinstance(new, (list, deque)):
         new.extend(parts)
         return
@@ -121,9 +121,9 @@ def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:
 def walk(
     value: Any, path: str, numbers: bool = True, met: dict[int, Any] | None = None
 ) -> Iterator[tuple[str, Any]]:
-    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`; of a container that
-    comes twice once. Without `numbers`, those of lists and tuples of nothing but Python numbers are left out. `met`:
-    the containers so far, by id."""
+    """The leaves of nested containers, each with its path, such as `x`, `x[0]` or `state['h'].w`; a container that
+    occurs twice is walked once. `numbers`: whether to include the items of lists and tuples of nothing but Python
+    numbers. `met`: the containers met so far, by id."""
     met = {} if met is None else met
     if id(value) in met:
         return
@@ -145,12 +145,12 @@ _NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
 def key_of_numbers(items: Sequence[Any]) -> Hashable:
-    """What distinguishes Python numbers, without Python code for each; None for other items."""
+    """A key that distinguishes lists of Python numbers, computed without Python code per item; None for other items."""
     kind = type(items[0]) if items else None
     if kind not in _NUMBERS:
         return None
     if operator.countOf(map(type, items), kind) == len(items):
-        return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals itself, 0.0 is not -0.0
+        return array("d", items).tobytes() if kind is float else tuple(items)  # nan equals nan; 0.0 is not -0.0
     kinds = tuple(map(type, items))
     if not _NUMBERS.issuperset(kinds):
         return None
@@ -164,11 +164,11 @@ def key_of_numbers(items: Sequence[Any]) -> Hashable:
 
 
 _EXACT: Final = 2.0**53
-"""Below this number a float holds all digits of an int."""
+"""Below this number a float represents every int exactly."""
 
 
 def holds_numbers(x: Any) -> bool:
-    """Whether a value is a list, deque or tuple of nothing but Python numbers. It may be long."""
+    """Whether a value is a list, deque or tuple of nothing but Python numbers; fast for long ones."""
     if not (is_list(x) or type(x) is tuple) or not x:
         return False
     first = type(x[0])
@@ -184,5 +184,5 @@ def is_leaf(x: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is a NumPy array or scalar that can be a tensor; one of strings or objects is a Python value."""
+    """Whether `x` is a NumPy array or scalar that can be a tensor; arrays of strings or objects are Python values."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"

@@ -1,5 +1,5 @@
-"""The arrays that existed before a trace whose arrays are objects: those among the arguments, and others that the
-function changes, such as a global's. A call puts what the graph leaves in them back into the caller's arrays."""
+"""Pre-existing arrays in a trace whose arrays are objects: the arguments, and others that the function changes, such as
+a global's. A call copies their final contents in the graph back into the caller's arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,10 +34,10 @@ T = TypeVar("T")
 class ArrayUse:
     """How a traced function uses arrays and objects.
 
-    objects    whether arrays are objects in its traces, since it changes some
-    sets       whether the sets that it makes are sets of the graph, since tensors become items of them
-    captured   the NumPy arrays that it changes and that are no arguments
-    classes    the plain classes of which it makes objects in loops or branches, so that they are state
+    objects    whether arrays are objects in its traces, because it changes some
+    sets       whether the sets that it makes are sets of the graph, because tensors become items of them
+    captured   the NumPy arrays that it changes and that are not arguments
+    classes    the plain classes of objects that it makes in loops or branches, so that they are state
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,8 @@ class ArrayUse:
         self.captured: list[Any] = []
 
     def traced(self, once: Callable[[], T]) -> T:
-        """The trace that `once` makes: with arrays as tensors, or as objects if the function turns out to need that."""
+        """The result of `once`, which traces: first with arrays as tensors, then, if the function needs that, as
+        objects."""
         return with_generators(lambda: self._traced(once))
 
     def _traced(self, once: Callable[[], T]) -> T:
@@ -71,11 +72,11 @@ class ArrayUse:
 
 
 class ArrayArguments:
-    """The objects for the arrays of a call.
+    """The array objects for a call.
 
-    inputs     the inputs of the graph for the leaves of the call, with the arrays as objects
-    captured   by id, the objects for the arrays that the function finds elsewhere; the same one may be `passed`, too
-    inputs_outside   those of these arrays that are not passed, for which the graph has inputs after the leaves
+    inputs     the graph inputs for the leaves of the call, with the arrays as objects
+    captured   by id, the objects for pre-existing arrays found elsewhere; these may be `passed` as arguments, too
+    inputs_outside   the captured arrays that are not passed, for which the graph has inputs after the leaves
     """
 
     def __init__(
@@ -85,7 +86,8 @@ class ArrayArguments:
         self.inputs = list(inputs)
         self.names = names
         self.places: list[tuple[int, ArrayCell, Any]] = []
-        """The number of the leaf, or of the captured array after all leaves; its object, and its value at first."""
+        """The index of the leaf, or, after all leaves, of the captured array; its object; and the object's initial
+        value."""
         for i, same, writeable, shared in pattern:
             if same != i:
                 self.inputs[i] = self.inputs[same]
@@ -124,14 +126,14 @@ class ArrayArguments:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let the references of the caller count while the function is traced."""
+        """Let the caller's references count while the function is traced."""
         with variables(*[CellType(cell) for _, cell, _ in self.places]):
             yield
 
     @contextmanager
     def substituted(self, heap: Heap) -> Iterator[None]:
-        """Put the objects in place of the captured arrays wherever the traced code can find these, while it is
-        traced. Everything is as before if it has to be traced again."""
+        """While the function is traced, replace the captured arrays by their objects wherever the traced code can find
+        them. On TraceAgain everything is restored."""
         self._substitute(heap)
         try:
             with scopes(*heap.reach.scopes):
@@ -146,7 +148,7 @@ class ArrayArguments:
                 left = holder[key] if type(holder) is list else content_of(holder, key)
                 if left is self.captured[id(part)]:
                     _put(holder, key, part)
-                elif id(left) in originals:  # another of these arrays
+                elif id(left) in originals:  # another captured array was stored there
                     _put(holder, key, originals[id(left)])
 
     def _substitute(self, heap: Heap) -> None:
@@ -160,7 +162,7 @@ class ArrayArguments:
                     _put(holder, key, self.captured[id(part)])
 
     def changed(self) -> list[tuple[int, GraphTensor]]:
-        """The arrays that the graph changes, by number, with their contents at the end."""
+        """The arrays that the graph changes, by index, with their contents at the end."""
         return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
 
     def has_changed(self) -> bool:
@@ -168,7 +170,7 @@ class ArrayArguments:
         return any(cell.value is not before for _, cell, before in self.places)
 
     def aliases(self, output: Any) -> frozenset[int]:
-        """The numbers of the arrays whose elements an output shares."""
+        """The indices of the arrays whose memory an output shares."""
         owners = owners_of(output) if isinstance(output, StagedArray) else ()
         return frozenset(place for place, cell, _ in self.places if any(cell is owner for owner in owners))
 
@@ -181,8 +183,8 @@ def _put(holder: Any, key: Any, part: Any) -> None:
 
 
 def result_in(result: Any, is_array: bool, shares: Sequence[Any]) -> Any:
-    """A result of a traced function in a trace that calls it. `shares`: the leaves whose elements it shares, if these
-    are arrays."""
+    """The value, in a calling trace, of a result of a traced function. `shares`: the leaves whose memory it shares if
+    they are arrays."""
     objects = [owner for x in shares if isinstance(x, StagedArray) for owner in owners_of(x)]
     if objects and isinstance(result, GraphTensor):
         return JoinedArray(result, objects)
@@ -190,7 +192,7 @@ def result_in(result: Any, is_array: bool, shares: Sequence[Any]) -> Any:
 
 
 def put_back(array: Any, contents: Any) -> None:
-    """Put the contents that a graph leaves in an array of the caller's, or of an enclosing trace, into that."""
+    """Copy the final contents of an array in a graph back into the array of the caller, or of an enclosing trace."""
     if isinstance(array, StagedArray):
         put_result(contents, array)
     elif isinstance(contents, EagerTensor):

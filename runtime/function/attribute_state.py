@@ -1,7 +1,7 @@
-"""Attributes, items and variables from before a call that the traced function gives values of the graph.
+"""Pre-existing attributes, items and variables to which the traced function assigns values of the graph.
 
-The first trace finds them. The function is then traced again with their contents as an argument more, a dict, which a
-call changes as any other: so they are what Python leaves in them, at each call.
+The first trace finds these places. The function is then traced again with their contents as an additional argument, a
+dict, which a call changes like any argument: so after each call they hold what Python would have left in them.
 """
 from __future__ import annotations
 
@@ -53,15 +53,16 @@ __all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can
            "is_in", "key_of", "path_of"]
 
 Place = tuple[str, Any, Any]
-"""The path of an attribute, item or variable, for names in the graph; what holds it, and its key there."""
+"""The path of an attribute, item or variable, as its name in the graph; the object that holds it; and its key there."""
 _WHOLES: Final = (*LISTS, *DICTS, set)
-_MOST: Final = 1000  # structures of calls whose places are remembered
-_MOST_NUMBERS: Final = 64  # items of a list up to which its numbers are inputs of a graph
+_MOST: Final = 1000  # the number of call structures whose places are remembered
+_MOST_NUMBERS: Final = 64  # the length of a list up to which its numbers are inputs of a graph each
 
 
 class NeedsAttributes(BaseException):
-    """A trace gives values of its graph, or objects of these classes that have some, to these places; or they hold
-    other constants than in an earlier call: `before`; or they hold arguments of the call, whose ids are `shared`."""
+    """The call has to be traced again with these places as arguments: a trace assigns values of its graph to them, or
+    objects of these `classes` that contain some; or their constants differ from those of an earlier call, `before`; or
+    they hold arguments of the call, whose ids are `shared`."""
 
     def __init__(
         self, places: Sequence[Place], classes: frozenset[type] = frozenset(), before: Sequence[Any] = (),
@@ -72,9 +73,9 @@ class NeedsAttributes(BaseException):
 
 
 def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
-    """Whether each call can put into a place what a trace puts there: tensors, also in tuples, lists, dicts and new
-    objects that are no more than their attributes; and all items of a list or dict (key None). `existed`: of
-    objects from before."""
+    """Whether each call can store in a place what the trace stores there: tensors, also in tuples, lists, dicts and new
+    objects that consist of their attributes only; for key None, all items of a list or dict. `existed`: whether an
+    object existed before the trace."""
     if key is None and type(holder) in DICTS:
         return has_staged_items(holder) or all(
             _can_be_made(part, existed) for _, item in items_in(holder) for part in _parts_within(item, existed))
@@ -90,13 +91,13 @@ def can_be_state(holder: Any, key: Any, existed: Callable[[Any], bool]) -> bool:
 def _parts_within(
     content: Any, existed: Callable[[Any], bool], inside: frozenset[int] = frozenset()
 ) -> Iterator[Any]:
-    """A value, and all that it contains, but for the attributes of objects from before; UNBOUND for what contains
-    itself. `inside`: the ids of those around it."""
+    """A value, and transitively all that it contains, except the attributes of pre-existing objects; UNBOUND for a
+    value that contains itself. `inside`: the ids of the enclosing values."""
     if id(content) in inside:
         yield UNBOUND
         return
     yield content
-    kind = type(content)  # asked without `isinstance`, which objects that may be None refuse
+    kind = type(content)  # not by `isinstance`, which objects that may be None refuse
     if kind in LISTS or issubclass(kind, (tuple, set, frozenset)):
         parts: Iterable[Any] = content
     elif kind in DICTS:
@@ -139,15 +140,16 @@ class AttributeState:
         self, places: Sequence[Place], classes: frozenset[type], contents: Sequence[Any] = (),
         earlier: AttributeState | None = None,
     ) -> None:
-        """`contents`: what the last of the places held in an earlier call; the first ones are those of `earlier`."""
+        """`contents`: of the last of the places, in an earlier call; the first places are those of `earlier`."""
         before: set[str] = set()
         self.classes = classes
-        """The plain classes of objects in them, which each call makes anew."""
+        """The plain classes of objects in the places, which each call creates anew."""
         self.is_exact = False
-        """Whether it cannot be traced with numbers, and lists of any length, as inputs: each has a trace of its own."""
-        self._known: dict[str, Any] = {}  # what they held in the first call
-        self._staged: set[str] = set()  # whose numbers were others in another call: they are inputs of the graph
-        self._lengths: dict[str, set[int]] = {}  # of lists: some that they have had
+        """Whether tracing with numbers, and lists of any length, as inputs fails: then each value has a trace of its
+        own."""
+        self._known: dict[str, Any] = {}  # their contents in the first call
+        self._staged: set[str] = set()  # places whose numbers differed in another call: inputs of the graph
+        self._lengths: dict[str, set[int]] = {}  # of lists: some of the lengths so far
         self._places: list[Place] = []
         wholes = {id(holder) for _, holder, key in places if key is None}
         for path, holder, key in places:
@@ -169,17 +171,17 @@ class AttributeState:
 
     @property
     def keys(self) -> set[tuple[int, Any]]:
-        """The places as `key_of` gives them."""
+        """The places as `key_of` pairs."""
         return {key_of(holder, key) for _, holder, key in self.places or ()}
 
     @property
     def places(self) -> list[Place] | None:
-        """None if an object of these is gone."""
+        """The places; None if an object that holds one has been freed."""
         found = [(path, held_by(kept), key) for path, kept, key in self._places]
         return None if any(holder is None for _, holder, _ in found) else found
 
     def arguments(self, places: Sequence[Place]) -> dict[str, Any]:
-        """What the places hold as an argument of a call."""
+        """The contents of the places, as an argument of a call."""
         contents = _read(places)
         if not self.is_exact:
             for path, content in contents.items():
@@ -192,7 +194,8 @@ class AttributeState:
         return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.is_exact))
 
     def _of_any_length(self, path: str, items: list[Any]) -> Any:
-        """The items of a list, as a GrownList if it has had several lengths, or has many numbers that differ."""
+        """The items of a list; as a GrownList if it has had several lengths, or has many numbers, which differ between
+        calls."""
         lengths = self._lengths.setdefault(path, set())
         if len(lengths) < LENGTHS:
             lengths.add(len(items))
@@ -200,8 +203,8 @@ class AttributeState:
         return (as_grown(items) if is_general else None) or items
 
     def _each(self, contents: dict[str, Any], change: Callable[[Any, str], Any]) -> dict[str, Any]:
-        """`contents` with what `change` makes of each, and of the items of lists that are places themselves, which are
-        copies here; other lists are the objects that the places hold."""
+        """`contents` with `change` applied to each, and to each item of lists that are places themselves, which are
+        copied; other lists remain the objects that the places hold."""
         return {path: [change(item, path) for item in x] if type(x) is list and path in self._lists and len(
                 x) <= _MOST_NUMBERS
                 else change(x, path) for path, x in contents.items()}
@@ -215,8 +218,8 @@ class AttributeState:
     def write(
         self, places: Sequence[Place], contents: dict[str, Any], given: dict[str, Any] | None = None
     ) -> None:
-        """Put the contents into the places; not those that are as they were `given`: Python code that the graph calls
-        may have put others there."""
+        """Store the contents in the places, except where they are unchanged from `given`: Python code called by the
+        graph may have stored something else there."""
         given = {} if given is None else self._each(given, lambda x, _: as_number(x))
         contents = self._each(contents, lambda x, _: as_number(x))
         for path, holder, key in places:
@@ -244,7 +247,7 @@ class AttributeState:
                 put(holder, key, new)
 
     def within(self, contents: dict[str, Any], run: Callable[[], Any]) -> Callable[[], Any]:
-        """`run` with `contents` in the places, and after it in `contents` what it has left there."""
+        """`run` with `contents` in the places; afterwards `contents` holds what `run` left there."""
         def traced() -> Any:
             places = self.places or ()
             before, given = _read(places), dict(contents)
@@ -265,12 +268,12 @@ class AttributeState:
 
 
 def _read(places: Sequence[Place]) -> dict[str, Any]:
-    """What the places hold, by path; UNBOUND for nothing."""
+    """The contents of the places, by path; UNBOUND for an empty one."""
     return {path: content_of(holder, key) for path, holder, key in places}
 
 
 class AttributeStates:
-    """The places that the calls of a traced function change, by the structure of the calls without these."""
+    """The places that the calls of a traced function change, by the structure of the calls (without these places)."""
 
     def __init__(self) -> None:
         self._states: dict[Hashable, AttributeState] = {}
@@ -279,8 +282,8 @@ class AttributeStates:
     def computed(
         self, compute: Callable[..., Any], in_trace: Callable[[Exception], bool], call: Call, *others: Any
     ) -> Any:
-        """The result of `compute(call, *others)`, where the call has what the places hold as an argument, and its trace
-        may find more of them. `in_trace`: of errors, whether nothing has run before them."""
+        """The result of `compute(call, *others)`, where the contents of the places are an additional argument of the
+        call, and its trace may find more places. `in_trace`: whether an error occurred before anything was executed."""
         call.finds_attributes = True
         while True:
             state, extended = self._states.get(call.structure) if self._states else None, call
@@ -319,10 +322,10 @@ class AttributeStates:
         self, call: Call, places: Sequence[Place], changed: Sequence[tuple[Place, Any]], sets_up: bool,
         existed: Callable[[Any], bool], restore: Callable[[], None],
     ) -> None:
-        """Note what a trace for a call has found: places that are given values of the graph, and those with `changed`
-        constants and what they held. NeedsAttributes if it is to be traced again; then everything is as it was before
-        the trace, which is what `restore` does. A trace that has changed nothing but constants, and `sets_up` nothing,
-        serves for this call."""
+        """Record the places that a trace for a call has found: those assigned values of the graph, and those in
+        `changed`, with changed constants and their earlier contents. NeedsAttributes if the call has to be traced
+        again; then `restore` undoes the trace's changes. A trace that changed nothing but constants, and `sets_up`
+        nothing, serves for this call only."""
         if call.finds_attributes and not places and not sets_up:
             call.changed, call.undo = [*changed], restore
             call.classes = _plain_classes([place for place, _ in changed], existed)
@@ -354,7 +357,7 @@ def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Cal
     begin, end = found.contents.start, found.contents.stop
     if twins is not None:
         found.containers, found.twins = [*map(twins.original, found.containers)], twins
-    elif len(found.containers) - (end - begin) == len(call.containers):  # which an input signature may have converted
+    elif len(found.containers) - (end - begin) == len(call.containers):  # an input signature may have converted some
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
     found.finds_numbers = call.finds_numbers
@@ -363,12 +366,12 @@ def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Cal
 
 
 def _is_whole(holder: Any, key: Any) -> bool:
-    """Whether a place is a list, dict or set as a whole."""
+    """Whether a place is all of a list, dict or set."""
     return key is None and type(holder) in _WHOLES
 
 
 def _is_left(given: Any, now: Any, whole: bool) -> bool:
-    """Whether a call has left what a place held; of a list or dict that is a place itself, its parts."""
+    """Whether a call has left the content of a place unchanged; for a whole list or dict, its parts."""
     if whole and type(given) in _WHOLES and type(now) is type(given):
         if type(given) is set:
             return bool(given == now)
@@ -378,13 +381,13 @@ def _is_left(given: Any, now: Any, whole: bool) -> bool:
 
 
 def _is_left_part(given: Any, now: Any) -> bool:
-    if type(given) is tuple and type(now) is tuple:  # the key and content of an item
+    if type(given) is tuple and type(now) is tuple:  # key and content of an item
         return len(given) == len(now) and all(map(_is_left_part, given, now))
     return given is now or (type(given) is type(now) and can_be_staged(now) and repr(given) == repr(now))
 
 
 def content_of(holder: Any, key: Any) -> Any:
-    """What a place holds; UNBOUND if nothing. Of the items of a list, dict or set a copy."""
+    """The content of a place; UNBOUND if it is empty. Of a whole list, dict or set, a copy."""
     if key is None and type(holder) in _WHOLES:
         return copy.copy(holder)
     if type(holder) is CellType:
@@ -397,17 +400,17 @@ def content_of(holder: Any, key: Any) -> Any:
 
 
 def key_of(holder: Any, key: Any) -> tuple[int, Any]:
-    """What tells places apart: the id of the object that has the contents, of globals their dict, and the key in it."""
+    """The identity of a place: the id of the holder (for globals, of their dict), and the key in it."""
     return id(holder.namespace if type(holder) is Globals else holder), key
 
 
 def is_in(keys: set[tuple[int, Any]], holder: Any, key: Any) -> bool:
-    """Whether a place is one of these, or in one."""
+    """Whether a place is one of these, or part of one."""
     return key_of(holder, key) in keys or key_of(holder, None) in keys
 
 
 def path_of(root: Reached, key: Any) -> str:
-    """What a place is called in messages and in graphs."""
+    """The name of a place in messages and graphs."""
     name = root.path or root.hint or type(root.value).__name__
     if key is None and type(root.value) is not CellType:
         return name
@@ -417,7 +420,7 @@ def path_of(root: Reached, key: Any) -> str:
 
 
 def _is_same(known: Any, content: Any) -> bool:
-    """Whether what a place holds has the same numbers as in the first call."""
+    """Whether the content of a place has the same numbers as in the first call."""
     if type(content) is list and type(known) is list:
         return len(known) != len(content) or all(map(_is_same, known, content))
     return not can_be_staged(content) or repr(known) == repr(content)
@@ -428,5 +431,5 @@ def _is_class(holder: Any) -> bool:
 
 
 def held_by(kept: Any) -> Any:
-    """The holder that `weakly` gave `kept` for; None if it is gone."""
+    """The holder for which `weakly` returned `kept`; None if it has been freed."""
     return kept() if isinstance(kept, weakref.ref) else kept

@@ -79,34 +79,34 @@ class ConcreteFunction:
     ) -> None:
         self.graph = graph
         self.name = graph.name
-        self.reading = Reading()  # of the code that was traced
+        self.reading = Reading()  # of the traced code
         self.fast_math = fast_math
         own = graph.inputs[:len(graph.inputs) - len(captured)]
         self.types: tuple[Type, ...] = tuple([value.type for value in own])
         self.structured_outputs = result_specs(returned)
-        self.is_kept = returned is not NEVER  # for later calls, too: not if it raises whenever it is called
+        self.is_kept = returned is not NEVER  # cached for later calls, unless it always raises
         self.guards = ConstantGuards(constants, *elsewhere) if constants or any(elsewhere) else None
-        self.used = array("q", [0])  # time of the last use, in calls of its function: native code writes it, too
+        self.used = array("q", [0])  # time of the last use, in calls; native code writes it, too
         self.input_specs = _input_specs(own)
         used = {value for node in graph.nodes for value in node.inputs} | {*graph.outputs}
         self._unused = frozenset(k for k, value in enumerate(graph.inputs) if value not in used)
         self.structured_input_signature = call.described(self.input_specs)
         self._signature = signature
         self._pack = pack
-        self._aliases = aliases  # by output, the leaves whose memory it shares, if these are arrays, and if it is one
+        self._aliases = aliases  # per output, leaves that share its memory; if it is an array
         self._variables = variables
         self._defaults = [weakref.ref(x) for x in call.variables]
-        self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # it depends on which these are
+        self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # their identities affect the trace
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
         self._executor = chosen(executor)
         self._raises = any(node.op in _RAISING for node in graph.walk())
         self._raises_after_writes = mode is not None and mode.raises_after_writes
         self._donated = {} if self._raises_after_writes else {  # a call that raises runs again, to leave its writes
             output: place for place, output in pack.arrays if _is_like(graph, output, place)}
-        self._array_pattern = array_pattern  # of the calls that it is for, if arrays are objects in it
-        self._writes_tensors = mode is not None and mode.writes_tensors  # which then must not be arrays
+        self._array_pattern = array_pattern  # of the calls it serves, if arrays are objects
+        self._writes_tensors = mode is not None and mode.writes_tensors  # then these must not be arrays
         self._changes_attributes = call.attributes is not None
-        self._captured = captured  # NumPy arrays from outside, which are inputs of the graph after the leaves
+        self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
             pack.uses_call or captured) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
         self._optimized: Graph | None = None
@@ -115,12 +115,12 @@ class ConcreteFunction:
         self.run: Callable[..., Any] = self._compile_and_run
         self.findable: Any = None
         self.failed: Callable[[Exception, tuple[Any, ...]], None] | None = None
-        """Called with an error of a call and its arrays: leaves what came before the error."""
-        self.can_change = True  # something before an error: until that is known
+        """Called with an error of a call and its arrays: applies the changes made before the error."""
+        self.can_change = True  # whether anything before an error can be changed, as far as known
 
     @property
     def changes(self) -> bool:
-        """Whether calls change arguments, or objects from before."""
+        """Whether calls change arguments, or pre-existing objects."""
         return self._changes_attributes or not self.is_kept or bool(self._pack.changes or self._pack.arrays)
 
     @property
@@ -139,8 +139,8 @@ class ConcreteFunction:
 
     @property
     def _executable(self) -> Executable:
-        """The graph, ready to run. It is compiled when it is called first: where the graph only becomes a part of
-        others, or a tape runs it, it need not be."""
+        """The graph, ready to run. It is compiled only when it is first called: if it is only inlined into other
+        graphs, or run by a tape, it is never compiled."""
         if self._compiled is None:
             with self._compiling:
                 if self._compiled is None:
@@ -153,7 +153,8 @@ class ConcreteFunction:
         return self._compiled
 
     def _accepting(self, arrays: Callable[..., Any]) -> Callable[..., Any]:
-        """`arrays`, if that calls Python functions, which may change what the trace has read: that is accepted then."""
+        """`arrays`; if it calls Python functions, which may change what the trace has read, those changes are
+        accepted."""
         guards = self.guards
         if guards is None or not any(node.op.name in _CALLBACKS for node in self.optimized.walk()):
             return arrays
@@ -167,7 +168,8 @@ class ConcreteFunction:
         return run
 
     def run_arrays(self, *arrays: Any) -> Any:
-        """`run` for a call that has only arrays: an error leaves what came before it, and has the user's frames."""
+        """`run` for a call with arrays only. On an error, the earlier changes are applied, and the user's frames are
+        shown."""
         try:
             return self.run(*arrays)
         except BaseException as error:
@@ -209,7 +211,7 @@ class ConcreteFunction:
 
     @property
     def unknown_dims(self) -> int:
-        """How many dimensions of its inputs are unknown."""
+        """The number of unknown dimensions of its inputs."""
         return sum(type.shape.count(None) for type in self.types if isinstance(type, TensorType))
 
     @property
@@ -224,23 +226,23 @@ class ConcreteFunction:
 
     @property
     def captures_arrays(self) -> bool:
-        """Whether it changes NumPy arrays that are not among its arguments."""
+        """Whether it changes NumPy arrays that are not arguments."""
         return bool(self._captured)
 
     def takes(self, call: Call) -> bool:
-        """Whether the trace is for calls with arrays where this one has them."""
+        """Whether the trace serves calls with arrays at the places where this one has them."""
         if self._array_pattern is not None:
             return self._array_pattern == call.arrays
         return not call.arrays or not (self._writes_tensors or any(getattr(x, "is_object", False) for x in call.passed))
 
     def distinguished(self, variables: Sequence[Variable]) -> Collection[int]:
-        """The numbers of those variables of a call for which this trace is not made: it depends on which they are, or
-        uses them otherwise, too."""
+        """The indices of a call's variables that this trace does not abstract over: their identities affect it, or it
+        also uses them directly."""
         return self.identified or [k for k, x in enumerate(variables) if id(x) in self._own]
 
     def apply(self, leaves: Sequence[Any], call: Call | None, variables: Sequence[Variable]) -> Any:
-        """The result for the tensors, lists and variables of a call, computed, or traced into the current graph.
-        Without the `call`, returned containers that were arguments are copies."""
+        """The result for the tensors, lists and variables of a call, computed, or traced into the current graph. If
+        `call` is None, returned containers that were arguments are copies."""
         graph = current_graph()
         passed = {id(x): y for x, y in zip(self._variables, variables, strict=True)} if variables else NO_VARIABLES
         if call is not None and not self.takes(call):
@@ -269,7 +271,7 @@ class ConcreteFunction:
             return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
 
     def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
-        """The arrays of a call, of which those that it overwrites are the caller's, or copies."""
+        """The arrays of a call. Those that it overwrites are the caller's if borrowed, otherwise copies."""
         arrays = arrays_of(leaves, self._unused)
         copied = [place for place in self._donated.values()
                   if call is None or leaves[place] is not call.borrowed.get(place)]
@@ -280,8 +282,8 @@ class ConcreteFunction:
         return arrays
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the trace. Python arguments may be omitted; given ones must equal those that were traced. As in TF 2,
-        the tensors of the arguments may also be given alone, in order.
+        """Call the trace. Python arguments may be omitted; if present they must equal the traced ones. As in TF 2, the
+        tensors of the arguments may also be passed alone, in order.
 
         TypeError for other arguments, DTypeError or ShapeError for tensors of other types.
         """
@@ -301,7 +303,7 @@ class ConcreteFunction:
             raise
 
     def _passed(self, given: Mapping[int, Variable]) -> list[Variable]:
-        """The variables of a call, by number: those that are not `given` are those that were traced."""
+        """The variables of a call, by index; the traced ones in place of those that are not `given`."""
         variables: list[Variable] = []
         for k, (argument, default) in enumerate(zip(self._variables, self._defaults, strict=True)):
             variable = given[k] if k in given else default()
@@ -315,7 +317,7 @@ class ConcreteFunction:
         return variables
 
     def _leaves(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], variables: dict[int, Variable]) -> list[Any]:
-        """The leaves of a call; its variables are put in `variables`, by number."""
+        """The leaves of a call; its variables are stored in `variables`, by index."""
         try:
             return self._structured(args, kwargs, variables)
         except InvalidArgumentsError:
@@ -326,7 +328,7 @@ class ConcreteFunction:
     def _structured(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], variables: dict[int, Variable]
     ) -> list[Any]:
-        """The leaves of arguments that are given as to the function itself."""
+        """The leaves of arguments passed as to the function itself."""
         try:
             bound = self._signature.parameters.bind_partial(*args, **kwargs)
         except TypeError as exc:
@@ -343,7 +345,7 @@ class ConcreteFunction:
         return leaves
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
-        """The call, if no arguments are omitted."""
+        """The call, unless arguments were omitted."""
         try:
             return Call(*self._signature.canonical(args, kwargs))
         except InvalidArgumentsError:
@@ -353,8 +355,8 @@ class ConcreteFunction:
         self, path: str, value: Any, traced: Any, leaves: list[Any], types: Iterator[Type],
         variables: dict[int, Variable], met: dict[int, Any],
     ) -> None:
-        """Append the leaves of `value`, which must match what was traced. `met`: by the id of a container that was
-        traced, the one that is passed."""
+        """Append the leaves of `value`, which must match the traced argument. `met`: by the id of a traced container,
+        the one passed for it."""
         if id(traced) in met:
             self._check_same(path, value, met[id(traced)])
         elif isinstance(traced, VariableSpec):
@@ -415,21 +417,20 @@ class ConcreteFunction:
         return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
 
     def compile(self) -> ConcreteFunction:
-        """The trace itself, compiled now, so that its first call starts at once."""
+        """The trace itself, compiled now, so that its first call starts immediately."""
         self._executable  # noqa: B018 - makes it
         return self
 
     def inspect_llvm(self, optimized: bool = True) -> str:
-        """The LLVM IR of the native code, optimised or as generated. ValueError if there is none."""
+        """The LLVM IR of the native code, optimised or as generated. ValueError if there is no native code."""
         return self._executable.inspect_llvm(optimized)
 
     def inspect_asm(self) -> str:
-        """The assembly of the native code. ValueError if there is none."""
+        """The assembly of the native code. ValueError if there is no native code."""
         return self._executable.inspect_asm()
 
     def explain_native(self) -> str:
-        """What became of the graph: which ops were fused, which loops tiled or vectorised, what calls Python and
-        why."""
+        """A report on compilation: which ops were fused, which loops tiled or vectorised, what calls Python and why."""
         return self._executable.explain()
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
@@ -446,7 +447,7 @@ class ConcreteFunction:
 
 
 def _is_like(graph: Graph, output: int, place: int) -> bool:
-    """Whether an output surely has the size of an input, of at least one dimension."""
+    """Whether an output certainly has the type and size of an input with at least one dimension."""
     type = graph.outputs[output].type
     return isinstance(type, TensorType) and type == graph.inputs[place].type and bool(type.shape) and (
         None not in type.shape)
@@ -462,7 +463,7 @@ def _tensors(value: Any) -> bool:
 
 
 def _text(value: Any, around: tuple[Any, ...] = ()) -> str:
-    """`around`: the containers that it is in."""
+    """`around`: the enclosing containers."""
     if isinstance(value, TensorSpec):
         return str(value.type)
     if isinstance(value, weakref.ref):
@@ -486,7 +487,7 @@ def _text(value: Any, around: tuple[Any, ...] = ()) -> str:
 
 
 def graph_of(x: Any) -> Graph:
-    """A graph itself; that of a concrete function; or that of the newest trace of `rt.function`'s. TypeError for
+    """A graph itself; the graph of a concrete function; or that of the newest trace of an `rt.function`. TypeError for
     anything else, StagingError for a function that has no trace."""
     traces = getattr(x, "concrete_functions", None)
     if traces is not None:

@@ -1,7 +1,8 @@
-"""What a trace has read of attributes, variables, lists and dicts from before.
+"""Guards on the pre-existing attributes, variables, lists and dicts that a trace has read.
 
-Each call looks whether they are what they were. Those that are not are arguments of the trace from then on, as what
-calls change (`attribute_state.py`); so are arrays that are too large to look at, from the first call on.
+Each call compares the values that the trace read with the current ones; those that differ become inputs of later
+traces, like the state that calls change (`attribute_state.py`). Arrays too large to compare are inputs from the first
+call on.
 """
 from __future__ import annotations
 
@@ -20,17 +21,17 @@ from runtime.function.visible_places import KEYS, Constant, is_same
 
 __all__ = ["MOST", "ConstantGuards", "holds", "large_in"]
 
-MOST: Final = 10_000  # places that calls look at; a list is one
-_MOST_BYTES: Final = 4096  # of an array whose elements calls look at
+MOST: Final = 10_000  # the maximal number of guarded places; a list is one place
+_MOST_BYTES: Final = 4096  # the maximal size of an array whose elements are compared
 
 
 def holds(guards: ConstantGuards | None, call: Call) -> bool:
-    """Whether a trace can be used for a call. NeedsAttributes if it cannot, and the call can have what has changed as
-    arguments."""
+    """Whether a trace is valid for a call. NeedsAttributes if not, and the changed values can become arguments of the
+    call."""
     if guards is None:
         return True
     if (guards.containers and not guards.containers.isdisjoint(call.own)) or call.shares(guards.others):
-        return False  # what it has read elsewhere is an argument here
+        return False  # an object that the trace has read elsewhere is an argument here
     if guards.hold():
         return True
     if call.finds_attributes and (changed := guards.changed()):
@@ -39,22 +40,21 @@ def holds(guards: ConstantGuards | None, call: Call) -> bool:
 
 
 def large_in(constants: Sequence[Constant], captured: Sequence[Any]) -> list[Place]:
-    """The places of arrays that can be written and are too large for each call to look at their elements, besides those
-    that are `captured`."""
+    """The places of writable arrays that are too large to compare at each call, except those in `captured`."""
     known = set(map(id, captured))
     return [place for place, x in constants if _is_written(x)
             and x.nbytes > _MOST_BYTES and x.dtype.kind in "biufc" and id(x) not in known]
 
 
 def _is_written(x: Any) -> bool:
-    """Whether it is an array that can be written."""
+    """Whether it is a writable array."""
     return issubclass(type(x), np.ndarray) and bool(x.flags.writeable)  # `isinstance` would run code of proxies
 
 
 class ConstantGuards:
-    """What constants have to be where a trace is used.
+    """The constants on which a trace depends.
 
-    containers, others   the ids of lists, dicts and objects, and the arrays, that no argument may be
+    containers, others   the ids of lists, dicts and objects, and the arrays, that must not be arguments
     """
 
     __slots__ = ("_absent", "_arrays", "_attributes", "_cells", "_dicts", "_items", "_keys", "_lists", "_places",
@@ -70,7 +70,7 @@ class ConstantGuards:
         self._cells: list[tuple[CellType, Any]] = []
         self._lists: list[tuple[Any, list[Any]]] = []
         self._keys: list[tuple[Any, list[Any]]] = []
-        self._dicts: list[tuple[Any, Any, Any]] = []  # of subclasses, which may make missing items
+        self._dicts: list[tuple[Any, Any, Any]] = []  # for subclasses, which may create missing items
         self._arrays: list[tuple[Any, bytes]] = []
         self._absent: list[tuple[Any, Any]] = []
         self._places: list[tuple[str, Any, Any, Any]] = []
@@ -104,8 +104,9 @@ class ConstantGuards:
 
     @property
     def items(self) -> Sequence[tuple[Any, Any, Any]] | None:
-        """What native code can look at: dicts, or weak references to objects; keys, or attributes; and contents; and
-        for variables of functions None, the cell and the content. None if there is more."""
+        """The guards that native code can check: a dict, or a weak reference to an object; a key, or an attribute; and
+        the content; for variables of functions None, the cell and the content. None if there are guards of other
+        kinds."""
         if self._lists or self._arrays or self._absent or self._keys or self._dicts or not all(
                 type(held) is dict or (type(held) is weakref.ref and not issubclass(type(held()), type))
                 for held, _, _ in self._single):
@@ -113,7 +114,7 @@ class ConstantGuards:
         return [*self._single, *((None, *cell) for cell in self._cells)]
 
     def hold(self) -> bool:
-        """Whether all constants are what they were."""
+        """Whether all constants have their traced values."""
         try:
             for namespace, get, parts in self._items:
                 if not all(map(is_, get(namespace), parts)):
@@ -124,15 +125,15 @@ class ConstantGuards:
             for cell, content in self._cells:
                 if cell.cell_contents is not content:
                     return not self.changed()
-        except (KeyError, AttributeError, ValueError):  # there is no such item, attribute or variable any more
+        except (KeyError, AttributeError, ValueError):  # the item, attribute or variable is gone
             return False
         for holder, contents in self._lists:
             if len(holder) != len(contents) or not all(map(is_, holder, contents)):
                 if self.changed():
                     return False
-                contents[:] = holder  # equal items, which the next call tells by their identity
+                contents[:] = holder  # equal items: the next call compares their identities
         if not all([*holder] == keys for holder, keys in self._keys):
-            return False  # for other keys there is another trace
+            return False  # other keys need another trace
         if not all(dict.get(holder, key, UNBOUND) is content for holder, key, content in self._dicts):
             return not self.changed()
         if self._absent and not all(_is_absent(held_by(kept), key) for kept, key in self._absent):
@@ -140,7 +141,7 @@ class ConstantGuards:
         return not self._arrays or all(array.tobytes() == elements for array, elements in self._arrays)
 
     def accept(self) -> None:
-        """Take what the places hold now for what they have to hold."""
+        """Make the current contents of the places the guarded ones."""
         if not self.hold():
             places = [(path, held_by(kept), key) for path, kept, key, _ in self._places]
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
@@ -149,7 +150,7 @@ class ConstantGuards:
             ConstantGuards.__init__(self, constants, self.containers, self.others)
 
     def changed(self) -> list[Constant]:
-        """The places that hold something else now, and what they held."""
+        """The places whose contents have changed, with the contents that were traced."""
         found = []
         elements = {id(array): array.tobytes() == before for array, before in self._arrays}
         for path, kept, key, content in self._places:
@@ -167,6 +168,6 @@ def _is_absent(holder: Any, key: Any) -> bool:
 
 
 def _getter(kind: Any, parts: dict[Any, Any]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[Any, ...]]:
-    """A function that gets these items or attributes as a tuple, and what they are."""
+    """A function that gets these items or attributes as a tuple, and their traced values."""
     twice = [*parts] if len(parts) > 1 else [*parts, *parts]
     return kind(*twice), tuple([parts[key] for key in twice])

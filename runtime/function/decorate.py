@@ -1,5 +1,5 @@
-"""`rt.function`: what it decorates (functions, methods, callable objects, and traced functions with other options), and
-its options."""
+"""`rt.function` and its options: it decorates functions, methods, callable objects, and traced functions to change
+their options."""
 from __future__ import annotations
 
 import functools
@@ -28,7 +28,7 @@ R = TypeVar("R")
 class VerifiedFunction(Function):
     """A Function that compares each call with the Python function: `runtime.function.differential_check`."""
 
-    shares = False  # the comparison traces by itself
+    shares = False  # the comparison makes traces of its own
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -71,7 +71,7 @@ def function(
     input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
     autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
     reduce_retracing  make a dimension unknown at the second shape, not at the third
-    executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native where
+    executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native if
                       llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
     fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
     name              the name in graphs and messages
@@ -79,10 +79,10 @@ def function(
     verify            also run each call as Python on eager tensors: autograph.VerificationError at the first
                       difference in printed text, exception, result, arguments or variables (for tests: slow)
 
-    Python numbers that the function returns are tensors, also in tuples, lists and dicts; other Python values stay what
-    they are. Objects that the function makes and returns are made anew by each call; lists, dicts, sets and objects
-    among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and attributes and variables
-    from before. StagingError for objects that cannot be made anew.
+    Python numbers that the function returns become tensors, also in tuples, lists and dicts; other Python values are
+    returned unchanged. Objects that the function makes and returns are created anew by each call. Lists, dicts, sets
+    and objects among the arguments are returned, and changed, as in Python, and so are NumPy arrays, and pre-existing
+    attributes and variables. StagingError for objects that cannot be created anew.
 
     `jit_compile` and TF2's `experimental_...` arguments are accepted and have no effect: `executor` decides what runs a
     graph. `experimental_relax_shapes` is `reduce_retracing`. TypeError for other arguments.
@@ -105,7 +105,8 @@ def function(
 
 
 def _decorated(options: dict[str, Any], func: Any, make: Callable[..., Any]) -> Any:
-    """What `make` makes of `func` with the options. TypeError for what is no function."""
+    """The result of `make` for `func` with the options. TypeError if `func` is not a function, method or callable
+    object."""
     if isinstance(func, (staticmethod, classmethod)):
         return type(func)(_decorated(options, func.__func__, make))
     if isinstance(func, Method):

@@ -28,8 +28,8 @@ def verified_call(
     python: Callable[..., Any], instance: Any, traced: Callable[..., Any], trace: Callable[..., Graph],
     args: tuple[Any, ...], kwargs: dict[str, Any], arrays: Sequence[Any] = (),
 ) -> Any:
-    """The result of `traced(*args, **kwargs)`, compared with that of `python`; `trace` gives the graph that will run,
-    and puts the NumPy arrays that it changes and that are no arguments into `arrays`.
+    """The result of `traced(*args, **kwargs)`, compared with that of `python`. `trace` returns the graph that will run,
+    and adds the NumPy arrays that it changes and that are not arguments to `arrays`.
 
     `instance` is the first argument of `python` if it is a method, else None. Calls in graphs and within a verified
     call are not verified. VerificationError at the first difference.
@@ -98,8 +98,8 @@ def _restore(stateful: dict[int, Any], states: list[Any]) -> None:
 
 
 def _same(expected: Any, got: Any) -> bool:
-    """Whether two values are equal: a number may equal a scalar tensor; floats need only be close, since a graph may
-    add in another order."""
+    """Whether two values are equal. A number may equal a scalar tensor; floats need only be close, since a graph may
+    sum in another order."""
     if isinstance(got, Poison):  # a value of the graph that the trace left in an object
         return False
     if isinstance(expected, Tensor) and isinstance(got, Tensor) and expected.dtype is not got.dtype:

@@ -1,4 +1,4 @@
-"""Values of a graph in Python objects."""
+"""Searches Python objects for values of a graph."""
 from __future__ import annotations
 
 import functools
@@ -27,7 +27,7 @@ _CLOSED: Final = (ModuleType, FrameType, CodeType, TracebackType)
 def graph_value_in(value: Any, known: Callable[[Any], bool] = lambda _: False, kind: type[Any] | None = None) -> Any:
     """A GraphTensor or GraphList (or an object of class `kind`) in `value`, at any depth; None if there is none.
 
-    Objects for which `known` is true are not searched, nor are modules.
+    Objects for which `known` is true are not searched; neither are modules.
     """
     pending, visited = [value], set[int]()
     while pending and len(visited) < _MOST:
@@ -62,7 +62,7 @@ def _parts(item: Any) -> Iterator[Any]:
 
 
 def belongs(error: InaccessibleTensorError, graph: Graph) -> bool:
-    """Whether the inaccessible tensor belongs to `graph` or a graph that encloses it."""
+    """Whether the inaccessible tensor belongs to `graph` or to a graph that encloses it."""
     owner = getattr(error, "graph", None)
     return isinstance(owner, Graph) and owner.contains(graph)
 

@@ -1,6 +1,6 @@
 """The executors of graphs: native code, or the reference executor on NumPy.
 
-Native code needs llvmlite. Where that is missing, graphs run on NumPy, with one warning.
+Native code needs llvmlite. Without it, graphs run on NumPy, with one warning.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runtime.backends.native.jit import executor as native
     from runtime.backends.native.jit import timed as timed_native
 else:
-    native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than everything else
+    native = deferred("runtime.backends.native.jit.executor")  # loading LLVM takes longer than all other imports
     timed_native = deferred("runtime.backends.native.jit.timed")
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
 class Reference:
     """A graph for the reference executor: kernels are called in order."""
 
-    is_closed = False  # kernels give views of their operands
+    is_closed = False  # results may be views of operands
     overwritten = frozenset[int]()
 
     def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> None:
@@ -52,7 +52,7 @@ class Reference:
         return executable(self.graph)
 
     def findable(self, run: Callable[..., Any], single: bool) -> None:
-        """Does nothing: calls go through Python."""
+        """Does nothing: calls always go through Python."""
 
     def inspect_llvm(self, optimized: bool = True) -> str:
         raise ValueError(f"{self.graph.name} runs on NumPy and has no native code; use executor='native'")
@@ -65,13 +65,13 @@ class Reference:
 
 
 def arrays_of(leaves: Sequence[Any], unused: Container[int] = ()) -> list[Any]:
-    """What executables take for eager tensors and lists; for lists whose numbers are `unused` nothing."""
+    """The inputs of executables for eager tensors and lists; empty for lists whose index is in `unused`."""
     return [leaf._array if not isinstance(leaf, EagerList) else () if k in unused else leaf.items
             for k, leaf in enumerate(leaves)]
 
 
 def tensors_of(arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
-    """The eager tensors and lists for what executables give."""
+    """The eager tensors and lists for the results of executables."""
     return [EagerList(x, type) if isinstance(type, ListType) else EagerTensor.own(x)
             for x, type in zip(arrays, types, strict=True)]
 
@@ -82,7 +82,7 @@ def _native(graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> Execut
 
 EXECUTORS: Final[dict[str, Callable[[Graph, bool, Mapping[int, int]], Executable]]] = {
     "native": _native, "numpy": Reference}
-"""By the name that `rt.function(executor=...)` takes: what makes a graph ready to run."""
+"""By name, as passed to `rt.function(executor=...)`: the function that makes a graph ready to run."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -102,28 +102,27 @@ def chosen(executor: str | None) -> str:
         executor = settings.executor
     if executor is None:
         return "native" if _has_llvm() else "numpy"
-    check_executor(executor)  # it may come from RUNTIME_EXECUTOR
+    check_executor(executor)  # also if it comes from RUNTIME_EXECUTOR
     if executor == "native" and not _has_llvm():
         raise ValueError("the native executor needs llvmlite: pip install llvmlite, or take executor='numpy'")
     return executor
 
 
 def load() -> None:
-    """Load what the executor that is chosen by default needs, which the first call would do."""
+    """Load the modules of the default executor, which the first call would do otherwise."""
     if chosen(None) == "native":
         native.Native  # noqa: B018 - loads LLVM
 
 
 @contextmanager
 def flush_subnormals() -> Iterator[None]:
-    """While this lasts, float arithmetic of this thread takes subnormal numbers, which are nearer to zero than any
-    number of full precision (1.2e-38 for float32, 2.2e-308 for float64), as zero. They take most processors a hundred
-    cycles more, and the moments of optimizers decay into them. TensorFlow and XLA always do this.
+    """Within this context, float arithmetic of this thread treats subnormal numbers, which are nearer to zero than any
+    number of full precision (1.2e-38 for float32, 2.2e-308 for float64), as zero. They cost most processors a hundred
+    extra cycles, and the moments of optimizers decay into them. TensorFlow and XLA always do this.
 
-    It holds for native code, with the threads of its loops, for NumPy and for Python's own floats, and for threads that
-    are started meanwhile; on other processors than x86 and ARM, and without llvmlite, it has no effect. Results that
-    are not subnormal may differ where their operands are. A context may be inside of another
-    (`torch.set_flush_denormal`).
+    It applies to native code, including the threads of its loops, to NumPy, to Python floats, and to threads started
+    meanwhile; it has no effect on processors other than x86 and ARM, or without llvmlite. Normal results may differ,
+    too, if operands are subnormal. Contexts may be nested (`torch.set_flush_denormal`).
     """
     if not _has_llvm():
         yield
@@ -136,23 +135,22 @@ def flush_subnormals() -> Iterator[None]:
 
 
 def unstacking() -> tuple[Callable[[Any], list[EagerTensor]], Callable[[list[Any]], list[EagerTensor]]] | None:
-    """The functions `unstacked` and `wrapped` of native code, if that is what runs graphs by default."""
+    """The functions `unstacked` and `wrapped` of native code, if that is the default executor; otherwise None."""
     return native.UNSTACKING if chosen(None) == "native" else None
 
 
 class Timed(Protocol):
-    """A graph that is made once more, in order to measure its calls. `region`: that of a call."""
+    """A graph compiled once more in order to measure its calls. `region`: that of a call."""
 
     @property
     def region(self) -> Region: ...
 
     def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for arrays; what took how long is added to the session."""
+        """The results for arrays; the times are added to the session."""
 
 
 def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
-    """A graph that `make` has made ready to run, for calls that are profiled: native code with timestamps, or kernels
-    timed one by one."""
+    """A graph, ready to run, for calls that are profiled: native code with timestamps, or kernels timed one by one."""
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
     native_too = able(graph, chosen(executor)) == "native"
@@ -165,7 +163,7 @@ def make(
     """The graph, ready to run, with the routines that it calls.
 
     fast_math  floats may be reordered, and NaN and infinity are assumed not to occur
-    donated    outputs, with the input of the same type in whose memory each may be put at the end of a call
+    donated    output index -> index of an input of the same type whose memory may be reused for the output
     """
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
@@ -175,7 +173,7 @@ def make(
 
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool) -> None:
-    """Make what a graph calls ready to run, unless native code calls it directly."""
+    """Make the routines that a graph calls ready to run, except those that native code calls directly."""
     made: dict[Routine, str] = {}
     _find_routines(graph, able(graph, executor), made)
     for routine, executor in made.items():
@@ -185,7 +183,7 @@ def _make_routines(graph: Graph, executor: str, fast_math: bool) -> None:
 
 
 def _find_routines(graph: Graph, executor: str, found: dict[Routine, str]) -> None:
-    """Optimise the routines that a graph calls, and that these call, and record by which executor each is run."""
+    """Optimise the routines that a graph calls, transitively, and record the executor that runs each."""
     for node in graph.walk():
         if node.op is not CALL:
             continue
@@ -204,7 +202,7 @@ def _executable(
 
 
 def able(graph: Graph, executor: str) -> str:
-    """The executor, or the reference executor if native code has not all of the graph's dtypes."""
+    """The executor, or the reference executor if native code lacks one of the graph's dtypes."""
     return "numpy" if executor == "native" and _needs_reference(graph) else executor
 
 

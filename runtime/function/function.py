@@ -64,12 +64,12 @@ _MAX_ALIASES: Final = 4096  # maximal number of keys for the traces of one funct
 class Function(Called, Inspected):
     """A Python function whose calls run as graphs; made by `rt.function` (`tf.function`).
 
-    As a method it has a separate cache for each instance, which it does not keep alive. It may be called by several
-    threads at a time; each trace is made by one of them.
+    As a method it has a separate cache for each instance, and does not keep the instance alive. Several threads may
+    call it at the same time; each trace is made by one of them.
     """
 
     shares = True
-    """Whether objects of a class come to share traces."""
+    """Whether objects of a class may come to share traces."""
 
     def __init__(
         self, python_function: Callable[..., Any], *, input_signature: Sequence[Any] | None = None,
@@ -90,7 +90,7 @@ class Function(Called, Inspected):
         self.max_traces = max_traces
         self.name: str = name or getattr(python_function, "__name__", None) or type(python_function).__name__
         functools.update_wrapper(self, python_function)
-        self._instance, self._owner = instance, owner  # for a method: the object, and the function of all objects
+        self._instance, self._owner = instance, owner  # for a method: the object, and the shared function
         self._objects = SharedObjects()
         self._shares = self.shares and autograph and input_signature is None
         self._until_error: UntilError | None = None
@@ -103,7 +103,7 @@ class Function(Called, Inspected):
         self._dead: deque[Any] = deque()  # the weak references whose objects have been freed
         self._pending: dict[Hashable, Pending] = {}
         self._fixed: set[Hashable] = set()  # structures that cannot be traced with unknown dimensions
-        self._identified: dict[Hashable, Collection[int]] = {}  # by structure, the variables to know by identity
+        self._identified: dict[Hashable, Collection[int]] = {}  # by structure, indices of variables known by identity
         self._history = History(self.name)
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
@@ -118,7 +118,7 @@ class Function(Called, Inspected):
         try:
             if not kwargs and (not open_traces or _runs_here()) and not settings.run_eagerly:
                 clock = self._clock
-                if len(args) == 1 and type(args[0]) is EagerTensor:  # a copy of what follows, for one tensor
+                if len(args) == 1 and type(args[0]) is EagerTensor:  # a copy of the code below, for one tensor
                     array = args[0]._array
                     found = self._fast.get((array.dtype, array.shape))
                     if found is not None and (found.guards is None or found.guards.hold()):
@@ -165,7 +165,7 @@ class Function(Called, Inspected):
                 raised.forget()
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Leave what the call has changed before the error."""
+        """Apply the changes that the call would have made before the error."""
         if raised.is_left(error) and self.autograph:
             if self._until_error is None:
                 self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
@@ -177,7 +177,7 @@ class Function(Called, Inspected):
 
     @property
     def _sharing(self) -> Function | None:
-        """For a method of an object that has no trace yet, the function of all objects, if these share traces."""
+        """For a method of an object without traces: the function shared by all objects, if its class shares traces."""
         if self._owner is None or self._count or self._instance is None:
             return None
         return self._owner if type(self._instance()) in self._owner._objects.classes else None
@@ -210,15 +210,15 @@ class Function(Called, Inspected):
         try:
             return concrete.apply(call.leaves, call, call.variables)
         except Exception as error:
-            if not call.overwritten:  # else what it has changed is there
+            if not call.overwritten:  # otherwise its changes have been made already
                 raised.note(error, concrete)
             if call.undo is not None:
                 call.undo()
             raise
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments, where a TensorSpec may stand for a tensor
-        (`tf.function.get_concrete_function`). With an input_signature the arguments may be omitted."""
+        """The trace for these arguments, where a TensorSpec may replace a tensor (`tf.function.get_concrete_function`).
+        With an input_signature the arguments may be omitted."""
         try:
             if (found := unranked(self, args, kwargs)) is not None:
                 return found
@@ -290,7 +290,7 @@ class Function(Called, Inspected):
     # Traces.
 
     def _find_or_trace(self, call: Call) -> ConcreteFunction:
-        """The trace for a call, whose variables that the trace knows by identity are identified in `call`."""
+        """The trace for a call; variables whose identity affects the trace are marked in `call`."""
         while True:
             concrete = self._found_or_traced(call)
             numbers = concrete.distinguished(call.variables)
@@ -325,7 +325,7 @@ class Function(Called, Inspected):
                     self._end(key, mine)
             finally:
                 self._end(key, mine)  # a signal may have interrupted the first
-            if not pending.wait(me):  # its owner waits for this thread
+            if not pending.wait(me):  # the owner waits for this thread
                 pending.owners.add(me)
                 try:
                     return self._trace(call, call.types)
@@ -433,7 +433,7 @@ class Function(Called, Inspected):
                         del self._groups[structure]
 
     def _trace_as_general_as_useful(self, call: Call) -> ConcreteFunction:
-        """Trace for the shapes of the call, or with unknown dimensions where they are known to change."""
+        """Trace for the shapes of the call, or with unknown dimensions where sizes have changed between calls."""
         if self._signature.specs is not None:
             return self._trace(call, self._signature.types_of(call))
         group = self._groups.get(call.structure, ())
@@ -444,19 +444,19 @@ class Function(Called, Inspected):
             try:
                 return self._trace(call, types)
             except Exception:
-                self._fixed.add(call.structure)  # it needs the dimensions, for example as Python numbers
+                self._fixed.add(call.structure)  # it needs known dimensions, for example as Python numbers
         return self._trace(call, call.types)
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
         call.keep()  # the trace may keep values
         concrete, made_variables = self._arrays.traced(lambda: self._trace_once(call, types, first=self._count == 0))
-        if made_variables and not concrete.identified:  # trace again, as later calls would: with the variables existing
+        if made_variables and not concrete.identified:  # trace again, as later calls would: the variables exist now
             try:
                 concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))
             except LateVariableError:
                 if call.attributes is None:
                     raise
-                concrete.is_kept = False  # a number that is state, another in later calls, says that it is the first
+                concrete.is_kept = False  # a number in the state, which differs in later calls, marks the first call
         self._count += not concrete.identified
         return concrete
 
@@ -507,7 +507,7 @@ class Function(Called, Inspected):
                         raise
                     except Exception:
                         if not creation.created:
-                            outside.heap.restore()  # as if there had been no trace
+                            outside.heap.restore()  # undo all effects of the trace
                         raise
                     finally:
                         outside.leave(variables)
@@ -528,7 +528,7 @@ class Function(Called, Inspected):
     def _settled(
         self, call: Call, outside: PriorState, sets_up: bool, captured: Sequence[Any]
     ) -> list[Constant]:
-        """After a trace, the constants that it has read; unless it is to be traced again, for what it has found."""
+        """After a trace: the constants that it has read. Raises if the function has to be traced again."""
         self._objects.check(outside.reading, outside.heap.restore)
         constants = outside.constants(call.attributes)
         changed = outside.changed_data(sets_up)
@@ -537,10 +537,10 @@ class Function(Called, Inspected):
         outside.refuse_lost()
         return constants
 
-    # What is there.
+    # Inspection.
 
     def cache_info(self) -> CacheInfo:
-        """Hits, misses (calls that made a trace), the bound, and the number of traces."""
+        """Hits, misses (calls that made a trace), the maximal number of traces, and their current number."""
         self._forget_dead()
         return CacheInfo(max(self._clock[0] - self._count, 0), self._count, self.max_traces, len(self._watched))
 
@@ -564,15 +564,15 @@ class Function(Called, Inspected):
             return list(self._watched)
 
     def explain(self) -> str:
-        """Whether the last call traced and why: which argument differed from earlier calls, and how. And the long
-        loops over Python values that the last trace unrolled, why, and what to write."""
+        """Whether the last call traced and why: which argument differed from earlier calls, and how. Also the long
+        loops over Python values that the last trace unrolled, why, and the remedy."""
         if (owner := self._sharing) is not None:
             return str(owner.explain())
         text = self._history.explain(self._clock[0], len(self._watched), self._count)
         return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
 
     def __reduce__(self) -> str:
-        """Pickled and copied as a Python function is: by its module and name."""
+        """Pickled and copied like a Python function: by module and name."""
         return getattr(self, "__qualname__", self.name)
 
     def __repr__(self) -> str:
@@ -580,7 +580,7 @@ class Function(Called, Inspected):
 
 
 class UntilError(Function):
-    """`until_error`, traced: it runs if that has no effect but what it leaves; a call says if it changes anything."""
+    """`until_error`, traced. It runs if its only effects are the changes to apply; a call returns whether there are."""
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         concrete = self._find_or_trace(call)
@@ -590,7 +590,7 @@ class UntilError(Function):
         return concrete.changes
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """An error that it does not catch is of its graph, and leaves nothing."""
+        """An error that it does not catch is one of its own graph, and has no changes to apply."""
 
 
 def _runs_here() -> bool:

@@ -1,5 +1,5 @@
-"""Lists from before that calls make longer: from the third length on they are growing lists of the graph, so that one
-trace serves all lengths."""
+"""Lists that existed before the call and that calls append to. After three traces for different lengths, one trace with
+a growing list serves all lengths."""
 from __future__ import annotations
 
 import itertools
@@ -18,23 +18,23 @@ from runtime.staging.values.record_list import StagedStructures
 __all__ = ["LENGTHS", "Appended", "GrownList", "appended", "as_grown", "extend"]
 
 LENGTHS: Final = 3
-"""So many lengths have a trace each before that."""
+"""Number of lengths that are traced separately first."""
 
 
 class GrownList:
-    """A list of tensors or numbers of one type, or of tuples of such, whatever its length: as an argument, and where a
-    call has left it."""
+    """A list of tensors or numbers of one type, or of tuples of these, of any length: as an argument, and as the final
+    value of a call."""
 
     __slots__ = ("columns", "numbers", "structure")
 
     def __init__(self, columns: Sequence[EagerList | GraphList], structure: Any, numbers: tuple[bool, ...]) -> None:
-        """`columns`: for each tensor or number in an item the list of those; `structure`: an item; `numbers`: which
-        columns stand for Python numbers."""
+        """`columns`: for each tensor or number in an item, the list of these over all items; `structure`: that of an
+        item; `numbers`: which columns stand for Python numbers."""
         self.columns, self.structure, self.numbers = columns, structure, numbers
 
     @property
     def __static__(self) -> Any:
-        """What the cache key has besides the leaves."""
+        """The part of the cache key besides the leaves."""
         return self.structure, self.numbers
 
     def __leaves__(self) -> Sequence[Any]:
@@ -44,7 +44,7 @@ class GrownList:
         return GrownList(leaves, self.structure, self.numbers)
 
     def staged(self) -> list[Any]:
-        """What a list holds, while a function is traced, that has these items."""
+        """The content, while a function is traced, of a list with these items."""
         is_flat = not isinstance(self.structure, tuple)
         columns = [numbers_in(column) if are_numbers else column for column, are_numbers in zip(
             self.columns, self.numbers, strict=True) if isinstance(column, GraphList)]
@@ -52,7 +52,7 @@ class GrownList:
 
 
 def as_grown(items: list[Any]) -> GrownList | None:
-    """The items of a list; None if they are no eager tensors or numbers of one type, or tuples of such."""
+    """The items of a list; None unless they are eager tensors or numbers of one type, or tuples of these."""
     if not items:
         return None
     structure = _structure(items[0])
@@ -66,7 +66,7 @@ def as_grown(items: list[Any]) -> GrownList | None:
 
 
 def _structure(item: Any) -> Any:
-    """Of nested tuples, with None for what is none."""
+    """The structure of nested tuples, with None for each leaf."""
     return tuple(map(_structure, item)) if type(item) is tuple else None
 
 
@@ -92,7 +92,7 @@ def _columns(columns: Iterable[Sequence[Any]]) -> list[EagerList | GraphList] | 
 
 
 class _Column(EagerList):
-    """One of the `columns`, which takes the arrays of its tensors when a graph needs them."""
+    """One of the `columns`; it extracts the arrays of its tensors only when a graph needs them."""
 
     __slots__ = ("tensors",)
 
@@ -108,12 +108,12 @@ class _Column(EagerList):
 
 
 class Appended:
-    """What a call has appended to a list that it has not changed otherwise."""
+    """The items that a call has appended to a list that it has not changed otherwise."""
 
     __slots__ = ("columns", "structure")
 
     def __init__(self, columns: Sequence[Sequence[Any]], structure: Any) -> None:
-        """`columns`: as in GrownList, of what is new."""
+        """`columns`: as in GrownList, for the new items."""
         self.columns, self.structure = columns, structure
 
     def __leaves__(self) -> Sequence[Any]:
@@ -131,8 +131,8 @@ class Appended:
 
 
 def appended(before: list[Any], after: list[Any]) -> Appended | None:
-    """What statements outside of loops and branches have appended to a GrownList, as lists hold it while a function is
-    traced; None if they have done something else."""
+    """The items that statements outside of loops and branches have appended to a GrownList, by its staged content
+    before and after; None if the list was changed otherwise."""
     if not (len(before) == len(after) == 1 and isinstance(before[0], StagedItems)
             and type(after[0]) is type(before[0])):
         return None
@@ -155,7 +155,7 @@ def _tail(before: Any, after: Any) -> list[Any]:
 
 
 def extend(old: list[Any], new: Sequence[Any]) -> None:
-    """Make a list have the `new` items: those that are as before stay the same objects."""
+    """Give a list the `new` items; a prefix of unchanged items keeps the same objects."""
     count = len(old)
     if count <= len(new) and _contents(old) == _contents(new[:count]) is not None:
         old += new[count:]
@@ -165,7 +165,7 @@ def extend(old: list[Any], new: Sequence[Any]) -> None:
 
 
 def _contents(items: Sequence[Any]) -> Any:
-    """What tells eager tensors apart, without Python code for each; None for other items."""
+    """The values of eager tensors, for comparison without Python code per item; None for other items."""
     if operator.countOf(map(type, items), EagerTensor) != len(items):
         return None
     arrays = [*map(_ARRAY, items)]

@@ -1,4 +1,4 @@
-"""What the traces of a function were compiled to."""
+"""Inspection of the compiled traces of a function."""
 from __future__ import annotations
 
 from typing import Any
@@ -25,8 +25,9 @@ class Inspected:
         return "\n".join(concrete.pretty_printed_signature(verbose) for concrete in self.concrete_functions)
 
     def lower(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """Trace and compile for these arguments ahead of time, where a TensorSpec may stand for a tensor, so that later
-        calls start at once (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph, `.compile()` is itself."""
+        """Trace and compile for these arguments ahead of time, so that later calls start immediately; a TensorSpec may
+        replace a tensor (JAX's `jit(f).lower(...).compile()`). `.optimized` is its graph; `.compile()` returns
+        itself."""
         return self.get_concrete_function(*args, **kwargs).compile()
 
     def inspect_llvm(self, *args: Any, **kwargs: Any) -> str:
@@ -38,8 +39,8 @@ class Inspected:
         return self._inspected(args, kwargs).inspect_asm()
 
     def explain_native(self, *args: Any, **kwargs: Any) -> str:
-        """What became of the trace for these arguments, or, without arguments, of the newest trace: which ops were
-        fused, which loops tiled or vectorised, what calls Python and why."""
+        """A report on the compilation of the trace for these arguments, or, without arguments, of the newest trace:
+        which ops were fused, which loops tiled or vectorised, what calls Python and why."""
         return self._inspected(args, kwargs).explain_native()
 
     def _inspected(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:

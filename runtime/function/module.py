@@ -14,7 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Module:
-    """Base class of objects that own variables: in their attributes, and in lists, dicts and other modules there
+    """Base class of objects that own variables: in their attributes, and in lists, dicts and other modules in these
     (`tf.Module`). Attributes are visited in the order of their names."""
 
     def __init__(self, name: str | None = None) -> None:

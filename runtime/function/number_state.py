@@ -1,7 +1,7 @@
-"""Python's numbers among the attributes, items and variables that calls of a traced function change.
+"""Python numbers among the attributes, items and variables that calls of a traced function change.
 
-A number that each call changes, such as `self.step += 1`, is an input of the graph, and adapts in it to the tensors
-that it meets, as a Python number does. It is read and left as int64 or float64.
+A number that each call changes, such as `self.step += 1`, is an input of the graph. In the graph it adapts to the
+tensors that it meets, as a Python number does. It is passed in and out as int64 or float64.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class StagedNumber:
-    """An int64 or float64 scalar that stands for a Python number."""
+    """An int64 or float64 scalar that represents a Python number."""
 
     __slots__ = ("tensor",)
 
@@ -48,7 +48,7 @@ class StagedNumber:
 
 
 class Held:
-    """A list or dict that is state itself, where an attribute or variable holds it."""
+    """A list or dict that is state itself, as the content of an attribute or variable."""
 
     __slots__ = ("value",)
 
@@ -63,23 +63,24 @@ class Held:
 
 
 _OF_NUMPY: Final = (np.float64, np.int64)
-"""NumPy's numbers that are as Python's; after a call they are Python's."""
+"""NumPy's numbers that are treated as Python numbers; after a call they are Python's."""
 
 
 def can_be_staged(x: Any) -> bool:
-    """Whether `x` is a number that an input of a graph can stand for."""
+    """Whether `x` is a number that can be an input of a graph."""
     return type(x) is float or (type(x) is int and -2**63 <= x < 2**63) or type(x) in _OF_NUMPY
 
 
 def as_argument(x: Any, stages: bool) -> Any:
-    """A Python number of a graph as a StagedNumber, and if it `stages`, one outside of graphs, too; else `x`."""
+    """A number as a StagedNumber, if it is a graph's Python number, or NumPy's, or if it is Python's and `stages`; else
+    `x`."""
     if (stages and can_be_staged(x)) or type(x) in _OF_NUMPY:
         return StagedNumber.of(x)
     return StagedNumber(widened(x)) if is_number(x) else x
 
 
 def is_number(x: Any) -> bool:
-    """Whether a value of a graph stands for a Python number."""
+    """Whether a value of a graph represents a Python number."""
     return type(x) is GraphTensor and x.type.weak and not x.type.shape and x.dtype.kind in (1, 2)
 
 
@@ -89,24 +90,24 @@ def is_of_numpy(x: Any) -> bool:
 
 
 def widened(x: GraphTensor) -> Any:
-    """The Python number `x` with 64 bits."""
+    """The Python number `x` of a graph, with 64 bits."""
     return apply(CAST, x, dtype=float64 if x.dtype.kind == 2 else int64)
 
 
 def number_of(x: Tensor) -> Any:
-    """The inverse of `widened`; outside of graphs the number itself."""
+    """The inverse of `widened`; outside of graphs, the Python number itself."""
     if isinstance(x, EagerTensor):
         return x.numpy().item()
     return apply(CAST, x, dtype=float32 if x.dtype is float64 else int32, weak=True)
 
 
 def tensor_of(x: Tensor) -> Any:
-    """The tensor of a Python int that `widened` gave: of int32, if it fits; in a graph the number itself."""
+    """The tensor for a Python int returned by `widened`: of int32 if it fits; in a graph, `number_of` it."""
     return convert_to_tensor(x.numpy().item()) if isinstance(x, EagerTensor) else number_of(x)
 
 
 def are_numbers(x: Any) -> bool:
-    """Whether the elements of a list of the graph, or those of a vector, stand for Python numbers."""
+    """Whether the elements of a list of the graph, or of a vector, represent Python numbers."""
     kind = type(x)
     element = x.type.element if kind is GraphList else x.type if kind is GraphTensor else None
     rank = 0 if kind is GraphList else 1
@@ -114,7 +115,7 @@ def are_numbers(x: Any) -> bool:
 
 
 def widened_list(x: GraphList) -> Any:
-    """The list of Python numbers `x` with 64 bits."""
+    """The list `x` of Python numbers, with 64 bits."""
     return list_cast(x, TensorType(float64 if x.type.element.dtype.kind == 2 else int64, ()))
 
 
@@ -124,13 +125,13 @@ def numbers_in(x: GraphList) -> Any:
 
 
 class NumberColumn(EagerList):
-    """A list of 64-bit numbers that stands for one of Python numbers."""
+    """A list of 64-bit numbers that represents a list of Python numbers."""
 
     __slots__ = ()
 
 
 def array_of_numbers(items: Sequence[Any]) -> Any:
-    """Python's floats as an array of float64, or its ints of 64 bits as one of int64; None for other items."""
+    """Python floats as an array of float64, or 64-bit ints as one of int64; None for other items."""
     kind = type(items[0]) if items else None
     if (kind is not float and kind is not int) or operator.countOf(map(type, items), kind) != len(items):
         return None
@@ -143,13 +144,13 @@ def array_of_numbers(items: Sequence[Any]) -> Any:
 
 
 def column_of_numbers(items: Sequence[Any]) -> NumberColumn | None:
-    """Such items as the list of a graph."""
+    """Python floats or 64-bit ints as a list of a graph; None for other items."""
     numbers = array_of_numbers(items)
     return None if numbers is None else NumberColumn(numbers, ListType(type_of_array(numbers[0])))
 
 
 def as_number(x: Any) -> Any:
-    """What a StagedNumber or Held stands for; else `x`."""
+    """The content of a StagedNumber or Held; any other `x` itself."""
     if type(x) is Held:
         return x.value
     return number_of(x.tensor) if type(x) is StagedNumber else x

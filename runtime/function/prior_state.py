@@ -1,8 +1,8 @@
-"""Objects that existed before a trace, and what the trace changes of them.
+"""Objects that existed before a trace, and the changes that the trace makes to them.
 
-A trace runs once, its graph many times. So what a traced function stores in an object that existed before (an
-attribute, an item of a list or dict, a variable of a function or module) is stored once; a value of the graph cannot
-stay there.
+A trace runs once, its graph many times. So what a traced function stores in a pre-existing object (an attribute, an
+item of a list or dict, a variable of a function or module) is stored only once; and a value of the graph must not stay
+there.
 """
 from __future__ import annotations
 
@@ -65,14 +65,15 @@ __all__ = ["PriorState", "parts_of_argument"]
 
 _NUMBERS: Final = frozenset({int, float})
 _MOST_NUMBERS: Final = 16
-"""More numbers from outside are no parameters of a loop, but the settings of a program, such as sizes."""
+"""More numbers from outside are assumed to be settings of a program, such as sizes, rather than parameters of a
+loop."""
 _FEW: Final = 16
-"""So many objects are looked for among those of the modules; for more, these are put into a set first, which takes as
-long as to look for sixteen."""
+"""This many objects are searched for one by one in the namespaces of all modules. For more, a set of all module members
+is built first, which takes about as long as sixteen searches."""
 
 
 def _modules() -> list[dict[str, Any]]:
-    """The names of each module."""
+    """The namespace of each module."""
     return [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
 
 
@@ -81,9 +82,10 @@ def _objects_of_modules() -> Iterator[Any]:
 
 
 def _is_in_no_module(value: Any) -> bool:
-    """Whether certainly no name of a module is bound to the object: a list of all that modules have, with the object
-    once more, has one reference to it. This takes a tenth of the time of looking at each (of the 100,000 objects of a
-    process with Keras). For immortal objects, and if other threads use the object meanwhile, it is not certain."""
+    """Whether certainly no module-level name is bound to the object: then a list of all members of modules, plus the
+    object once, holds one reference to it. This takes a tenth of the time of comparing each member (of 100,000 in a
+    process with Keras). The answer may be False wrongly for immortal objects, and if other threads use the object
+    meanwhile."""
     count = functools.partial(sys.getrefcount, value)
     before = count()
     held = gc.get_referents([value], *_modules())
@@ -95,8 +97,8 @@ def _is_in_no_module(value: Any) -> bool:
 class PriorState:
     """The objects that existed before the trace of one call.
 
-    call      which is traced; with arrays as objects or tensors
-    copies    the containers that replace those of the call's arguments while it is traced
+    call      the call being traced; its arrays are objects or tensors
+    copies    the containers that replace those of the call's arguments during the trace
     inputs    the values that replace its leaves
     """
 
@@ -106,7 +108,7 @@ class PriorState:
         self.reach, self.call, self.are_objects = reach, call, objects
         self.code: CodeType | None = getattr(inspect.unwrap(function), "__code__", None)
         self.shared: list[Constant] = []
-        """The places, besides those of the call's `attributes`, that hold arguments of the call, and what they hold."""
+        """Places that hold arguments of the call, other than its `attributes`, with their contents."""
         self.copies, self.inputs = copies, inputs
         own_rows(copies)
         self.numbers = {id(copy): i for i, copy in reversed([*enumerate(copies)])}
@@ -128,12 +130,12 @@ class PriorState:
             self.reach.met(value) or self._is_of_module(value))
 
     def _is_of_module(self, value: Any) -> bool:
-        """Whether a name of a module is bound to the object."""
+        """Whether a module-level name is bound to the object."""
         if isinstance(value, type) and isinstance(module := sys.modules.get(value.__module__), ModuleType) and (
                 vars(module).get(value.__name__) is value):
             return True
         if isinstance(value, tuple) and any(issubclass(type(part), GraphTensor) for part in value):
-            return False  # it is as new as what it has
+            return False  # it is as new as its contents
         self._asked += 1
         if self._asked > _FEW:
             return id(value) in self._of_modules
@@ -141,11 +143,11 @@ class PriorState:
 
     @functools.cached_property
     def _of_modules(self) -> set[int]:
-        """The ids of objects that are bound to names of modules."""
+        """The ids of objects bound to module-level names."""
         return set(map(id, _objects_of_modules()))
 
     def changed_arguments(self) -> list[tuple[int, dict[Any, Any], dict[Any, Any]]]:
-        """The containers among the arguments that the trace changed: their numbers, and their parts before and now."""
+        """The containers among the arguments that the trace changed: index, and parts before and now."""
         found = []
         for i, (copy, before) in enumerate(zip(self.copies, self.before, strict=True)):
             if isinstance(copy, tuple) or self.numbers[id(copy)] != i:
@@ -158,7 +160,7 @@ class PriorState:
 
     @functools.cached_property
     def leaks(self) -> list[tuple[Reached, Any, Any]]:
-        """Where objects from before contain values of the graph: the holder, the key, and the value."""
+        """Where pre-existing objects contain values of the graph: the holder, the key, and the value."""
         found = []
         for root, key, new in self.heap.changes():
             if id(root.value) not in self.numbers and new is not UNBOUND and not isinstance(root.value, StagedArray):
@@ -169,17 +171,17 @@ class PriorState:
 
     @property
     def state(self) -> list[Place]:
-        """The places of those leaks where each call can put its values."""
+        """The places of those leaks where each call can store its own values."""
         return self._places((root, None if self._is_whole(root.value) else key) for root, key, _ in self.leaks)
 
     def _is_whole(self, holder: Any) -> bool:
-        """Whether all that an object holds is state together: a list, a set, or a dict whose keys have moved."""
+        """Whether the content of an object is state as a whole: a list, a set, or a dict whose keys have moved."""
         return is_collection(holder) or id(holder) in self._moved
 
     @functools.cached_property
     def _moved(self) -> dict[int, tuple[Reached, dict[Any, Any]]]:
-        """By id, the dicts from before in which the trace has moved keys, and not only put new ones at the end; and
-        what they held."""
+        """By id, the pre-existing dicts in which the trace has reordered keys, rather than only appended new ones, with
+        their former content."""
         found = {}
         for root, before in self.heap.records:
             if type(root.value) in DICTS and id(root.value) not in self.numbers and not has_staged_items(root.value):
@@ -196,13 +198,13 @@ class PriorState:
 
     @functools.cached_property
     def _visible(self) -> Visible:
-        """What the trace could read, once it has run."""
+        """What the trace could read, determined after it has run."""
         return Visible(self.heap)
 
     def changed_data(self, sets_up: bool) -> list[Constant]:
-        """The places where objects from before have other constants, or lists, tuples and dicts of constants, than
-        before, and what they had. If the trace `sets_up` something, such as variables, only numbers that were numbers:
-        what tells that it has been set up stays."""
+        """The places where pre-existing objects have other constants, or lists, tuples and dicts of constants, than
+        before, with the former contents. If the trace `sets_up` something, such as variables, only changes from number
+        to number: markers of the set-up being done must stay."""
         records = self.heap.copies()
         found: dict[tuple[int, Any], Any] = {}
         keys = []
@@ -216,7 +218,7 @@ class PriorState:
             old = before.get(key, UNBOUND) if isinstance(before, dict) else before
             new = list(root.value) if whole else new
             if (old is UNBOUND or old is None) and is_of_converted_code(type(new)):
-                continue  # an object that the first call makes is found by the next one
+                continue  # an object created by the first call is found by the next one
             if type(old) in _NUMBERS and type(new) in _NUMBERS if sets_up else _is_data(old) and _is_data(new):
                 keys.append((root, None if whole else key))
                 found[key_of(root.value, keys[-1][1])] = list(old) if whole else old
@@ -227,34 +229,35 @@ class PriorState:
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
     def held(self) -> AbstractContextManager[None]:
-        """Let the references of the caller count while the function is traced: there may always be some."""
+        """Let the caller's references count while the function is traced: there may always be some."""
         return variables(CellType([x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(
             x) or type(x) in DICTS or (is_of_converted_code(type(x)) and fields_in(x) is not None)]))
 
     @functools.cached_property
     def reading(self) -> Reading:
-        """What the code within reach names."""
+        """The names in the reachable code."""
         return self._visible.reading()
 
     def constants(self, state: AttributeState | None) -> list[Constant]:
-        """The constants that the trace has read, besides those that are arguments or of the `state`."""
+        """The constants that the trace has read, except arguments and parts of the `state`."""
         keys, arguments = set() if state is None else state.keys, self.numbers.keys() | self.call.own
         found = (constant for constant in self._visible.constants() if id(constant[0][1]) not in arguments
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
 
     def need_numbers(self) -> None:
-        """NeedsAttributes for numbers that the trace has read and that are no arguments, if there are a few such."""
+        """NeedsAttributes for the numbers that the trace has read and that are not arguments, if there are only a
+        few."""
         places = [place for place, x in self.constants(self.call.attributes) if type(x) in _NUMBERS
                   and can_be_staged(x) and can_be_state(*place[1:], self.existed)]
         if 0 < len(places) <= _MOST_NUMBERS and self.call.finds_attributes:
-            raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs at once
+            raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs immediately
 
     def find_shared(self, again: bool) -> None:
-        """Find where the trace may meet containers that are arguments of the call, too, and, if arrays are objects,
-        arrays that share memory with arguments. `again`: NeedsAttributes if what holds them can be an argument, so that
-        each is one object. StagingError if they are items of sets or keys of dicts, which tell them apart by identity
-        and would not find them."""
+        """Find where the trace may reach containers that are also arguments of the call, and, if arrays are objects,
+        arrays that share memory with arguments. `again`: raise NeedsAttributes if the holders can become arguments, so
+        that the two are one object. StagingError if the containers are items of sets or keys of dicts, which compare by
+        identity and would not find the copies."""
         call, own = self.call, self.call.own
         of_arrays = self.are_objects and bool(call.arrays) and bool(self.arrays)
         by_identity = {id(x) for x in call.containers if _is_hashed_by_identity(type(x))}
@@ -278,7 +281,7 @@ class PriorState:
             raise self._two_objects("a set among the arguments")
 
     def _refuse_shared(self) -> None:
-        """StagingError if an argument that the trace may meet elsewhere, too, has been changed."""
+        """StagingError if an argument that the trace may also reach elsewhere has been changed."""
         if not self.shared:
             return
         changed = {id(self.call.containers[i]) for i, *_ in self.changed_arguments()}
@@ -295,8 +298,8 @@ class PriorState:
         return error
 
     def found_elsewhere(self) -> tuple[frozenset[int], list[Any]]:
-        """The ids of containers, and the arrays if they are objects, that the trace may meet and that other calls may
-        have as arguments, if this one has containers or arrays."""
+        """The ids of containers, and the arrays if they are objects, that the trace may reach and that other calls
+        might pass as arguments, if this one has containers or arrays."""
         call, own = self.call, self.call.own
         if not own:
             return frozenset(), []
@@ -306,20 +309,21 @@ class PriorState:
                 [x for x in arrays if id(x) not in passed and not call.shares([x])])
 
     def leaks_into(self, holder: Any, value: Any) -> bool:
-        """Whether `value`, which the trace puts into `holder`, is a value of the graph in an object from before."""
-        if isinstance(holder, StagedArray):  # what a traced function writes into an array is in the caller's afterwards
+        """Whether `value`, which the trace stores in `holder`, contains a value of the graph, and `holder` is a
+        pre-existing object."""
+        if isinstance(holder, StagedArray):  # writes to an array are copied back to the caller's array
             return False
         is_module = type(holder).__name__ == "Globals"
         return (is_module or self.existed(holder)) and graph_value_in(value, self.existed) is not None
 
     def check(self, value: Any) -> None:
-        """StagingError if an object from before, which the function returns, contains values of the graph."""
+        """StagingError if a pre-existing object that the function returns contains values of the graph."""
         if self.leaks and graph_value_in(value) is not None:
             raise self._refuse(*self.leaks[0])
 
     def refuse_lost(self) -> None:
-        """StagingError if a list or dict from before, which is no argument, has items that only the graph knows: the
-        call could not leave them there. And if an argument that it meets elsewhere, too, has been changed."""
+        """StagingError if a pre-existing list or dict that is not an argument has items known only when the graph runs:
+        the call could not store them. Also if an argument that the trace reaches elsewhere, too, has been changed."""
         self._refuse_shared()
         for root, _, new in self.heap.changes():
             if id(root.value) in self.numbers or not has_staged_items(root.value):
@@ -334,10 +338,11 @@ class PriorState:
             raise error
 
     def leave(self, variables: Sequence[VariableArgument]) -> None:
-        """Replace each value of the graph in objects from before by one that raises an error when it is used.
+        """Replace each value of the graph in pre-existing objects by one that raises an error when it is used.
 
-        `variables`: placeholders; one that an object from before now has is identified. As the function is then traced
-        again, all changes are undone."""
+        `variables`: placeholders; one that is now stored in a pre-existing object is marked as identified. As the
+        function is then traced again, all changes are undone.
+        """
         for root, _, new in list(self.heap.changes()) if variables else ():
             if id(root.value) not in self.numbers and new is not UNBOUND:
                 held = graph_value_in(new, self.existed, VariableArgument)
@@ -356,11 +361,12 @@ class PriorState:
             if id(root.value) in self.numbers or new is UNBOUND or isinstance(root.value, StagedArray):
                 continue
             leaving.at(root.value, key, new)
-        if self.call.changed:  # the trace serves for the call
+        if self.call.changed:  # the trace's own effects are those of the call
             self._give_back()
 
     def _give_back(self) -> None:
-        """Put the caller's containers in place of their copies, wherever the trace has left these."""
+        """Replace the copies of the caller's containers by the originals, wherever the trace has stored these
+        copies."""
         giving = _GivingBack(self.existed, {number: self.call.containers[i] for number, i in self.numbers.items()})
         for root, key, new in list(self.heap.changes()):
             if id(root.value) not in self.numbers and new is not UNBOUND:
@@ -379,7 +385,7 @@ class PriorState:
 
 
 def _left(value: Any) -> Poison:
-    """The replacement of a value of a graph outside of it."""
+    """The replacement, outside of its graph, for a value of a graph."""
     found = inaccessible(value, None)
 
     def error() -> Exception:
@@ -391,22 +397,22 @@ def _left(value: Any) -> Poison:
 
 
 class _Leaving:
-    """Removes values of the graph from objects that existed before; `known` tells further such values."""
+    """Removes values of the graph from pre-existing objects; `known`: whether an object existed before."""
 
     def __init__(self, known: Callable[[Any], bool]) -> None:
         self.known = known
         self.seen: set[int] = set()
 
     def at(self, holder: Any, key: Any, value: Any) -> None:
-        """Do so for what the trace has put at a place."""
+        """Process the value that the trace stored at a place."""
         if key is None and is_collection(holder):
             self.within(holder)
         elif key is not None or type(holder) is CellType:
             put(holder, key, self.of(value, is_new=True))
 
     def of(self, value: Any, is_new: bool = False) -> Any:
-        """`value` without values of the graph; changed in place where it is mutable. `is_new`: it was put there, though
-        a module may have it by now."""
+        """`value` without values of the graph; mutable values are changed in place. `is_new`: the trace stored it,
+        although a module may refer to it by now."""
         if id(value) in self.seen or (
                 not is_new and self.known(value) and not isinstance(value, (GraphTensor, GraphList))):
             return value
@@ -423,7 +429,7 @@ class _Leaving:
         return value
 
     def within(self, holder: Any) -> None:
-        """Do so for all parts of `holder`."""
+        """Process all parts of `holder`."""
         self.seen.add(id(holder))
         if isinstance(holder, set):
             items = [self.of(item) for item in holder]
@@ -437,7 +443,7 @@ class _Leaving:
 
 
 class _GivingBack(_Leaving):
-    """Puts `originals` in place of copies, which it has by id."""
+    """Replaces copies by the `originals`, given by the id of the copy."""
 
     def __init__(self, known: Callable[[Any], bool], originals: dict[int, Any]) -> None:
         super().__init__(known)
@@ -475,8 +481,8 @@ def _is_hashed_by_identity(kind: Any) -> bool:
 
 
 def _is_data(x: Any) -> bool:
-    """Whether `x` is a constant, an eager tensor, an array, a user's object, UNBOUND, or made of lists, tuples, sets
-    and dicts of such."""
+    """Whether `x` is a constant, an eager tensor, an array, a user's object, UNBOUND, or a list, tuple, set or dict of
+    these."""
     if type(x) in (list, tuple, set, frozenset):
         return all(map(_is_data, x))
     if type(x) in DICTS:
@@ -497,7 +503,7 @@ def parts_of_argument(value: Any) -> dict[Any, Any]:
 
 
 def _rows_in(value: Any) -> Any:
-    """The tensor that has the items of a list that is a row of a list; None for others."""
+    """The tensor that holds the items of a list which is a row of a table; None for others."""
     table = table_of(value) if type(value) is list else None
     return None if table is None else table.tensor
 

@@ -1,8 +1,9 @@
-"""Recipes by which each call makes Python objects like those that a traced function made and returned, with its values.
+"""Recipes by which each call builds Python objects like those that a traced function made and returned, with its own
+values.
 
-A recipe is derived from one object at trace time. Objects of any class are decomposed and made by the protocol of
-`copy` and `pickle` (`__reduce_ex__`), without calling `__init__`. An object with several references, or with a
-reference cycle, is made once in each call.
+A recipe is derived from one object at trace time. Objects of any class are decomposed and rebuilt by the protocol of
+`copy` and `pickle` (`__reduce_ex__`), without calling `__init__`. An object with several references, or in a reference
+cycle, is built once per call.
 """
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ class Values:
     """The results of a graph in one call.
 
     results     the tensors and lists
-    made        the objects made so far, by recipe
+    made        the objects built so far, by id of the recipe
     containers  the containers among the arguments, or None if they are not known
-    passed      the leaves of the arguments, as the caller passed them
+    passed      the leaves of the arguments, as passed by the caller
     """
 
     __slots__ = ("containers", "made", "passed", "results")
@@ -48,7 +49,7 @@ Part = Callable[[Values], Any]
 
 
 class Recipe:
-    """Makes an object like `value` from the values of a call."""
+    """Builds an object like `value` from the values of a call."""
 
     def __init__(self, value: Any) -> None:
         self.value = value  # keeps its id unique
@@ -78,7 +79,8 @@ def is_constant(parts: Sequence[Part]) -> bool:
 
 
 class Number(Recipe):
-    """A Python number: a tensor outside of graphs; in a graph, where it adapts to what it meets, itself."""
+    """A Python number: outside of graphs it becomes a tensor; in a graph, where it adapts to its operands, it stays a
+    number."""
 
     def __init__(self, value: Any) -> None:
         super().__init__(value)
@@ -90,12 +92,12 @@ class Number(Recipe):
 
 
 def number(value: Any) -> Recipe:
-    """The recipe of a Python number that a function returns. An int beyond 64 bits stays one."""
+    """The recipe of a Python number that a function returns. An int that exceeds 64 bits stays a Python int."""
     return constant(value) if type(value) is int and not -2**63 <= value < 2**64 else Number(value)
 
 
 class Run:
-    """The items that one placeholder in a list stood for: a new list."""
+    """The items represented by one placeholder in a list: a new list."""
 
     __slots__ = ("items",)
 
@@ -104,8 +106,8 @@ class Run:
 
 
 class Spread:
-    """The part that gives a `Run` of tensors, or of structures of tensors: they refer to no object of another part. In
-    code that is traced it may give another placeholder."""
+    """The part that returns a `Run` of tensors, or of structures of tensors; these refer to no object of other parts.
+    In traced code it may return another placeholder."""
 
     __slots__ = ("run",)
 
@@ -117,7 +119,7 @@ class Spread:
 
 
 def spread(items: Iterable[Any]) -> list[Any]:
-    """The items of a list, with a placeholder replaced by the items that it stood for."""
+    """The items of a list, with a placeholder replaced by the items that it represents."""
     found: list[Any] = []
     for item in items:
         found += item.items if type(item) is Run else [item]
@@ -125,7 +127,7 @@ def spread(items: Iterable[Any]) -> list[Any]:
 
 
 def spread_items(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The items of a dict that are there, with a placeholder replaced by the items that it stood for."""
+    """The items of a dict that are bound, with a placeholder replaced by the items that it represents."""
     found: list[tuple[Any, Any]] = []
     for key, value in items:
         if value is not UNBOUND:
@@ -157,7 +159,7 @@ class List(Recipe):
 
     @functools.cached_property
     def _tensors(self) -> tuple[list[Any], list[tuple[int, Part]]]:
-        """The items with the tensors of Python's numbers, and the other parts by place."""
+        """The items: tensors for Python numbers, None for other parts; and those parts with their indices."""
         return ([part.tensor if type(part) is Number else None for part in self.parts],
                 [(i, part) for i, part in enumerate(self.parts) if type(part) is not Number])
 
@@ -167,7 +169,7 @@ class List(Recipe):
 
 
 class Dict(Recipe):
-    """A dict like an empty one."""
+    """A dict with the type and settings of `empty`."""
 
     empty: dict[Any, Any] = {}
     parts: Sequence[tuple[Part, Part]] = ()
@@ -190,7 +192,7 @@ class Tuple(Recipe):
 
 
 class Object(Recipe):
-    """An object by its `__reduce_ex__`: a callable, its arguments, the state, items of a list and of a dict."""
+    """An object rebuilt by its `__reduce_ex__`: a callable, its arguments, the state, items of a list and of a dict."""
 
     parts: Sequence[Part] = ()
     items: Sequence[Part] = ()
@@ -227,14 +229,14 @@ def _set_state(new: Any, state: Any, setter: Any) -> None:
 
 def reduced(value: Any) -> tuple[Any, ...] | str:
     """The result of `__reduce_ex__` of `value`. TypeError or the like if it cannot be copied."""
-    if type(value).__module__ == "itertools":  # some of them can be copied, up to Python 3.13
+    if type(value).__module__ == "itertools":  # some of these can be copied, up to Python 3.13
         raise TypeError(f"cannot copy {type(value).__name__!r} object")
     reduce = copyreg.dispatch_table.get(type(value))
     return reduce(value) if reduce is not None else value.__reduce_ex__(4)
 
 
 class Error(Recipe):
-    """An exception, whose `__init__` may take other arguments than those it stores."""
+    """An exception, whose `__init__` may take other arguments than the stored ones."""
 
     parts: Sequence[Part] = ()
 
@@ -247,7 +249,7 @@ class Error(Recipe):
 
 
 class Cell(Recipe):
-    """A cell that functions share."""
+    """A cell that may be shared by functions."""
 
     part: Part | None = None
 
@@ -259,7 +261,7 @@ class Cell(Recipe):
 
 
 class Function(Recipe):
-    """A function that was defined during the trace, with cells of its own."""
+    """A function defined during the trace, with its own cells."""
 
     parts: Sequence[Part] = ()
 
@@ -286,7 +288,7 @@ class Method(Recipe):
 
 
 class ArrayMade(Recipe):
-    """A NumPy array with the elements of a tensor that the graph computes; in a graph, that tensor."""
+    """A NumPy array with the elements of a tensor computed by the graph; in a graph, the tensor itself."""
 
     contents: Part
 
@@ -300,7 +302,7 @@ class Arrays(Recipe):
     """A NumPy array; a view shares the memory of its base."""
 
     base: Part | None = None
-    items: Sequence[Part] | None = None  # of an array of objects
+    items: Sequence[Part] | None = None  # for an array of objects
 
     def make(self, values: Values) -> Any:
         old: Any = self.value
@@ -320,7 +322,7 @@ class Arrays(Recipe):
 
 
 class Argument(Recipe):
-    """A container among the arguments of the call; without arguments, a copy."""
+    """A container among the arguments of the call; if the arguments are not known, a copy."""
 
     number = 0
     otherwise: Part

@@ -1,4 +1,4 @@
-"""The results of a traced function: their tensors as results of the graph, and how they are put back in place."""
+"""The results of a traced function: tensors in it become results of the graph, and are inserted again in each call."""
 from __future__ import annotations
 
 import bisect
@@ -90,10 +90,10 @@ from runtime.staging.values.set import StagedSet
 __all__ = ["Pack", "plan", "result_specs", "return_position"]
 
 class Pack:
-    """Makes what the function returns from the results of a graph: `pack(results, call)`, for each call.
+    """Builds the function's return value from the results of a graph: `pack(results, call)`, for each call.
 
     uses_call   whether arguments of the call are in the result, or are changed
-    arrays      the arrays that are changed: the number of each among the leaves and then the arrays from outside, and
+    arrays      the changed arrays: the index of each among the leaves and then the arrays from outside, and that of
                 the output with its contents
     """
 
@@ -119,11 +119,11 @@ class Pack:
 def plan(
     returned: Any, outputs: list[Any], fn: Any, outside: PriorState, arrays: Sequence[tuple[int, GraphTensor]] = ()
 ) -> Pack:
-    """Append the tensors and lists in `returned` to `outputs`; returns the Pack that puts their values in their places.
+    """Append the tensors and lists in `returned` to `outputs`; returns the Pack that rebuilds the result of a call.
 
     Called while the graph is open: a value that may be unbound is checked here, as if at the `return` of the user's
-    function `fn`. Objects made during the trace are made anew by each call, with its values; objects that existed
-    before are returned themselves. StagingError for objects that cannot be made anew.
+    function `fn`. Objects made during the trace are created anew by each call, with its values; pre-existing objects
+    are returned themselves. StagingError for objects that cannot be created anew.
     """
     planner = _Planner(outputs, fn, outside)
     part = planner.result(returned)
@@ -138,7 +138,7 @@ def plan(
 
 
 def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -> None:
-    """Replace the parts of a list, dict or set of the caller's, or those of an object that had these names `before`."""
+    """Replace the parts of the caller's list, dict or set, or the attributes of an object (`before`: their names)."""
     if isinstance(container, LISTS):
         refill(container, spread(part for _, part in parts))
         return
@@ -158,18 +158,18 @@ def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -
 
 
 class _Planner:
-    """Derives the recipe of what a traced function returned."""
+    """Derives the recipe of the return value of a traced function."""
 
     def __init__(self, outputs: list[Any], fn: Any, outside: PriorState) -> None:
         self.outputs, self.fn, self.outside = outputs, fn, outside
         self.recipes: dict[int, tuple[Any, Part]] = {}
         self.uses_call = bool(outside.changed_arguments())
-        self.are_tensors = False  # whether Python's numbers are results of their own, and so tensors
-        self.keeps_arrays = False  # whether arrays of NumPy are such after the call
+        self.are_tensors = False  # whether Python numbers are results in their own right, and so become tensors
+        self.keeps_arrays = False  # whether NumPy arrays are still arrays after the call
 
     def result(self, value: Any) -> Part:
-        """The recipe of what the function returns: Python's numbers are tensors, as in TF 2, also in tuples, lists and
-        dicts; not those in objects."""
+        """The recipe of the return value: Python numbers become tensors, as in TF 2, also in tuples, lists and dicts,
+        but not in objects."""
         self.are_tensors = True
         try:
             return self.part(value, "")
@@ -177,7 +177,7 @@ class _Planner:
             self.are_tensors = False
 
     def part(self, value: Any, path: str) -> Part:
-        """The recipe of `value`; `path` leads to it from the result."""
+        """The recipe of `value`, whose path in the result is `path`."""
         if type(value) in ATOMS:
             return number(value) if self.are_tensors and type(value) in NUMBERS else constant(value)
         if not self.are_tensors and is_number(value):
@@ -198,15 +198,15 @@ class _Planner:
         return known[1] if known is not None else self._new(value, path)
 
     def argument_part(self, value: Any) -> Part:
-        """As `part`, for the content of a container among the arguments: leaves of the arguments are returned as they
-        were passed."""
+        """As `part`, for the content of a container among the arguments: leaves of the arguments are returned as
+        passed."""
         leaf = self.outside.leaves.get(id(value))
         if leaf is not None:
             return lambda values: values.passed[leaf]
         return self._item(value, "")
 
     def _item(self, value: Any, path: str) -> Part:
-        """The recipe of an item of a dict, or attribute: UNBOUND where there is none."""
+        """The recipe of an item of a dict, or of an attribute; it returns UNBOUND if that is missing at run time."""
         if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
             return self.part(value, path)
         name, present = value.presence.name, value.presence.present
@@ -223,7 +223,7 @@ class _Planner:
         return pack
 
     def _noted(self, value: Any, part: Part) -> Part:
-        self.recipes.setdefault(id(value), (value, part))  # the one for an argument comes first
+        self.recipes.setdefault(id(value), (value, part))  # an earlier recipe, for an argument, has priority
         return part
 
     def _new(self, value: Any, path: str) -> Part:
@@ -246,7 +246,7 @@ class _Planner:
         return self._made(value, path)
 
     def _stays(self, value: Any, path: str) -> bool:
-        """Whether each call returns the object itself: it existed before, or is immutable."""
+        """Whether each call returns the object itself: it is pre-existing, or immutable."""
         if isinstance(value, (EagerTensor, EagerList)):
             return True
         if self.outside.existed(value):
@@ -263,7 +263,7 @@ class _Planner:
         return found is None
 
     def _made(self, value: Any, path: str) -> Part:
-        """The recipe of an object that was made during the trace."""
+        """The recipe of an object made during the trace."""
         if self.are_tensors and not isinstance(value, (list, tuple, dict)):
             self.are_tensors = False
             try:
@@ -322,7 +322,7 @@ class _Planner:
         return recipe
 
     def _key(self, key: Any, path: str) -> Part:
-        """The recipe of a key of a dict, whose numbers stay Python's."""
+        """The recipe of a dict key, whose numbers stay Python numbers."""
         are_tensors, self.are_tensors = self.are_tensors, False
         try:
             return self.part(key, f"{path}[...]")
@@ -389,8 +389,8 @@ def _file_of(cls: type) -> str:
 def plan_staged(
     returned: Any, outputs: list[Any], fn: Any, plan: Callable[[Any], Part], numbers: bool = False
 ) -> Part | None:
-    """The recipe of a value of the graph, or of an object that stands for some; None for Python's objects. `plan` makes
-    the recipes of its parts; if `numbers`, Python's numbers among the items of lists and dicts stay such."""
+    """The recipe of a value of the graph, or of a placeholder for such; None for Python objects. `plan` makes the
+    recipes of its parts; `numbers`: whether Python numbers among the items of lists and dicts stay Python numbers."""
     if returned is NEVER:
         return _never
     if isinstance(returned, (MaybeTensor, MaybeObject)):
@@ -423,7 +423,7 @@ def plan_staged(
 
 
 def _never(values: Values) -> NoReturn:
-    """For a graph that always raises, also in code that is being traced."""
+    """For a graph that always raises, even when inlined into another trace."""
     raise Unreachable
 
 
@@ -454,7 +454,7 @@ def _plan_maybe(
 
 
 def _plan_text(returned: Text, outputs: list[Any]) -> Part:
-    """The recipe of text with tensors, which gets their values."""
+    """The recipe of text that contains tensors, into which their values are inserted."""
     template, values = returned.template, returned.values
     takes = [_take(outputs, wrap(value)) for value in values]
 
@@ -468,14 +468,14 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
 
 
 def _plan_entries(returned: StagedEntries, outputs: list[Any], numbers: bool) -> Spread:
-    """The recipe of the items of a dict: the keys as Python's numbers, and if `numbers`, those among the values."""
+    """The recipe of the items of a dict: keys are Python numbers, and so are numeric values if `numbers`."""
     keys = len(returned.table.keys)
     return Spread(_of_lists(returned.leaves, outputs, returned.holding,
                             lambda leaves: Run(_entries(leaves, keys, returned.structure)), numbers))
 
 
 def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
-    """The recipe of a set of Python's numbers."""
+    """The recipe of a set of Python numbers."""
     return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves: set(
         _entries(leaves, len(leaves) - 2, returned.structure) if leaves else ()))
 
@@ -484,8 +484,8 @@ def _of_lists(
     leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any], Any],
     numbers: bool = False,
 ) -> Part:
-    """The recipe of what `made` makes of the values of lists of the graph; in code that is traced, `staged`. If
-    `numbers`, lists of Python's numbers have 64 bits, and `made` gets them as such."""
+    """The recipe `made(leaves)` for the values of lists of the graph, or `staged(leaves)` in traced code. If `numbers`,
+    lists of Python numbers are passed out in 64 bits, and to `made` as such."""
     kept = [numbers and are_numbers(leaf) for leaf in leaves]
     takes = [_take(outputs, widened_list(leaf) if is_kept else leaf)
              for leaf, is_kept in zip(leaves, kept, strict=True)]
@@ -501,8 +501,8 @@ def _of_lists(
 
 
 def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
-    """What a hash table has, from its leaves, of which so many are those of the keys: Python's numbers as keys."""
-    _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # those of the entries
+    """The live entries of a hash table, from its leaves; the first `keys` columns are keys, as Python numbers."""
+    _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # without the leading row
     there = [*map(bool, marks.whole)]
     held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
     held += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
@@ -536,7 +536,7 @@ def _plan_row(returned: Row, outputs: list[Any], numbers: bool = False) -> Sprea
 
 
 def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
-    """The object itself, once the index is known."""
+    """The object itself, as soon as the index is known."""
     one_of, at = alternatives_of(returned)
     take, parts = _take(outputs, at), [plan(one) for one in one_of]
 
@@ -549,7 +549,7 @@ def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Par
 
 
 def result_specs(returned: Any, around: tuple[Any, ...] = ()) -> Any:
-    """The structure of a result with TensorSpecs for its tensors. `around`: the containers that it is in."""
+    """The structure of a result with TensorSpecs for its tensors. `around`: the enclosing containers."""
     if isinstance(returned, Select):
         return returned
     returned = view_of(returned)
@@ -580,7 +580,7 @@ def _check_bound(presence: Presence, fn: Any) -> None:
 
 
 def return_position(fn: Any, name: str | None = None) -> Position | None:
-    """The position of the last `return` of a function, or of the last one that reads the variable `name`."""
+    """The position of the last `return` of a function, or, with `name`, of the last one that reads that variable."""
     code = getattr(fn, "__code__", None)
     if code is None:
         return None
@@ -588,7 +588,7 @@ def return_position(fn: Any, name: str | None = None) -> Position | None:
     reads: dict[int, int] = {}  # by line, the offset of the last read
     found = None
     for instruction in dis.get_instructions(code):
-        place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # before the first it is the last one
+        place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # -1, the last, if before the first
         line = starts[place - 1][1] if starts else 0
         held = instruction.argval
         names = held if isinstance(held, tuple) else (held,)

@@ -17,13 +17,13 @@ from runtime.function.signature import ATTRIBUTES, Call, count
 
 __all__ = ["CacheInfo", "History", "Pending", "RetracingWarning", "is_traced_here"]
 
-_STORM = 5  # number of traces that differ in one Python number, or in the length of one list, before a warning
+_STORM = 5  # number of traces that differ in a single Python number, or in the length of one list, before a warning
 _ABSENT = "not there"
 _SHOWN = 3  # differences between two traces
 
 
 class RetracingWarning(UserWarning):
-    """A function is traced again and again, which costs more than running it."""
+    """A function is traced over and over, which costs more than running it."""
 
 
 class CacheInfo(NamedTuple):
@@ -36,7 +36,7 @@ class CacheInfo(NamedTuple):
 
 
 class Pending:
-    """A trace that is being made. Other threads wait for it, unless its owner waits for them."""
+    """A trace in progress. Other threads wait for it, unless its owner is waiting for them."""
 
     __slots__ = ("done", "owners")
 
@@ -45,7 +45,7 @@ class Pending:
         self.done = threading.Event()
 
     def wait(self, me: int) -> bool:
-        """Wait, as thread `me`, until it is done. False at once if that would be a deadlock."""
+        """Wait, as thread `me`, for the end of the trace. Returns False immediately if that would be a deadlock."""
         with _lock:
             visited = {me}
             ahead = list(self.owners)
@@ -71,7 +71,7 @@ def is_traced_here(pending: Mapping[Hashable, Pending]) -> bool:
 
 
 _lock = threading.Lock()
-_waiting: dict[int, Pending] = {}  # by thread, for all functions
+_waiting: dict[int, Pending] = {}  # by waiting thread, over all functions
 
 
 class _Leaf(NamedTuple):
@@ -80,7 +80,7 @@ class _Leaf(NamedTuple):
 
 
 class History:
-    """The arguments of each trace of a function as text, and why the last trace was made."""
+    """The arguments of each trace of a function as text, and the reason for the last trace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -91,7 +91,7 @@ class History:
         self.numbers: Counter[str] = Counter()
         self.lengths: Counter[str] = Counter()
         self._state: set[str] = set()  # the paths of attributes, items and variables that calls change
-        self._inputs: set[str] = set()  # those of numbers that are inputs in the last trace
+        self._inputs: set[str] = set()  # the paths of numbers that are inputs in the last trace
         self._warned: set[str] = set()
 
     def add(self, concrete: Any, arguments: Call, leaves: list[tuple[str, Any]], call: int) -> None:
@@ -102,7 +102,7 @@ class History:
         nearest: dict[str, tuple[str, str]] | None = None
         for old in self.traces.values():
             found = _differences(old, new)
-            if nearest is None or len(found) <= len(nearest):  # of several, the last
+            if nearest is None or len(found) <= len(nearest):  # of equally near ones, the latest
                 nearest = found
         if nearest is None:
             self.reason = "there was no trace yet"

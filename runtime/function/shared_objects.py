@@ -1,9 +1,9 @@
-"""Arguments of a traced function that share traces: objects, and Python's numbers.
+"""Arguments of a traced function that share traces: objects, and Python numbers.
 
-At first a trace is for one object of a plain class, and for the numbers that an object of a dataclass has. From the
-fifth trace for objects of a class on, a plain object is the attributes that the function names, as one of a dataclass
-is its fields, and numbers among them that are others in another call are inputs of the graph. So are numbers that are
-arguments, from the fifth value on, and lists of more than a few numbers.
+At first a trace serves one object of a plain class, and the exact numbers in an object of a dataclass. From the fifth
+trace for objects of a class on, a plain object is decomposed into the attributes that the function names, as a
+dataclass object is into its fields, and numbers among these that differ between calls are inputs of the graph. So are
+numbers that are arguments, from the fifth value on, and lists of more than a few numbers.
 """
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ from runtime.function.visible_places import Reading
 
 __all__ = ["SharedObjects", "Twins"]
 
-_FEW: Final = 4  # objects of a class, or values of a number, that have traces of their own
-_MOST: Final = 1000  # parts of the objects of one call that share traces
-_MOST_NUMBERS: Final = 64  # of a list or tuple that have an input each
+_FEW: Final = 4  # number of objects of a class, or of values of a number, that have their own traces
+_MOST: Final = 1000  # maximal number of parts of the objects of one call that share traces
+_MOST_NUMBERS: Final = 64  # in a list or tuple with one input per number
 _MOST_MADE: Final = 6_000
 _MOST_UNSHARED: Final = 12_000  # nodes and values of traces with numbers as inputs that one call each has used
-_MOST_TRIED: Final = 4  # numbers that are tried to be known to a trace, one by one
+_MOST_TRIED: Final = 4  # maximal number of numbers that are tried one by one as constants
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
     "setattr", "type", "vars"})
-"""Names of what reads attributes that the code does not name, or makes objects of a class that it does not name."""
+"""Names that indicate reads of attributes, or creation of objects of classes, that the code does not name."""
 _BY_IDENTITY: Final = frozenset({"id", "numpy_function", "py_function", "ref", "weakref"})
-"""Names of what may tell objects apart, or keep them for when the graph runs."""
+"""Names that indicate comparison by identity, or objects kept until the graph runs."""
 
 class Arguments:
-    """Stands for the arguments of a call among the classes."""
+    """In the table of classes: stands for the arguments of a call."""
 
 
 Place = tuple[type, str]
-"""A class, and the path of an attribute, or of a part of it. Of `Arguments`, that of an argument."""
+"""A class, and the path of an attribute or of a part of it; with `Arguments`, the path of an argument."""
 _LIST: Final = "[]"
-"""Ends the path of the numbers of a list, or list of lists, that are one input."""
+"""The end of a path for the numbers of a list, or list of lists, that are one input."""
 
 
 class _NeedsClasses(BaseException):
-    """Objects of these classes, or more of their attributes, are parts of arguments that share traces."""
+    """The call has to share traces for objects of these classes as well, or decompose more of their attributes."""
 
     def __init__(self, classes: Mapping[type, Names]) -> None:
         super().__init__(classes)
@@ -74,7 +74,7 @@ class _NeedsClasses(BaseException):
 
 
 class _Unshared(BaseException):
-    """Objects of these classes hold variables, or too much."""
+    """Objects of these classes must not share traces: they hold variables, or too many parts."""
 
     def __init__(self, classes: frozenset[type]) -> None:
         super().__init__(classes)
@@ -82,28 +82,28 @@ class _Unshared(BaseException):
 
 
 class SharedObjects:
-    """What a traced function knows of the classes of its arguments."""
+    """Which classes and numbers among the arguments of a traced function share traces."""
 
     def __init__(self) -> None:
         self.classes: dict[type, Names] = {}
-        """Those whose objects share traces, with the names of the attributes that they are."""
-        self._apart: frozenset[type] = frozenset()  # those whose objects do not
-        self._seen: dict[type, list[Callable[[], Any]]] = {}  # weak references to objects that traces are for
-        self._known: dict[Place, Any] = {}  # the first numbers in a place
-        self._values: dict[tuple[Place, type], set[Any]] = {}  # some of those in an argument
-        self._staged: set[Place] = set()  # where there were others later
-        self._exact: frozenset[Place] = frozenset()  # the arguments, or parts, that cannot be inputs
+        """The classes whose objects share traces, with the names of the attributes that are decomposed."""
+        self._apart: frozenset[type] = frozenset()  # classes whose objects must not share traces
+        self._seen: dict[type, list[Callable[[], Any]]] = {}  # weak references to objects with traces
+        self._known: dict[Place, Any] = {}  # the first number at a place
+        self._values: dict[tuple[Place, type], set[Any]] = {}  # some of the values of an argument
+        self._staged: set[Place] = set()  # places where the number differed later
+        self._exact: frozenset[Place] = frozenset()  # arguments, or parts, that have to be constants
         self.has_all = False
-        """Whether all numbers among the arguments are inputs: it computes for long with them."""
+        """Whether all numbers among the arguments are inputs, because the function computes at length with them."""
         self.most_made = _MOST_MADE
-        """So many nodes and values may be made in the trial of a trace with numbers as inputs."""
+        """The maximal number of nodes and values in an attempt to trace with numbers as inputs."""
         self._unshared = 0  # nodes and values of the last traces with numbers as inputs, each used by one call
         self.is_exact = False
-        """Whether it cannot be traced with numbers in objects as inputs: each has a trace of its own."""
+        """Whether tracing with numbers in objects as inputs fails, so that they are constants of a trace."""
         self._trying = threading.local()
 
     def saw(self, objects: Sequence[Any], reading: Reading) -> None:
-        """Note the objects that a trace is for, and what it may have read of them."""
+        """Record the objects that a trace serves, and what it may have read of them."""
         for x in objects:
             kind, is_declared = type(x), declared_fields(x) is not None
             if kind in self.classes or reading.names & _BY_IDENTITY or not (is_declared or self.can_share(kind)):
@@ -117,7 +117,7 @@ class SharedObjects:
                 self._learn([o for reference in seen if (o := reference()) is not None])
 
     def saw_numbers(self, call: Call) -> None:
-        """Note the numbers among the arguments that a trace is for."""
+        """Record the numbers among the arguments that a trace serves."""
         if Arguments not in self.classes and Arguments not in self._apart:
             twins = Twins(self, {**self.classes, Arguments: None})
             try:
@@ -125,29 +125,29 @@ class SharedObjects:
                 if twins.have_inputs(call.args, named) or twins.may_share:
                     self._share({Arguments: None})
             except _NeedsClasses:
-                pass  # the next call, in which objects share traces, finds that
+                pass  # the next call, in which objects share traces, handles that
             except _Unshared as unshared:
                 self._part(unshared.classes)
 
     def _are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether arguments of a call may share traces: from the first call on if they have long lists of numbers."""
+        """Whether arguments of a call may share traces; from the first call on if there are long lists of numbers."""
         if not self.classes and Arguments not in self._apart and any(
                 column_of(x) or matrix_of(x) for x in (*args, *kwargs.values())):
             self._share({Arguments: None})
         return bool(self.classes)
 
     def note_size(self, made: int) -> None:
-        """Note how many nodes and values a trace has made."""
+        """Record how many nodes and values a trace has made."""
         self.most_made = max(self.most_made, 4 * made)
         self._trying.made = made
 
     def need_all(self) -> None:
-        """Have all numbers among the arguments as inputs."""
+        """Make all numbers among the arguments inputs."""
         self.has_all = True
         self._share({Arguments: None})
 
     def is_input(self, x: Any, at: Place) -> bool:
-        """Whether a number, or list of numbers, is an input of traces. Notes the numbers in a place."""
+        """Whether a number, or list of numbers, is an input of traces. Records the numbers seen at a place."""
         if at not in self._staged and (type(x) is ArgumentNumbers or self._differs(x, at) or (
                 self.has_all and at[0] is Arguments)):
             self._staged.add(at)
@@ -162,11 +162,11 @@ class SharedObjects:
         return len(values) > _FEW
 
     def are_many(self, x: Any, at: Place) -> bool:
-        """Whether as many numbers as have traces of their own were in a place."""
+        """Whether as many numbers as may have their own traces have been seen at a place."""
         return len(self._values.get((at, type(x)), ())) >= _FEW
 
     def _learn(self, objects: Sequence[Any]) -> None:
-        """Note the numbers of objects that begin to share traces."""
+        """Record the numbers in objects that begin to share traces."""
         while True:
             try:
                 with decomposing(self.classes):
@@ -195,8 +195,8 @@ class SharedObjects:
         self, run: Callable[[tuple[Any, ...], dict[str, Any], Twins | None], Any], args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        """What `run` computes of the arguments, with the objects and numbers among them as such that share traces; with
-        less of them, where it cannot be traced so."""
+        """The result of `run` for the arguments, with the objects and numbers that share traces abstracted; with fewer
+        of these, if tracing fails otherwise."""
         if not self._are_in(args, kwargs):
             try:
                 return run(args, kwargs, None)
@@ -230,7 +230,7 @@ class SharedObjects:
                         tried.add(exact)
                         self._exact = before[1] | exact
                     elif not self._share_less(twins):
-                        # it is not because of what is shared
+                        # the error is not due to the sharing of traces
                         self.is_exact, self._exact, self._apart, self.classes = before
                         raise
         finally:
@@ -245,7 +245,8 @@ class SharedObjects:
             self._unshared, self._exact = 0, self._exact | places
 
     def _share_less(self, twins: Twins) -> bool:
-        """Have numbers, or else objects, known to their traces, if there are any such."""
+        """Make numbers, or else objects, constants of their traces, if any are abstracted; returns whether there were
+        any."""
         if twins.places and not self.is_exact:
             self.is_exact = True
         elif twins.plain:
@@ -256,11 +257,11 @@ class SharedObjects:
 
     @property
     def is_trying(self) -> bool:
-        """Whether this thread is in a call that may be traced in another way if it cannot be in this one."""
+        """Whether this thread is in a call that can be traced in another way if this one fails."""
         return getattr(self._trying, "now", False)
 
     def check(self, reading: Reading, restore: Callable[[], None]) -> None:
-        """After a trace, that its objects have all attributes that it may have read."""
+        """After a trace, check that the decomposed objects include all attributes that it may have read."""
         if not self.is_trying:
             return
         found = {kind: (known, _names_of(kind, reading)) for kind, known in self.classes.items()}
@@ -275,7 +276,7 @@ class SharedObjects:
 
 
 def _names_of(kind: type, reading: Reading) -> Names:
-    """The attributes that code may read of objects of a plain class. If it makes some, these have all."""
+    """The attributes of objects of a plain class that code may read; None for all, if it may create such objects."""
     return None if kind in reading.classes or reading.names & _DYNAMIC else reading.names
 
 
@@ -286,8 +287,8 @@ def _argument(place: Place) -> Place:
 
 
 def _attempts(places: Collection[Place], at_once: bool) -> Iterator[frozenset[Place]]:
-    """Some of the numbers that are inputs, or of the arguments that have them, for a trace that failed: all but these
-    may be inputs of another one. `at_once`: all of them, since the trace was too large."""
+    """After a trace failed: sets of numbers, or of arguments that contain them, to turn from inputs into constants, to
+    be tried in turn. `at_once`: all of them, since the trace was too large."""
     numbers = sorted((place for place in places if place[0] is Arguments), key=itemgetter(1))
     alone = [place for place in numbers if not place[1].endswith(_LIST)]
     if len(alone) <= _MOST_TRIED and not at_once:
@@ -299,11 +300,11 @@ def _attempts(places: Collection[Place], at_once: bool) -> Iterator[frozenset[Pl
 
 
 class Twins:
-    """The arguments of one call, with others in place of them all if numbers among them are inputs.
+    """The arguments of one call, with replacements for all containers if numbers among them are inputs.
 
-    places       of these numbers
+    places       the places of these numbers
     plain        the plain classes of objects that share traces
-    may_share    whether there are numbers that become inputs where another call has others
+    may_share    whether there are numbers that become inputs if they differ in another call
     """
 
     def __init__(self, shared: SharedObjects, classes: Mapping[type, Names] | None = None) -> None:
@@ -313,12 +314,12 @@ class Twins:
         self.may_share = False
         self._numbers: dict[int, ArgumentNumbers] = {}  # by the id of a list, or list of lists
         self._met: set[int] = set()
-        self._parts = {True: 0, False: 0}  # of arguments that are no objects, and of these
-        self._made: dict[int, Any] = {}  # by the id of a container, what is in its place
-        self._originals: dict[int, Any] = {}  # by the id of that
+        self._parts = {True: 0, False: 0}  # counts of parts: of arguments themselves, and of objects
+        self._made: dict[int, Any] = {}  # by the id of a container, its replacement
+        self._originals: dict[int, Any] = {}  # by the id of a replacement, the original
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The call with these arguments, which are in canonical order."""
+        """The call with these arguments in canonical order, with replacements if necessary."""
         if not self.have_inputs(args, kwargs):
             return Call(args, kwargs)
         placed = tuple([self._twin(x, self._at(i)) for i, x in enumerate(args)])
@@ -328,7 +329,7 @@ class Twins:
         return call
 
     def have_inputs(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether there are numbers among the arguments that are inputs."""
+        """Whether numbers among the arguments are inputs."""
         for i, x in enumerate(args):
             self._look(x, self._at(i))
         for name in sorted(kwargs):
@@ -339,15 +340,17 @@ class Twins:
         return (Arguments, f"[{argument}]") if Arguments in self._classes else None
 
     def within(self, contents: dict[str, Any]) -> dict[str, Any]:
-        """What attributes and variables hold, with the same in place of containers that are arguments, too."""
+        """The contents of attributes and variables, with the same replacements for containers that are also
+        arguments."""
         return {path: self._twin(content, None) for path, content in contents.items()}
 
     def original(self, x: Any) -> Any:
-        """What is passed where the call has `x`."""
+        """The object passed by the caller for `x` in the call."""
         return self._originals.get(id(x), x)
 
     def _look(self, x: Any, at: Place | None) -> None:
-        """Look for numbers that are inputs. `at`: where it is in what shares traces."""
+        """Search for numbers that are inputs. `at`: the place of `x` in an object or argument that shares traces, or
+        None."""
         kind = type(x)
         if kind is int or kind is float:
             if at is not None and can_be_staged(x):
@@ -394,7 +397,8 @@ class Twins:
             raise _NeedsClasses({kind: self._classes[at[0]]})
 
     def _is_column(self, x: Any, at: Place | None) -> bool:
-        """Whether a value is a list, or list of lists, whose numbers are one input, unless they have to be known."""
+        """Whether a value is a list, or list of lists, whose numbers are one input, unless they have to be
+        constants."""
         found = None if at is None else column_of(x) or matrix_of(x)
         lists = [id(x), *(map(id, x) if found is not None and type(x[0]) is list else ())]
         if found is None or at is None or not self._met.isdisjoint(lists):
@@ -407,7 +411,7 @@ class Twins:
         return True
 
     def _twin(self, x: Any, at: Place | None) -> Any:
-        """What is in the place of `x`."""
+        """The replacement of `x`."""
         kind = type(x)
         if kind is int or kind is float:
             return ArgumentNumber.of(x) if at in self.places and can_be_staged(x) else x
@@ -432,7 +436,7 @@ class Twins:
         return new
 
     def _placed(self, x: Any, other: Any) -> Any:
-        """Have `other` in the place of `x`."""
+        """Record `other` as the replacement of `x`."""
         self._originals[id(other)] = x
         if not isinstance(x, tuple):
             self._made[id(x)] = other
@@ -440,7 +444,7 @@ class Twins:
 
 
 def _is_known(x: Any, at: Place | None) -> bool:
-    """Whether a value is a list or tuple of numbers that are known to a trace."""
+    """Whether a value is a list or tuple of numbers that are constants of a trace."""
     return holds_numbers(x) and (at is None or len(x) > _MOST_NUMBERS)
 
 

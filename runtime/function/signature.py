@@ -1,8 +1,8 @@
 """The arguments of a traced function in canonical order, split into tensors and the rest, with a cache key.
 
-Tensors and NumPy arrays are distinguished by dtype and shape; variables by dtype, shape, and which of them are the
-same; Python values by type and value; lists, tuples, dicts, dataclasses and attrs classes by their structure; other
-objects by identity.
+Tensors and NumPy arrays are distinguished by dtype and shape; variables by dtype, shape, and which of them are
+identical; Python values by type and value; lists, tuples, dicts, dataclasses and attrs classes by their structure;
+other objects by identity.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 ATTRIBUTES: Final = "<attributes>"
-"""The name of the argument that has the contents of `AttributeState`, a dict by path."""
+"""The name of the argument that contains the state of `AttributeState`, a dict by path."""
 Shapes = tuple[Any, ...]  # for each tensor its shape, for each list None
 
 
@@ -59,26 +59,26 @@ class Call:
     args, kwargs  with defaults filled in; `kwargs` holds keyword-only arguments
     leaves        the inputs of the graph: eager or graph tensors and lists, in order; or TensorSpecs
     types         their types
-    structure     key for everything but the shapes
+    structure     cache key for everything but the shapes
     shapes        the shapes of the leaves
-    objects       the objects that the key knows by identity
-    containers    the lists, tuples, mappings, sets, and objects of dataclasses and attrs classes, in order; each but
-                  tuples once
-    passed        the leaves as the caller passed them: a NumPy array, where `leaves` has a tensor
-    variables     the variables for which placeholders are traced, each once; the key has their types
-    arrays        for each array among these: its number, the number of the first leaf that is the same array, whether
-                  it can be written, and the numbers of earlier ones whose memory it shares
-    attributes    the places whose contents are one of the arguments (`AttributeState`), if any
-    finds_attributes  whether its trace may ask for such
+    objects       the objects that the key identifies by identity
+    containers    the lists, tuples, mappings, sets, and objects of dataclasses and attrs classes, in order; all but
+                  tuples without repetition
+    passed        the leaves as passed by the caller: a NumPy array where `leaves` has a tensor
+    variables     the variables replaced by placeholders, without repetition; the key has their types
+    arrays        for each array among the leaves: its index, the index of the first leaf that is the same array,
+                  whether it is writable, and the indices of earlier ones that share its memory
+    attributes    the state whose contents are one of the arguments (`AttributeState`), if any
+    finds_attributes  whether its trace may raise NeedsAttributes
     finds_numbers     whether its trace may ask for numbers as inputs (NeedsNumbers)
-    given         what these places hold, by path
-    changed       the places where its trace has left other constants than before, and what they held: they will be such
+    given         the contents of the state's places before the call, by path
+    changed       the places whose constants its trace changed, with the former contents: they become state
     undo          restores these
-    twins         what has other containers in place of those that are passed (`Twins`)
+    twins         the replacements for the containers passed (`Twins`)
     classes       the plain classes of new objects in these places
-    contents      where the containers that these places hold are among the `containers`
-    borrowed      the leaves, by number, that are the memory of the caller's arrays; until `keep` makes them copies
-    overwritten   the leaves, by number, in whose memory the graph makes changes when Python does, not at the end
+    contents      the slice of `containers` that belongs to the state
+    borrowed      by index, the leaves that use the memory of the caller's arrays; until `keep` copies them
+    overwritten   the indices of leaves that the graph changes in place when Python does, not at the end
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class Call:
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
     ) -> None:
-        """`identified`: the ids of variables that the key has by identity."""
+        """`identified`: the ids of variables that the key identifies by identity."""
         self.args = args
         self.kwargs = kwargs
         self.attributes: Any = None
@@ -116,14 +116,14 @@ class Call:
         self.arrays = _arrays(self.passed)
 
     def identify(self, numbers: Collection[int]) -> None:
-        """Have these of the `variables` by identity."""
+        """Identify these of the `variables` by identity in the key."""
         kept = self.containers, self.attributes, self.finds_attributes, self.finds_numbers
         Call.__init__(self, self.args, self.kwargs, {*self._identified, *(id(self.variables[k]) for k in numbers)})
         self.containers, self.attributes, self.finds_attributes, self.finds_numbers = kept
 
     @property
     def own(self) -> set[int]:
-        """The ids of the containers and arrays among its arguments that can change."""
+        """The ids of the mutable containers and arrays among its arguments."""
         return {id(x) for x in (*self.containers, *self._own_arrays()) if not isinstance(x, tuple)}
 
     def shares(self, arrays: Sequence[Any]) -> bool:
@@ -134,19 +134,20 @@ class Call:
         return (self.passed[i] for i, *_ in self.arrays)
 
     def keep(self) -> None:
-        """Have copies of the caller's arrays as leaves, which stay as they are when the caller changes these."""
+        """Replace leaves that use memory of the caller's arrays by copies, so that later changes of the arrays have no
+        effect."""
         for number, view in self.borrowed.items():
             if self.leaves[number] is view:
                 self.leaves[number] = EagerTensor(view._array.copy())
         self.borrowed.clear()
 
     def marked(self, types: Sequence[Type]) -> list[Type]:
-        """`types`, those of arrays marked as such."""
+        """`types`, with those of arrays marked as made from arrays."""
         arrays = {number for number, *_ in self.arrays}
         return [of_arrays(type) if i in arrays else type for i, type in enumerate(types)]
 
     def number_of(self, x: Any) -> int | None:
-        """The number of `x` among the `variables`."""
+        """The index of `x` among the `variables`, or the next one; None if it has no placeholder."""
         if not isinstance(x, Variable) or not is_exchangeable(x) or id(x) in self._identified:
             return None
         return next((k for k, known in enumerate(self.variables) if known is x), len(self.variables))
@@ -169,7 +170,7 @@ class Call:
         if kind is Text:
             return kind, x.template, x.values
         if kind is float:
-            return kind, repr(x)  # nan equals itself, 0.0 is not -0.0
+            return kind, repr(x)  # so nan equals itself, and 0.0 differs from -0.0
         if isinstance(x, Tensor):
             return self._leaf(x, x.type)
         if is_array(x):
@@ -200,7 +201,7 @@ class Call:
         return key
 
     def _contain(self, x: Any) -> Hashable | None:
-        """Note a container; the key of one that has come before, which it may be in."""
+        """Record a container. Returns its key if it has occurred before (it may contain itself), otherwise None."""
         if not isinstance(x, tuple):
             known = self._numbers.setdefault(id(x), len(self.containers))
             if known < len(self.containers):
@@ -244,8 +245,8 @@ class Call:
     def replace(
         self, leaves: Sequence[Any], variables: Sequence[Any], copies: list[Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `leaves` and `variables` in place of their own; `copies` gets the replacements of their
-        containers."""
+        """The arguments with `leaves` and `variables` in place of their own; the replacements of containers are
+        appended to `copies`."""
         def of_other(x: Any) -> Any:
             number = self.number_of(x)
             return x if number is None else variables[number]
@@ -307,7 +308,7 @@ class Call:
 
 
 def with_arrays(call: Call | None, arrays: Sequence[Any], leaves: Sequence[Any]) -> Call:
-    """A copy of a call that passes some more `leaves`, for arrays that are no arguments."""
+    """A copy of a call that also passes these `leaves`, for arrays that are not arguments."""
     made = Call((), {}) if call is None else copy.copy(call)
     borrowed = {len(made.passed) + k: leaf for k, (x, leaf) in enumerate(zip(arrays, leaves, strict=True))
                 if _is_plain(x)}
@@ -333,13 +334,13 @@ def _arrays(passed: Sequence[Any]) -> ArrayPattern:
 
 
 def _is_plain(x: Any) -> bool:
-    """Whether native code can use the memory of an array as it is."""
+    """Whether native code can use the memory of an array directly."""
     return (type(x) is np.ndarray and x.ndim > 0 and x.dtype.char in _PLAIN and x.dtype.isnative
             and x.flags.c_contiguous and x.flags.aligned)
 
 
 _PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
-"""The codes of the dtypes that native code has."""
+"""The dtype codes that native code supports."""
 
 
 def _share(a: Any, b: Any) -> bool:
@@ -350,7 +351,7 @@ def _share(a: Any, b: Any) -> bool:
 
 
 class ObjectSpec:
-    """The spec of an argument such as a TensorArray: its class, and the types of its leaves."""
+    """The spec of an argument such as a TensorArray: its class, and the specs of its leaves."""
 
     __slots__ = ("kind", "types")
 
@@ -371,7 +372,7 @@ def weakly(x: Any, callback: Callable[[Any], None] | None = None) -> Any:
 
 
 class Signature:
-    """The parameters of a Python function, and the specs that `input_signature` gives for them."""
+    """The parameters of a Python function, with the specs of the `input_signature`."""
 
     def __init__(self, fn: Callable[..., Any], name: str, input_signature: Sequence[Any] | None) -> None:
         self.name = name
@@ -400,7 +401,7 @@ class Signature:
                              f"{exc}") from None
 
     def canonical(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments in canonical order, with defaults. TypeError where Python would raise it."""
+        """The arguments in canonical order, with defaults. TypeError as in Python."""
         if not kwargs and len(args) == self._plain:
             return args, kwargs
         try:
@@ -413,7 +414,8 @@ class Signature:
     def call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], make: Callable[..., Call] = Call
     ) -> Call:
-        """The call with these arguments, which `make` makes; checked and converted to the specs if there are any."""
+        """The call with these arguments, constructed by `make`; checked against and converted to the specs if there are
+        any."""
         if self.specs is None:
             return make(*self.canonical(args, kwargs))
         passed = len(args) + len(kwargs)
@@ -439,14 +441,15 @@ class Signature:
         return call
 
     def spec_call(self) -> Call:
-        """The call that the specs describe."""
+        """The call described by the specs."""
         assert self.specs is not None
         bound = self.parameters.bind(*self.specs)
         bound.apply_defaults()
         return Call(bound.args, bound.kwargs)
 
     def types_of(self, call: Call) -> list[Type]:
-        """The types to trace for: those of the specs; where a spec has no rank, the call's with unknown dimensions."""
+        """The types to trace for: those of the specs; for a spec without rank, those of the call with unknown
+        dimensions."""
         assert self.specs is not None
         types = list(call.types)
         for i, (spec, type) in enumerate(zip(_spec_leaves(self.specs), call.types)):
@@ -459,8 +462,8 @@ class Signature:
         return repr(self.specs)
 
     def _fit(self, path: str, value: Any, spec: Any, containers: list[Any]) -> Any:
-        """`value` converted to the tensors that `spec` describes. `containers` gets the containers that are copied, in
-        the order of those of a Call."""
+        """`value` converted to the tensors that `spec` describes. The copied containers are appended to `containers`,
+        in the order of those of a Call."""
         if not isinstance(spec, TensorSpec):
             parts, specs = children(value), children(spec) or []
             if parts is None or [label for label, _ in parts] != [label for label, _ in specs]:
@@ -538,7 +541,7 @@ class Signature:
 
 
 def _anything(*args: Any, **kwargs: Any) -> None:
-    """Has the signature of a function without one."""
+    """Provides the signature for functions that have none."""
 
 
 class InvalidArgumentsError(InvalidArgumentError, TypeError):

@@ -1,5 +1,5 @@
-"""What type checkers know of `rt.function`: the signature of the Python function stays, with the methods of a traced
-one."""
+"""The types of `rt.function` for type checkers: the signature of the Python function is kept, and the methods of a
+traced function are added."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ class TracedFunction(Protocol[P, R_co]):
     __qualname__: str
     __wrapped__: Callable[..., Any]
 
-    @overload  # without an annotation, that is `Any`
+    @overload  # an unannotated function, which returns `Any`
     def __call__(self: TracedFunction[P, NoReturn], *args: P.args, **kwargs: P.kwargs) -> Any: ...
-    @overload  # Python's numbers become tensors
+    @overload  # Python numbers become tensors
     def __call__(self: TracedFunction[P, float | Tensor], *args: P.args, **kwargs: P.kwargs) -> Tensor: ...
     @overload
     def __call__(

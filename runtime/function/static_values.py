@@ -23,7 +23,8 @@ def convert_to_tensor(
     """A tensor for `value`: a tensor, a number, an array, or nested lists of these (`tf.convert_to_tensor`).
 
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers and
-    NumPy values adapt to `dtype_hint` if they can. `str` and `bytes` are strings. ValueError for what is not an array.
+    NumPy values adapt to `dtype_hint` if they can. `str` and `bytes` are strings. ValueError for a value that is no
+    array.
     """
     if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
         value = _as_hinted(value, as_dtype(dtype_hint))
@@ -46,7 +47,7 @@ def _as_hinted(array: Any, hinted: DType) -> Any:
 
 
 def executing_eagerly() -> bool:
-    """Whether ops compute at once here, outside of any trace (`tf.executing_eagerly`)."""
+    """Whether ops compute immediately here, outside of any trace (`tf.executing_eagerly`)."""
     return current_graph() is None
 
 
@@ -56,7 +57,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """The value of a tensor as an array if it is known now, else None (`tf.get_static_value`)."""
+    """The value of a tensor as an array if it is known now, otherwise None (`tf.get_static_value`)."""
     if isinstance(tensor, EagerTensor):
         return tensor.numpy()
     if isinstance(tensor, GraphTensor) and tensor.value.constant is not None:
@@ -65,9 +66,9 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 
 def evaluate(value: Value, known: Mapping[Value, Any]) -> Any:
-    """Compute a value of a graph that is still being traced, given arrays for some of the graph's inputs.
+    """Compute a value of a graph that is still being traced, from arrays for some of the graph's inputs.
 
-    FailedPreconditionError if the value depends on an input that is not `known`.
+    FailedPreconditionError if the value depends on an input that is not in `known`.
     """
     graph = value.graph
     nodes: set[Node] = set()

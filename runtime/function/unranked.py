@@ -1,7 +1,7 @@
 """Concrete functions of tensors of unknown rank.
 
-A graph knows every rank. So such a function is settled when it is called: it has one trace for each combination of
-ranks, whose dimensions are unknown.
+Ranks are static in a graph. So such a function is specialised when it is called: it has one trace for each combination
+of ranks, with unknown dimensions.
 """
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["UnrankedFunction", "unranked"]
 
 
 def unranked(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ConcreteFunction | None:
-    """The UnrankedFunction of an `rt.function` for arguments, or those of its input_signature, of which some have no
-    rank; else None."""
+    """The UnrankedFunction of an `rt.function` if some of these arguments, or of its input_signature, have no rank;
+    otherwise None."""
     if not (args or kwargs or function.input_signature is None):
         args = function.input_signature
     if not _has_unranked((args, kwargs)):
@@ -40,12 +40,11 @@ def _is_unranked(spec: Any) -> bool:
 
 
 class UnrankedFunction:
-    """A traced function for tensors of which some have any rank: `f.get_concrete_function(rt.TensorSpec(None))`.
+    """A traced function for tensors some of which have any rank: `f.get_concrete_function(rt.TensorSpec(None))`.
 
-    traces  by the ranks of these tensors, in their order, the ConcreteFunctions so far
+    traces  the ConcreteFunctions so far, by the ranks of these tensors in order
 
-    The attributes and methods of a ConcreteFunction are those of its only trace; ShapeError while it has none or
-    several.
+    The attributes and methods of a ConcreteFunction are those of its only trace; ShapeError if it has none or several.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class UnrankedFunction:
         self._bound.apply_defaults()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the trace for the ranks of these tensors, which is made if it is not there."""
+        """Call the trace for the ranks of these tensors, which is made on first use."""
         try:
             concrete = self.for_arguments(*args, **kwargs)
             return concrete(*args, **kwargs)
@@ -68,7 +67,7 @@ class UnrankedFunction:
             raise
 
     def for_arguments(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments, of which Python values may be omitted."""
+        """The trace for these arguments; Python values may be omitted."""
         given = self._given(args, kwargs)
         ranks: list[int] = []
         made = {name: self._ranked(name, spec, given[name], ranks) if name in given else spec
@@ -84,7 +83,8 @@ class UnrankedFunction:
         return self.traces[key]
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments by parameter. The tensors may also be given alone, in order, where they are no parts."""
+        """The arguments by parameter. The tensors may also be passed alone, in order, unless they are parts of
+        arguments."""
         tensors = [name for name, spec in self._bound.arguments.items() if is_leaf(spec)]
         try:
             return self._signature.parameters.bind_partial(*args, **kwargs).arguments
@@ -94,7 +94,7 @@ class UnrankedFunction:
             return dict(zip(tensors, args, strict=True))
 
     def _ranked(self, path: str, spec: Any, value: Any, ranks: list[int]) -> Any:
-        """`spec` with the ranks of the tensors in `value`, which `ranks` gets, too."""
+        """`spec` with the ranks of the tensors in `value`, which are also appended to `ranks`."""
         if _is_unranked(spec):
             x = value if isinstance(value, TensorSpec) else convert_to_tensor(value, dtype_hint=spec.dtype)
             ranks.append(len(x.shape))
@@ -110,11 +110,11 @@ class UnrankedFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The positional arguments and keyword arguments, with the TensorSpecs that were given."""
+        """The positional arguments and keyword arguments, with their TensorSpecs."""
         return self._bound.args, dict(self._bound.kwargs)
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The types of the arguments, of any rank, and the signature of each trace."""
+        """The types of the arguments, of unspecified rank, and the signature of each trace."""
         return "\n    ".join([self._own(), *(each.pretty_printed_signature(verbose) for each in self.traces.values())])
 
     def _own(self) -> str:

@@ -1,4 +1,4 @@
-"""Python lists for what executors give for lists, without Python code for each element: they are long."""
+"""Python lists from the results of executors for lists, without Python code per element: they may be long."""
 from __future__ import annotations
 
 import collections
@@ -16,15 +16,15 @@ from runtime.ops.lists import list_get
 __all__ = ["items_of_list", "tensors_of_rows"]
 
 _SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
-_set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # of the slot
+_set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # the setter of the slot
 
 
 def items_of_list(column: EagerList) -> list[Any]:
-    """The Python list for the value of a staged list, outside of graphs: of eager tensors, or Python's numbers."""
+    """The Python list for the value of a staged list, outside of graphs: of eager tensors, or of Python numbers."""
     whole = column.whole
     if isinstance(column, NumberColumn):
         return whole.tolist() if isinstance(whole, np.ndarray) else [x.item() for x in whole]
-    if recorders:  # derivatives lead through each item
+    if recorders:  # gradients flow through each item
         return [list_get(column, i) for i in range(len(whole))]
     if isinstance(whole, np.ndarray):
         return tensors_of_rows(whole)
@@ -35,7 +35,7 @@ def items_of_list(column: EagerList) -> list[Any]:
 
 
 def tensors_of_rows(array: np.ndarray[Any, np.dtype[Any]]) -> list[EagerTensor]:
-    """The elements along the first axis of a read-only array of rank 1 or more: rows are views of it."""
+    """The elements along the first axis of a read-only array of rank 1 or more; rows are views of it."""
     if array.dtype == object:
         return list(map(EagerTensor.own, array))
     native = unstacking()

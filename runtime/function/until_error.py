@@ -1,8 +1,7 @@
-"""What a traced function has changed when it raises: as in Python, what came before the error.
+"""Applies the changes that a traced function made before it raised an error, as in Python.
 
-A graph changes nothing of the caller's before its end. After an error the function runs again, with a `try` around it,
-from what it had: so it leaves what it has changed until then. It must have no other effect than that and what it
-prints.
+A graph changes the caller's objects only at its end. After an error the function runs again from the same state, inside
+a `try`, and so leaves the changes made up to the error. It must have no other effects, except what it prints.
 """
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ _FUNCTIONS: Final[dict[str, Any]] = {"__name__": "until_error"}
 
 
 def until_error() -> Callable[..., None]:
-    """The function of this text: it converts, which functions of this package do not."""
+    """The function with this text, registered so that it converts, unlike functions of this package."""
     linecache.cache[_FILE] = len(_TEXT), None, _TEXT.splitlines(keepends=True), _FILE
     if "until_error" not in _FUNCTIONS:
         exec(compile(_TEXT, _FILE, "exec"), _FUNCTIONS)
@@ -54,7 +53,7 @@ def until_error() -> Callable[..., None]:
 _HARMLESS: Final = frozenset({
     "assert_compare", "check", "check_bound", "check_numerics", "hold_error", "keep", "print", "raise", "raise_unless",
     "read_variable", "reraise"})
-"""Ops with an effect that may run again."""
+"""Ops with an effect that may be repeated."""
 
 
 _OF_GRAPHS: Final = (
@@ -64,29 +63,29 @@ _OF_GRAPHS: Final = (
 
 
 def can_run_again(graph: Graph) -> bool:
-    """Whether a graph that has raised has no effect that would come twice, but for what it prints."""
+    """Whether a graph that has raised has no effect, apart from printing, that a second run would repeat."""
     return all(node.op.name in _HARMLESS or not node.op.effect for node in graph.walk())
 
 
 def without_output(graph: Graph) -> None:
-    """Let a graph print nothing: that has been printed."""
+    """Remove the prints of a graph: they have been executed already."""
     for inner in [graph, *(sub for node in graph.walk() for sub in node.subgraphs.values())]:
         inner.nodes = [node for node in inner.nodes if node.op is not PRINT]
     prune(graph)
 
 
 class _Raised(threading.local):
-    """The last error of traced functions in this thread, and where it came from."""
+    """The last error of traced functions in this thread, and its origin."""
 
     error: BaseException | None = None
     concrete: ConcreteFunction | None = None
 
     def note(self, error: BaseException, concrete: ConcreteFunction | None = None) -> None:
-        """An error in a run of `concrete`, or in a trace."""
+        """Record an error in a run of `concrete`, or (None) in a trace."""
         self.error, self.concrete = error, concrete
 
     def forget(self) -> None:
-        """Keep no object alive that the error refers to."""
+        """Drop the references to the error and its objects."""
         self.error = self.concrete = None
 
     def in_trace(self, error: BaseException) -> bool:
@@ -94,15 +93,15 @@ class _Raised(threading.local):
         return self.error is error and self.concrete is None
 
     def is_of_numbers(self, error: BaseException) -> bool:
-        """Whether a graph raised it because an int has more bits than there, and has done nothing before."""
+        """Whether a graph raised it because an int exceeds its bits, before any effect."""
         if self.error is not error or self.concrete is None or not isinstance(error, (DTypeError, NumberOverflowError)):
             return False
         graph = self.concrete.graph
         return can_run_again(graph) and all(node.op is not PRINT for node in graph.walk())
 
     def is_left(self, error: BaseException) -> bool:
-        """Whether something can have been changed before the error, and is to be left as in Python: also what the trace
-        has restored at its end, such as a flag."""
+        """Whether the call may have changed something before the error that has to be applied as in Python, including
+        changes that the trace reverted at its end, such as a flag."""
         if self.error is not error:
             return False
         if self.concrete is None:
@@ -116,7 +115,7 @@ raised: Final = _Raised()
 def leaving(
     concrete: ConcreteFunction, leave: WeakMethod[Callable[..., None]]
 ) -> Callable[[Exception, tuple[Any, ...]], None]:
-    """What to do about an error of a call that has only arrays: `leave(error, args, kwargs)`."""
+    """The handler for an error of a call with arrays only: it calls `leave(error, args, kwargs)`."""
     def failed(error: Exception, arrays: tuple[Any, ...]) -> None:
         if (found := leave()) is not None:
             raised.note(error, concrete)

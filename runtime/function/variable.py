@@ -44,13 +44,13 @@ _SINGLETON: Final = (
 
 
 class LateVariableError(ValueError):
-    """A traced function makes a variable in another trace than its first."""
+    """A traced function creates a variable in a trace other than its first."""
 
 
 class Creation:
-    """Whether the function that is being traced may create variables, and those it created.
+    """Whether the function being traced may create variables, and the variables it created.
 
-    `known`: the values of the graph's inputs in the traced call, for initial values that depend on them.
+    `known`: the arrays of the graph's inputs in the traced call, for initial values that depend on them.
     """
 
     def __init__(self, allowed: bool, known: Mapping[Value, Any]) -> None:
@@ -115,9 +115,9 @@ class Variable(ArrayMethods):
     """A tensor that can be assigned to (`tf.Variable`).
 
     `initial_value` is anything that converts to a tensor, or a function without arguments that returns it. It
-    determines the dtype (unless `dtype` is given) and the shape, unless `shape` says more generally which shapes may be
-    assigned (`validate_shape=False`: any sizes). Operators and the methods of NumPy's arrays work on the current value;
-    `v += x` makes `v` a tensor.
+    determines the dtype (unless `dtype` is given) and the shape, unless `shape` is a more general shape for all
+    assigned values (`validate_shape=False`: any sizes). Operators and the methods of NumPy's arrays work on the current
+    value; `v += x` makes `v` a tensor.
 
     Inside an `rt.function` reads and writes run in program order, and variables can be created only in its first trace
     (ValueError later).
@@ -173,7 +173,7 @@ class Variable(ArrayMethods):
             act("it makes a variable")
             maker.created.append(self)
 
-    # What it is.
+    # Properties.
 
     @property
     def dtype(self) -> DType:
@@ -192,7 +192,7 @@ class Variable(ArrayMethods):
 
     @property
     def hint(self) -> str:
-        """What graphs call its value."""
+        """The name of its value in graphs."""
         return self.name.rpartition("/")[2].removesuffix(":0")
 
     @property
@@ -230,7 +230,7 @@ class Variable(ArrayMethods):
         return array_table(self.array, f"Variable {self.name!r}, shape={self.shape}, dtype={self.dtype.name}")
 
     def __text__(self, spec: str) -> Any:
-        """The text in converted code: that of the value when the graph runs."""
+        """Its text in converted code, with the value at the time when the graph runs."""
         if current_graph() is None:
             return None
         if spec not in (STR, REPR):
@@ -241,7 +241,7 @@ class Variable(ArrayMethods):
     # Reading.
 
     def __tensor__(self) -> Any:
-        """The current value; inside a graph, the value when the run gets here."""
+        """The current value; inside a graph, the value at this point of the run."""
         if current_graph() is None:
             tensor = EagerTensor.own(self.array)
             if recorders:
@@ -354,11 +354,11 @@ class Variable(ArrayMethods):
         return self._scatter("sub", *_rows(sparse_delta))
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Set rows to the maximum of themselves and the given ones."""
+        """Set rows to the maximum of their current values and the given ones."""
         return self._scatter("max", *_rows(sparse_delta))
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
-        """Set rows to the minimum of themselves and the given ones."""
+        """Set rows to the minimum of their current values and the given ones."""
         return self._scatter("min", *_rows(sparse_delta))
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:

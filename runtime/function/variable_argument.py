@@ -1,8 +1,8 @@
 """Variables as arguments of traced functions: one trace serves all variables of one type.
 
-While a function is traced, each variable among its arguments is replaced by a placeholder, and calls bind it to the
-variable that they pass. What only the variable itself can tell (its name, its value now, whether it is another object)
-is that of the traced call's variable: then the trace is one for this variable alone.
+While a function is traced, each variable among its arguments is replaced by a placeholder, which each call binds to the
+variable that it passes. If the trace asks for properties of the variable itself (its name, its current value, whether
+it is another object), it gets those of the traced call's variable, and the trace serves only this variable.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["VariableArgument", "VariableSpec", "is_exchangeable"]
 class VariableSpec(NamedTuple):
     """The type of a variable among the arguments of a traced function.
 
-    `number`: equal ones are the same variable.
+    `number`: equal numbers mean the same variable.
     """
 
     shape: TensorShape
@@ -41,13 +41,13 @@ class VariableSpec(NamedTuple):
 
 
 def is_exchangeable(x: Any) -> bool:
-    """Whether a trace for the variable `x` may serve others of its type: not with a class or constraint of its own."""
+    """Whether a trace for the variable `x` may serve others of its type; not if it has its own class or constraint."""
     return (type(x) is Variable and x.constraint is None) or type(x) is VariableArgument
 
 
 class VariableArgument(Variable, Placeholder):
     """The placeholder, in one trace, of a variable among the arguments; `argument` is its path, such as `vs[0]`.
-    `trace`: the same object for all placeholders of a trace, which stand for different variables."""
+    `trace`: an object that all placeholders of a trace have in common; these stand for different variables."""
 
     __slots__ = ("_argument", "_passed", "_trace", "is_identified")
 
@@ -59,11 +59,11 @@ class VariableArgument(Variable, Placeholder):
         self.is_identified = False  # whether the trace depends on which variable it is
 
     def leave(self) -> None:
-        """The trace is over."""
+        """Called when the trace is over."""
         self._passed = None
 
     def _identified(self) -> Variable:
-        """The variable of the running call or, while it is traced, of the traced call."""
+        """The variable of the running call or, during the trace, of the traced call."""
         found: Variable = bound(self)
         if found is not self:
             return found

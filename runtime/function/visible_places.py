@@ -1,5 +1,5 @@
-"""What the code within reach of a trace may read of objects from before: variables, attributes, items and lists, by the
-names in it."""
+"""What the reachable code of a trace may read of pre-existing objects: variables, attributes, items and lists, by the
+names in the code."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
@@ -26,25 +26,24 @@ from runtime.function.attribute_state import Place, content_of, path_of
 __all__ = ["CONSTANTS", "KEYS", "Constant", "Reading", "Visible", "is_same", "is_within"]
 
 CONSTANTS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
-_FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # what programs do not exchange as they run
+_FIXED: Final = frozenset({BuiltinFunctionType, ModuleType})  # not exchanged while a program runs
 
 KEYS: Final = object()
-"""In place of a key: all keys of a dict, in their order."""
+"""Used as a key: all keys of a dict, in order."""
 
 Constant = tuple[Place, Any]
 
 
 class Reading(NamedTuple):
-    """The names of globals and attributes in the code that a trace may run, and the classes that it may make objects
-    of."""
+    """The names of globals and attributes in the code that a trace may run, and the classes that it may instantiate."""
 
     names: frozenset[str] = frozenset()
     classes: frozenset[type] = frozenset()
 
 
 def _owned_in(heap: Heap) -> set[int]:
-    """The ids of lists and dicts that variables and attributes of code that converts hold, also in each other: not
-    those of the standard library."""
+    """The ids of lists and dicts, also nested ones, held by variables and attributes of code that converts, not by the
+    standard library."""
     contents: list[Any] = []
     for root, before in heap.records:
         if isinstance(before, dict) and type(root.value) not in DICTS and _is_users(root.value):
@@ -67,11 +66,11 @@ def _is_users(holder: Any) -> bool:
 
 
 class Visible:
-    """The places that the code within reach may read."""
+    """The places that the reachable code may read."""
 
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # objects from before have had that
+        codes = [code for code in heap.reach.codes if code.co_name != "__init__"]  # has run for pre-existing objects
         self._asked = _texts_beside(_ASKING, codes)
         """The names of attributes that may be missing."""
         self.names = names_of(codes) | self._asked | _texts_beside(_OPERATORS, codes)
@@ -79,7 +78,7 @@ class Visible:
         self._owned, self._hidden = _owned_in(heap), _hidden_in(heap, self.names)
 
     def reading(self) -> Reading:
-        """What the code names, and may make."""
+        """The names in the code, and the classes that it may instantiate."""
         contents = [content for _, content in self._variables()]
         for _, before in self._heap.records:
             contents += before.values() if isinstance(before, dict) else before
@@ -87,11 +86,11 @@ class Visible:
         return Reading(self.names, frozenset(filter(is_of_converted_code, classes)))
 
     def owns(self, holder: Any) -> bool:
-        """Whether what an object holds is the user's."""
+        """Whether the content of an object belongs to the user's code."""
         return id(holder) in self._owned if is_collection(holder) or type(holder) in DICTS else _is_users(holder)
 
     def _roots(self) -> Iterator[tuple[Reached, Any]]:
-        """The objects, but for globals, and copies of what they held before the trace."""
+        """The objects, except globals, and copies of their content before the trace."""
         return ((root, before) for root, before in self._heap.records if type(root.value) is not Globals
                 and self.owns(root.value) and id(root.value) not in self._hidden)
 
@@ -103,12 +102,12 @@ class Visible:
                     yield (name, scope, name), content
 
     def constants(self) -> Iterator[Constant]:
-        """The places with constants that the trace has left as they were, and what they hold."""
+        """The places with constants that the trace has not changed, with their contents."""
         yield from self._variables()
         for root, before in self._roots():
             yield from self._constants_of(root, before)
         old = self._heap.copies()
-        for root, key, new in self._heap.changes():  # an object that the first call makes, and later ones find
+        for root, key, new in self._heap.changes():  # an object created by the first call and found by later ones
             if is_users_object(new) and self.owns(root.value) and (
                     (before := old[id(root.value)].get(key, UNBOUND)) is UNBOUND or before is None):
                 yield (path_of(root, key), root.value, key), before
@@ -142,7 +141,7 @@ class Visible:
                          if type(root.value) is not CellType and not issubclass(type(root.value), (type, ModuleType)))
 
     def arrays(self) -> list[Any]:
-        """The NumPy arrays that can be written, each once."""
+        """The writable NumPy arrays, without repetition."""
         contents = [content for _, content in self._variables()]
         for _, before in self._roots():
             contents += before.values() if isinstance(before, dict) else before
@@ -156,8 +155,8 @@ class Visible:
         return list(found.values())
 
     def holders_of(self, values: Collection[int]) -> Iterator[Constant]:
-        """The places, of others than these, that hold a value with one of these ids, also in a tuple; and what they
-        hold."""
+        """The places, in objects other than these, that hold a value with one of these ids, possibly in a tuple, with
+        their contents."""
         yield from (place for place in self._variables() if is_within(place[1], values))
         for root, _ in self._heap.records:
             keys = list(root.value) if issubclass(type(root.value), (set, frozenset, dict)) else ()
@@ -181,13 +180,13 @@ class Visible:
 
 
 def is_within(value: Any, ids: Collection[int]) -> bool:
-    """Whether a value has one of these ids, or is a tuple of such."""
+    """Whether a value has one of these ids, or is a tuple that contains such a value."""
     return id(value) in ids or (issubclass(type(value), tuple) and any(
         is_within(part, ids) for part in tuple.__iter__(value)))
 
 
 def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
-    """The ids of objects that only attributes with other names lead to."""
+    """The ids of objects reachable only through attributes that the code does not name."""
     parts = heap.copies()
 
     def named(holder: Any, all_names: bool) -> Iterator[Any]:
@@ -218,11 +217,11 @@ def _hidden_in(heap: Heap, names: Collection[str]) -> set[int]:
 
 _ASKING: Final = frozenset({"getattr", "hasattr"})
 _OPERATORS: Final = frozenset({"attribute", "to_delete"})
-"""Those of converted code that get the name of an attribute."""
+"""The operators of converted code that take the name of an attribute."""
 
 
 def _texts_beside(functions: frozenset[str], codes: Iterable[CodeType]) -> frozenset[str]:
-    """The names among the constants of code that names one of these functions."""
+    """The identifiers among the constants of code that names one of these functions."""
     found, pending = set[str](), [*codes]
     while pending:
         code = pending.pop()
@@ -233,14 +232,13 @@ def _texts_beside(functions: frozenset[str], codes: Iterable[CodeType]) -> froze
 
 
 def _is_of_class(content: Any) -> bool:
-    """Whether a member of a class is a method, property or the like, instead of which another one stands while a
-    function is traced."""
+    """Whether a member of a class is a method, property or the like, which is replaced while a function is traced."""
     return type(content) in _FIXED or issubclass(type(content), type) or hasattr(type(content), "__get__")
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two contents are the same to code that reads them: constants by value (1 is not True or 1.0), also in
-    lists and tuples, other objects by identity."""
+    """Whether two contents are equal for code that reads them: constants by value (1 is not True or 1.0), also in lists
+    and tuples, other objects by identity."""
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) in (tuple, list):

@@ -1,8 +1,9 @@
-"""Overflow checks: where Python raises, or exceeds 64 bits, the graph raises, so no Python number is silently wrong.
+"""Overflow checks: where Python raises an error, or its result exceeds 64 bits, the graph raises, so no Python number
+is silently wrong.
 
-Tensors wrap around, or become inf or nan, as TF's do. Values that stand for Python's numbers alone are checked: a
-`raise_unless` follows each node whose result may differ from Python's, unless range analysis of its operands shows that
-it cannot. So counters, sums in counted loops and remainders are not checked.
+Tensors wrap around, or become inf or nan, as in TF. Values that stand for Python numbers alone are checked: a
+`raise_unless` follows each node whose result may differ from Python's, unless range analysis of its operands rules that
+out. So counters, sums in counted loops and remainders are not checked.
 """
 from __future__ import annotations
 
@@ -40,14 +41,15 @@ _LEAST: Final = INT64[0]
 
 
 def is_checked(node: Node) -> bool:
-    """Whether a node of a traced graph may differ from Python for Python's numbers, as its op declares."""
+    """Whether the result of a node in a traced graph may differ from Python's for Python numbers, as its op
+    declares."""
     return bool(node.outputs) and any(
         issubclass(error, (NumberOverflowError, InvalidNumberError)) for error in node.own_errors)
 
 
 def add_checks(graph: Graph, numbers: Mapping[Node, Position | None]) -> None:
-    """Check `numbers`, nodes of the graph and its sub-graphs, at these lines: results from Python's numbers alone, and
-    casts of Python's ints to int32."""
+    """Add checks to the nodes `numbers` of the graph and its sub-graphs, with these positions: results computed from
+    Python numbers alone, and casts of Python ints to int32."""
     if not numbers:
         return
     bounds = Bounds(graph, numbers)
@@ -65,7 +67,7 @@ def node_graph(node: Node) -> Graph:
 
 
 class _Check:
-    """Adds the check of a node to `nodes`."""
+    """Adds the check of one node to `nodes`."""
 
     def __init__(self, graph: Graph, node: Node, bounds: Bounds, place: Position | None, nodes: list[Node]) -> None:
         self.graph, self.node, self.bounds, self.place, self.nodes = graph, node, bounds, place, nodes
@@ -86,7 +88,7 @@ class _Check:
 
     def _arithmetic(self) -> None:
         name, inputs = self.node.op.name, self.node.inputs
-        first = name == "left_shift" and _most_shifted(inputs[0]) is not None  # the check is of the operand alone
+        first = name == "left_shift" and _most_shifted(inputs[0]) is not None  # only the operand is checked
         if first:
             self.nodes.pop()
         if name in ("left_shift", "right_shift") and self.bounds.of(inputs[1])[0] < 0:
@@ -98,7 +100,7 @@ class _Check:
             self._unless(self._fits(name, *inputs), NumberOverflowError(
                 f"{what} does not fit int64: ints that Python made have 64 bits in a graph", remedy=_WIDER))
         if first:
-            inputs[1] = self._apply("bitwise_and", inputs[1], self._like(63, inputs[1]))  # the same, as LLVM can tell
+            inputs[1] = self._apply("bitwise_and", inputs[1], self._like(63, inputs[1]))  # a no-op; it informs LLVM
             self.nodes.append(self.node)
 
     def _exact(self) -> Interval:
@@ -111,7 +113,7 @@ class _Check:
         return count * min(low, 0), count * max(high, 0)
 
     def _fits(self, name: str, *xs: Value) -> Value:
-        """Whether the result of an op is exact."""
+        """A condition under which the result of an op is exact."""
         if name in ("add", "subtract", "multiply"):
             return self._apply(name + "_fits", *xs)
         x, y = xs[0], xs[-1]
@@ -125,24 +127,24 @@ class _Check:
             if most is not None:
                 return self._apply("less_equal", y, self._like(most, y))
             return self._apply("equal", self._apply("right_shift", self.result, y), x)
-        if name == "reduce_sum":  # of the lower and the upper bits separately
+        if name == "reduce_sum":  # sums of the lower and upper bits separately
             low = self._apply("reduce_sum", self._apply("bitwise_and", x, self._like((1 << 32) - 1, x)),
                               **self.node.params)
             high = self._apply("reduce_sum", self._apply("right_shift", x, self._like(32, x)), **self.node.params)
             total = self._apply("add", high, self._apply("right_shift", low, self._like(32, low)))
             return self._inside(total, -1 << 31, 1 << 31)
-        # as floats the results are close to each other, unless one wrapped around (see `multiply_fits`)
+        # compare as floats: a result that wrapped around differs by at least 2**62 (see `multiply_fits`)
         near = self._apply("pow", *(self._apply("cast", v, dtype=float64) for v in xs))
         away = self._apply("abs", self._apply("subtract", near, self._apply("cast", self.result, dtype=float64)))
         return self._apply("less", away, self._like(2.0 ** 62, away))
 
     def _narrowed(self) -> None:
-        """The check for Python's ints that become int32."""
+        """The check for Python ints that become int32."""
         (source,) = self.node.inputs
         several = source.type if isinstance(source.type, ListType) else None
         if several is None and within(self.bounds.of(source), int32.limits):
             return
-        self.nodes.pop()  # before the list becomes another
+        self.nodes.pop()  # before the list is converted
         number = self._apply("list_stack", source, element=several.element) if several is not None else source
         is_one = isinstance(number.type, TensorType) and not number.type.shape and several is None
         text = formatted(GraphTensor(number)) if is_one else "an item"
@@ -156,7 +158,7 @@ class _Check:
         self.nodes.append(self.node)
 
     def _converted(self) -> None:
-        """The check for `int(x)` of other dtypes than int64."""
+        """The check for `int(x)` of a dtype other than int64."""
         (x,) = self.node.inputs
         assert isinstance(x.type, TensorType)
         if not x.type.dtype.is_floating and within(self.bounds.of(x), INT64):
@@ -208,7 +210,7 @@ class _Check:
                                self.place)).outputs[0]
 
     def _like(self, number: float, x: Value) -> Value:
-        """A constant in the dtype of `x`."""
+        """A scalar constant in the dtype of `x`."""
         assert isinstance(x.type, TensorType)
         params = {"value": np.array(number, x.type.dtype.np)}
         return self._node(Node(self.graph, CONST, (), params, TensorType(x.type.dtype, ()), self.place)).outputs[0]
@@ -230,13 +232,13 @@ class _Check:
 
 
 def _most_shifted(x: Value) -> int | None:
-    """By how many bits a constant, but 0, can be shifted to the left."""
+    """The number of bits by which a non-zero constant can be shifted to the left without overflow; None otherwise."""
     number = 0 if x.constant is None or x.constant.ndim else int(x.constant)
     return 63 - max(number, ~number).bit_length() if number else None
 
 
 def _zero_power() -> str:
-    """The message of this Python for 0.0**-1."""
+    """This Python version's message for 0.0**-1."""
     try:
         return str(0.0 ** int("-1"))
     except ZeroDivisionError as error:

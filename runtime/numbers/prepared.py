@@ -1,4 +1,4 @@
-"""Graphs as transformations see them."""
+"""Graphs prepared for transformations."""
 from __future__ import annotations
 
 from typing import Final
@@ -14,6 +14,6 @@ _BEFORE: Final = [rule for rule in RULES.values() if rule.name not in _AFTER]
 
 
 def prepared(graph: Graph) -> Graph:
-    """The graph of a function as it runs, except for what only derivatives see: less computation means less to
-    transform and to save."""
+    """The optimised graph of a function, still with the parts that only derivatives need: less computation means less
+    to transform and to save."""
     return rewrite(with_python_numbers(graph), _BEFORE)

@@ -1,7 +1,7 @@
-"""Widens Python's numbers in graphs to 64 bits, the precision that floats have in Python.
+"""Widens Python numbers in graphs to 64 bits, the precision that floats have in Python.
 
-While a function is traced, a float that Python made is weak float32, an int weak int32: the dtypes that they take as
-tensors of their own; they adapt to the dtype of a tensor that they meet. Until then the graph that runs computes with
+While a function is traced, a float made by Python is weak float32 and an int weak int32: the dtypes that they take as
+tensors of their own; beside a tensor they adapt to its dtype. Until they meet one, the graph that runs computes with
 float64 and int64, in branches, loops and lists, as Python would.
 """
 from __future__ import annotations
@@ -22,17 +22,17 @@ from runtime.ops.exceptions import Region
 __all__ = ["with_python_numbers"]
 
 _AS_TENSORS = frozenset(("py_function", "numpy_function", "call"))
-"""Ops that pass their operands to functions of tensors."""
+"""Ops that pass their operands to functions that expect tensors."""
 
 
 _WIDE: Final = {float32: float64, float64: float64, int32: int64, int64: int64}
 
 
 def with_python_numbers(graph: Graph) -> Graph:
-    """A graph that runs in place of `graph`, as it was traced: weak float32 is float64 in it, rounded where float32 is
-    needed, and weak int32 is int64. Its inputs and outputs have the same types, but are not weak. An int that int32
-    cannot hold, where that is needed, is a DTypeError of the graph; results that Python would not compute, or with more
-    bits, are errors, too (`overflow_checks`)."""
+    """The graph that runs in place of the traced `graph`: weak float32 becomes float64, rounded where float32 is
+    needed, and weak int32 becomes int64. Its inputs and outputs have the same dtypes, but are not weak. An int that
+    does not fit int32 where that is needed is a DTypeError of the graph; results that Python would not compute, or that
+    exceed 64 bits, are errors, too (`overflow_checks`)."""
     if not _has_numbers(graph):
         return graph
     copy = _Copy(Graph(graph.name, graph.parent), {}, {}, {})
@@ -67,7 +67,7 @@ def _strong(type: Type) -> Type:
 
 
 def _exact(type: Type) -> Type:
-    """The type with 64 bits, for ints."""
+    """The type with 32-bit ints widened to 64 bits."""
     return TensorType(int64, type.shape) if isinstance(type, TensorType) and type.dtype is int32 else type
 
 
@@ -76,21 +76,21 @@ def _tensor(type: Type) -> TensorType:
 
 
 def _was_int32(value: Value) -> bool:
-    """Whether a value was an int32 that was widened, such as a length."""
+    """Whether a value is a widened int32, such as a length."""
     node = value.node
     return node is not None and node.op is CAST and _tensor(node.inputs[0].type).dtype is int32
 
 
 class _Copy:
-    """A copy of a graph and its sub-graphs, in which each value has the type that `_wide` gives for its own. `numbers`
-    gets the nodes for `add_checks`."""
+    """A copy of a graph and its sub-graphs in which each value has the type that `_wide` returns for its own. The nodes
+    for `add_checks` are collected in `numbers`."""
 
     def __init__(
         self, graph: Graph, made: dict[Value, Value], regions: dict[Region, Region],
         numbers: dict[Node, Position | None],
     ) -> None:
         self.graph, self.made, self.regions, self.numbers = graph, made, regions, numbers
-        self.place: Position | None = None  # of the node being copied
+        self.place: Position | None = None  # position of the node being copied
 
     def take_inputs(self, inputs: Iterable[Value], change: Callable[[Type], Type]) -> None:
         for value in inputs:
@@ -113,11 +113,11 @@ class _Copy:
             self.graph.outputs.append(self.fit(self.made[value], type))
 
     def _take(self, new: Value, old: Value) -> None:
-        """Let `new`, which may have another dtype, replace `old`."""
+        """Make `new`, cast to the widened dtype of `old`, the replacement of `old`."""
         self.made[old] = self.fit(new, _wide(old.type))
 
     def fit(self, value: Value, type: Type) -> Value:
-        """The value in the dtype of `type`."""
+        """The value, cast to the dtype of `type`."""
         have, want = _tensor(value.type), _tensor(type)
         if have.dtype is want.dtype:
             return value
@@ -158,7 +158,7 @@ class _Copy:
             self._apply(node, wide)
 
     def _add(self, node: Node, inputs: Sequence[Value], params: dict[str, Any], types: Sequence[Type]) -> None:
-        """Add the copy of a node, whose results may still have another dtype."""
+        """Add the copy of a node; its results are cast if their dtype is not the widened one."""
         new = self.graph.add_node(node.op, inputs, params, types[0] if node.single else tuple(types), node.position)
         if is_checked(node):
             self.numbers[new] = node.position
@@ -167,8 +167,8 @@ class _Copy:
             self._take(value, old)
 
     def _apply(self, node: Node, wide: Sequence[Type]) -> None:
-        """Add the node with operands in 64 bits, if the op accepts them and gives the wanted type (or that in 32 bits:
-        a length); else in 32 bits. In comparisons tensors of ints have 64 bits, too."""
+        """Add the node with 64-bit operands, if the op accepts them and returns the wanted type (or that in 32 bits: a
+        length); otherwise with 32-bit operands. In comparisons, int tensors also have 64 bits."""
         inputs = [self.made[value] for value in node.inputs]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         if node.op.name == "keep":
@@ -217,7 +217,7 @@ class _Copy:
         return param
 
     def _control(self, node: Node) -> None:
-        """State has 64 bits on all paths; the values of streams and user code keep their dtypes."""
+        """Loop-carried values have 64 bits on all paths; the values of streams and user code keep their dtypes."""
         operands = [self.made[value] for value in node.operands]
         results = [_wide(value.type) for value in node.outputs]
         bodies = node.subgraphs

@@ -1,4 +1,4 @@
-"""Arrays of a traced function of which only the graph knows which they are."""
+"""Arrays of a traced function whose identity is known only when the graph runs."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ __all__ = ["JoinedArray", "SelectedArray", "as_left", "owners_of", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
-    """The mutable values that have the elements of an array."""
+    """The mutable values that hold the elements of an array."""
     if not hasattr(type(x), "__viewed__"):
         return [x]
     viewed = x.__viewed__()
@@ -37,8 +37,8 @@ def owners_of(x: Any) -> list[Any]:
 
 
 def as_left(view: StagedArray) -> StagedArray:
-    """A view as the body that is traced leaves it. One of an array that was made in the body becomes an array that can
-    be read, and the other that it shares its elements with is not changed any more."""
+    """A view in the form in which it leaves the body being traced. A view of an array made in the body becomes a
+    readable array, and the array that shares its elements must not change any more."""
     elements = view.__tensor__()
     view.last = {**getattr(view, "last", {}), current_graph(): elements}
     own = [owner for owner in owners_of(view) if isinstance(owner, ArrayCell) and owner.born is current_graph()]
@@ -56,7 +56,8 @@ def _has_a_view() -> StagingError:
 
 
 class SelectedArray(StagedArray):
-    """The array `one_of[index]`, for arrays of one dtype and shape. A write changes each where it is the one."""
+    """The array `one_of[index]`, for arrays of one dtype and shape. A write changes each array conditionally on the
+    index."""
 
     __slots__ = ("_known", "index", "one_of")
 
@@ -116,8 +117,8 @@ class SelectedArray(StagedArray):
 
 
 class JoinedArray(StagedArray):
-    """An array that is a view or another name of some arrays, or a tensor, on some paths through a staged statement. It
-    can be read as long as these do not change."""
+    """An array that, on some paths through a staged statement, is a view or alias of other arrays, or a tensor. It can
+    be read as long as those arrays do not change."""
 
     __slots__ = ("_owners", "leaf")
 
@@ -160,7 +161,7 @@ class JoinedArray(StagedArray):
 
 
 def selected(values: Sequence[Any], index: Any) -> Any:
-    """The item at an index of the graph of several arrays, some of which may be tensors or numbers."""
+    """The item at a graph index of several arrays, some of which may be tensors or numbers."""
     arrays = [x for x in values if isinstance(x, StagedArray)]
     if len(arrays) == len(values) and all(x.type == arrays[0].type for x in arrays):
         return SelectedArray(arrays, index)
@@ -169,7 +170,7 @@ def selected(values: Sequence[Any], index: Any) -> Any:
 
 
 def contents_of(owner: Any) -> Any:
-    """The present contents of what has the elements of an array, to be compared by identity."""
+    """The current contents of the holder of an array's elements, to be compared by identity."""
     if isinstance(owner, StagedArray):
         return owner.value
     return owner[0].leaves[0].value if has_staged_items(owner) else None

@@ -1,4 +1,4 @@
-"""Elements of arrays by any index that NumPy takes, as tensors; and the values that are assigned to them."""
+"""Elements of arrays by any index that NumPy accepts, as tensors; and the values assigned to them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def plain_index(index: Any) -> Any:
-    """An index with the present contents of arrays in it."""
+    """An index with the arrays in it replaced by their current contents."""
     def plain(part: Any) -> Any:
         if isinstance(part, slice):
             return slice(plain(part.start), plain(part.stop), plain(part.step))
@@ -39,7 +39,7 @@ def entries_of(index: Any) -> tuple[Any, ...]:
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index gives a view."""
+    """Whether an index yields a view."""
     return all(part is None or part is Ellipsis or isinstance(part, slice) or is_int(part)
                for part in entries_of(index))
 
@@ -56,7 +56,7 @@ def numbers_in(index: Any) -> list[Any]:
 
 
 def with_numbers(index: Any, change: Callable[[Any], Any]) -> Any:
-    """An index with other numbers in it."""
+    """An index with `change` applied to the numbers in it."""
     def changed(x: Any) -> Any:
         if isinstance(x, slice):
             return slice(changed(x.start), changed(x.stop), changed(x.step))
@@ -66,21 +66,21 @@ def with_numbers(index: Any, change: Callable[[Any], Any]) -> Any:
 
 
 class Known(NamedTuple):
-    """The elements of a view, as they were taken."""
+    """The elements of a view at the time when they were read."""
 
     of: Any
-    """The values of the graph that its base contained."""
+    """The values of the graph that its base contained then."""
     elements: GraphTensor
     undone: int
-    """How often something that was traced had been undone: the elements may be, too."""
+    """The number of rollbacks of traced nodes so far: a later one may have removed the elements."""
 
     def is_current(self, now: Any) -> bool:
-        """Whether these are the elements for the values `now`, and can be used in the graph that is traced."""
+        """Whether these are the elements for the values `now`, and are usable in the graph being traced."""
         return self.of == now and self.undone == times_undone() and self.elements.graph.contains(current_graph())
 
 
 def known(of: Any, elements: GraphTensor) -> Known:
-    """The elements that are taken now."""
+    """A record of elements that are read now."""
     return Known(of, elements, times_undone())
 
 
@@ -93,7 +93,7 @@ def same_index(a: Any, b: Any) -> bool:
 
 
 def get_elements(x: GraphTensor, index: Any) -> GraphTensor:
-    """The elements at an index of any kind that NumPy has."""
+    """The elements at an index of any kind that NumPy supports."""
     several = _positions(x, index)
     if several is None:
         return as_tensor(getitem(x, index))
@@ -102,7 +102,7 @@ def get_elements(x: GraphTensor, index: Any) -> GraphTensor:
 
 
 def set_elements(x: GraphTensor, index: Any, value: Any) -> Any:
-    """`x` with other elements there."""
+    """`x` with the elements at the index replaced."""
     mask = _mask(x, index)
     if mask is not None and not value.ndim:
         return where(mask, value, x)
@@ -114,7 +114,7 @@ def set_elements(x: GraphTensor, index: Any, value: Any) -> Any:
 
 
 def _mask(x: GraphTensor, index: Any) -> Any:
-    """A mask that is the whole index, with the dimensions of `x`; else None."""
+    """A mask that is the whole index, with the dimensions of `x`; otherwise None."""
     one = index[0] if isinstance(index, tuple) and len(index) == 1 else index
     if not isinstance(one, (Tensor, np.ndarray)) or not one.ndim:
         return None
@@ -126,8 +126,8 @@ def _mask(x: GraphTensor, index: Any) -> Any:
 
 
 def _positions(x: GraphTensor, index: Any) -> tuple[Any, Any] | None:
-    """For an index that begins with several arrays of ints: the places in the flattened first dimensions, and the sizes
-    of the others. None for an index that `getitem` takes."""
+    """For an index that begins with several arrays of ints: the positions in the flattened leading dimensions, and the
+    sizes of the other dimensions. None for an index that `getitem` handles."""
     entries = entries_of(index)
     count = sum(_rank(part) > 0 for part in entries)
     if count < 2 or any(isinstance(part, slice) or part is None or part is Ellipsis for part in entries):
@@ -144,7 +144,8 @@ def _positions(x: GraphTensor, index: Any) -> tuple[Any, Any] | None:
 
 
 def _in_range(places: Any, size: Any) -> Any:
-    """Positions with negative ones counted from the end; those out of range stay out of range for the whole array."""
+    """Positions, with negative ones counted from the end; those out of range become out of range for the whole
+    array."""
     size = arrays.astype(convert_to_tensor(size), np.int64)
     inside = (places >= -size) & (places < size)
     return where(inside, where(places < 0, places + size, places), np.int64(2**62))
@@ -159,8 +160,8 @@ def _rank(part: Any) -> int:
 # Values.
 
 def cast_into(value: Any, dtype: DType) -> Tensor:
-    """`value` in the dtype of the array that it is assigned to, as NumPy casts it. TypeError, ValueError or
-    OverflowError where NumPy raises them."""
+    """`value` in the dtype of the array that it is assigned to, cast as in NumPy. TypeError, ValueError or
+    OverflowError as in NumPy."""
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         value = convert_to_tensor(value)
     if hasattr(type(value), "__tensor__"):

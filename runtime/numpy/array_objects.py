@@ -1,8 +1,8 @@
-"""NumPy arrays in traced functions as objects that change, whose contents are tensors.
+"""NumPy arrays in traced functions as mutable objects whose contents are tensors.
 
-A `StagedArray` is a cell of the abstract heap: all names of an array are one object, and a write replaces the tensor in
-it. A view, such as `a[1]` or `a.T`, refers to its base: it reads the elements of that, and writes them there. Functions
-of `rt` take the tensor that an array contains at the time. Outside of a trace there are NumPy's own arrays.
+A `StagedArray` is a cell of the abstract heap: all aliases of an array are one object, and a write replaces the tensor
+in it. A view, such as `a[1]` or `a.T`, refers to its base: it reads the elements from there, and writes them there.
+Functions of `rt` use the tensor that an array contains at the time. Outside of a trace there are NumPy's own arrays.
 """
 from __future__ import annotations
 
@@ -46,16 +46,17 @@ __all__ = [
 
 
 class StagedArray(GraphTensor):
-    """An array of a traced function: `leaf` is the tensor with its present contents, whose dtype and shape stay."""
+    """An array of a traced function: `leaf` is the tensor with its current contents; its dtype and shape are fixed."""
 
     __slots__ = ("last",)
 
     is_object = True
     last: dict[Any, GraphTensor]
-    """By the graph of a staged body that left a view, its elements at the end, after which its base is restored."""
+    """By the graph of a staged body that left a view: its elements at the end of the body, after which its base is
+    restored."""
 
     def at_end(self) -> GraphTensor:
-        """The elements, those of a view at the end of the body whose graph is open."""
+        """The elements; for a view, those at the end of the body whose graph is open."""
         found = getattr(self, "last", {}).get(current_graph())
         return self.leaf if found is None else found
 
@@ -73,7 +74,7 @@ class StagedArray(GraphTensor):
         return self.leaf.value
 
     def __tensor__(self) -> GraphTensor:
-        """The tensor that the array contains now. Later writes do not change it."""
+        """The tensor that the array contains now, unaffected by later writes."""
         return GraphTensor(self.value)
 
     def write(self, contents: Any) -> None:
@@ -81,7 +82,7 @@ class StagedArray(GraphTensor):
         raise NotImplementedError
 
     is_contiguous = False
-    """Whether the elements are one block of memory in their order, so that `reshape` gives a view."""
+    """Whether the elements are one contiguous block of memory in order, so that `reshape` returns a view."""
 
     # Elements.
 
@@ -95,7 +96,7 @@ class StagedArray(GraphTensor):
     def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
         index = plain_index(index)
         if isinstance(value, ArrayView) and value.base is self and same_index(value.index, index):
-            return  # `a[i] += v` has changed the view in place
+            return  # `a[i] += v` has changed the view in place already
         self.write(set_elements(self.__tensor__(), index, cast_into(value, self.dtype)))
 
     def __iter__(self) -> Iterator[Any]:
@@ -200,8 +201,8 @@ def read_only() -> ValueError:
 class ArrayCell(StagedArray):
     """An array with memory of its own: a cell of the heap.
 
-    born      the graph that was traced when it was made
-    refusal   makes the error for a write, if the array refuses that
+    born      the graph that was being traced when it was made
+    refusal   makes the error for a write, if the array must not be written
     """
 
     __slots__ = ("born", "leaf", "refusal")
@@ -230,8 +231,8 @@ class ArrayCell(StagedArray):
 
 
 class ArrayView(StagedArray):
-    """The view `base[index]` for an index of ints, slices, None and Ellipsis. State has it as the numbers in its
-    index."""
+    """The view `base[index]` for an index of ints, slices, None and Ellipsis. As state it consists of the numbers in
+    its index."""
 
     __slots__ = ("_known", "base", "index")
 
@@ -241,7 +242,7 @@ class ArrayView(StagedArray):
 
     @property
     def leaf(self) -> GraphTensor:
-        """The elements, which are taken again if the base has changed."""
+        """The elements, read again if the base has changed."""
         now = self.base.value
         if self._known is None or not self._known.is_current(now):
             self._known = known(now, get_elements(self.base.__tensor__(), self.index))
@@ -258,7 +259,7 @@ class ArrayView(StagedArray):
         index = plain_index(index)
         own = entries_of(self.index)
         if all(map(is_int, own)) and is_basic(index) and not (
-                isinstance(value, ArrayView) and value.base is self):  # one write of elements, not of the whole row
+                isinstance(value, ArrayView) and value.base is self):  # write single elements, not the whole row
             self.base[tuple([*own, *entries_of(index)])] = value
         else:
             super().__setitem__(index, value)
@@ -284,12 +285,12 @@ class ArrayView(StagedArray):
 
     @property
     def alternatives(self) -> tuple[Any, ...]:
-        """What views have in common that differ in the numbers of their index only."""
+        """A key shared by views that differ only in the numbers of their index."""
         return id(self.base), str(with_numbers(self.index, lambda _: 0))
 
 
 class SingleView(StagedArray):
-    """A view that is like no other: it has no numbers of the graph that could differ."""
+    """A view that can only be joined with itself: it has no graph numbers that could differ."""
 
     __slots__ = ()
 
@@ -306,9 +307,9 @@ class SingleView(StagedArray):
 
 class ElementsView(SingleView):
     """A view of all or some elements of `base` in another order, such as `a.T`: `read` takes them from a tensor, and
-    `undo`, if there is one, gives the tensor of them all.
+    `undo`, if there is one, returns the whole tensor for them.
 
-    is_sure   whether it is a view in NumPy: `reshape` of what is not contiguous may be a copy
+    is_sure   whether it is certainly a view in NumPy: `reshape` of a non-contiguous array may copy
     """
 
     __slots__ = ("_known", "base", "is_sure", "read", "refusal", "undo")
@@ -359,7 +360,7 @@ class ElementsView(SingleView):
 # Results of functions and operators.
 
 def as_object(result: Any) -> Any:
-    """The tensors of a graph that a function has made, as arrays; scalars stay tensors."""
+    """The tensors of a graph made by a function, as arrays; scalars stay tensors."""
     if type(result) is GraphTensor and result.type.shape:
         return ArrayCell(result)
     if type(result) in (tuple, list):
@@ -373,9 +374,9 @@ def has_objects(values: Iterable[Any]) -> bool:
 
 
 def from_numpy(value: Any) -> Any:
-    """The result of a function of NumPy that is called while a function is traced whose arrays are objects: an object,
-    if it is an array that did not exist before, nor is a view of one that did; so are arrays in tuples and lists. Any
-    other value unchanged."""
+    """The result of a NumPy function called while a function is traced whose arrays are objects: an array becomes an
+    object, unless it is pre-existing or a view of a pre-existing one; so do arrays in tuples and lists. Any other value
+    is unchanged."""
     if type(value) in (tuple, list) and any(type(part) is np.ndarray for part in value):
         return type(value)(map(from_numpy, value))
     if type(value) is not np.ndarray or value.dtype.kind not in "biufc":
@@ -392,8 +393,8 @@ def from_numpy(value: Any) -> Any:
 
 
 def made_of(result: Any, operands: Iterable[Any]) -> Any:
-    """The result of a function of NumPy for operands among which are tensors: an array if one of these is an object, or
-    if none but scalars are tensors."""
+    """The result of a NumPy function for operands that include tensors: an array if one of these is an object, or if
+    only scalars among them are tensors."""
     operands = [*operands]
     if not has_objects(operands):
         if any(isinstance(x, ArrayMethods) and getattr(x, "ndim", 0) for x in operands):
@@ -405,7 +406,7 @@ def made_of(result: Any, operands: Iterable[Any]) -> Any:
 
 
 def new_array(result: Any) -> Any:
-    """`as_object` for what a function has made anew, whose dtype adapts to that of a tensor."""
+    """`as_object` for the new result of a function; its dtype adapts to that of a tensor."""
     result = as_object(result)
     if type(result) is ArrayCell and result.value.node is not None:
         mark_as_array(result)
@@ -415,8 +416,8 @@ def new_array(result: Any) -> Any:
 # In place.
 
 def put_result(result: Any, x: StagedArray) -> StagedArray:
-    """Put the result of `x += y` or of a function with `out=x` into the array. DTypeError or ShapeError if it does not
-    fit by NumPy's rule `same_kind`."""
+    """Store the result of `x += y`, or of a function with `out=x`, in the array. DTypeError or ShapeError if it does
+    not fit under NumPy's casting rule `same_kind`."""
     result = as_tensor(convert_to_tensor(result))
     if result.dtype.kind > x.dtype.kind:
         raise located(DTypeError(

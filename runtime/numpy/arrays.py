@@ -26,7 +26,7 @@ __all__ = [
 
 
 def asarray(a: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor for a value, cast to `dtype` if that is given."""
+    """A tensor for a value, cast to `dtype` unless that is None."""
     x = convert_to_tensor(a)
     return x if dtype is None else astype(x, dtype)
 
@@ -35,12 +35,12 @@ array = asanyarray = ascontiguousarray = asarray
 
 
 def _elements(a: Any) -> Tensor:
-    """A tensor for elements that meet no others: Python's numbers have 64 bits, as in NumPy."""
+    """A tensor for elements not combined with others: Python numbers have 64 bits, as in NumPy."""
     return convert_to_tensor(a if holds_tensor([a]) else np.asarray(a))
 
 
 def numpy_dtype(dtype: Any) -> DType:
-    """A dtype by any of its names; Python's types have 64 bits, as in NumPy."""
+    """A dtype by any of its names; Python types have 64 bits, as in NumPy."""
     return as_dtype(np.dtype(dtype) if isinstance(dtype, type) and dtype in (int, float, complex) else dtype)
 
 
@@ -56,7 +56,7 @@ def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
 
 
 def together(*values: Any) -> list[Tensor]:
-    """Tensors for values, of which those that are not tensors adapt to the dtype of the first that is one."""
+    """Tensors for the values; those that are not tensors adapt to the dtype of the first tensor."""
     own = next((value.dtype for value in values if isinstance(value, Tensor)), None)
     return [convert_to_tensor(value) if own is None else convert_beside(value, own) for value in values]
 
@@ -70,7 +70,7 @@ def inexact(x: Any) -> Tensor:
 
 
 def floats(*values: Any) -> list[Tensor]:
-    """As `together`, of floats or complex numbers."""
+    """As `together`, converted to floats or complex numbers."""
     return [*map(inexact, together(*[inexact(value) if isinstance(value, Tensor) else value for value in values]))]
 
 
@@ -239,7 +239,7 @@ def _rows(x: Tensor, axis: int) -> Tensor:
 
 
 def _merged(x: Tensor, axis: int) -> Tensor:
-    """`x` with `axis` and the next one as one."""
+    """`x` with `axis` and the next axis merged into one."""
     sizes = shapes.dims(x)
     return shapes.reshape(x, [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2:]])
 

@@ -40,14 +40,14 @@ def _of(module: Any, names: Iterable[str], source: Any) -> dict[Any, Function]:
 FUNCTIONS: Final[Mapping[Any, Function]] = {
     **_of(np, arrays.__all__, arrays), **_of(np, functions.__all__, functions),
     **_of(np.linalg, linalg.__all__, linalg)}
-"""By function of NumPy: its counterpart."""
+"""By NumPy function: its counterpart for tensors."""
 
 CREATION: Final[Mapping[Any, Function]] = {
     getattr(np, name): getattr(arrays, name) for name in (
         "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
         "ones", "zeros")}
-"""Functions that NumPy does not dispatch by the class of an argument: converted code does, if one is a tensor of the
-graph."""
+"""Functions that NumPy does not dispatch by the class of an argument: converted code does, if an argument is a graph
+tensor."""
 
 _KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
 
@@ -56,15 +56,15 @@ _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
 
 
 def takes_tensors(function: Any) -> bool:
-    """Whether this is a function of NumPy that runs on tensors, and for which a list is an array."""
+    """Whether this is a function of NumPy that accepts tensors, and for which a list is an array."""
     return type(function) in _ARRAY_FUNCTIONS and (
         isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS)
 
 
 def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The result of such a function for arguments of which some may be lists whose items only the graph knows; NumPy
-    itself asks only the classes of some arguments."""
-    if function is not np.concatenate:  # which takes arrays of different lengths, too
+    """The result of such a function for arguments that may be lists with items known only when the graph runs; NumPy
+    itself checks only the classes of some arguments."""
+    if function is not np.concatenate:  # np.concatenate also takes arrays of different lengths
         args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
     if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
         return args[0]
@@ -74,12 +74,12 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def is_array_method(function: Any) -> bool:
-    """Whether this is a method of an array of NumPy's."""
+    """Whether this is a method of a NumPy array."""
     return isinstance(getattr(function, "__self__", None), np.ndarray)
 
 
 def call_method(method: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """The result of such a method, to which tensors of the graph are given."""
+    """The result of such a method for arguments that include graph tensors."""
     array, name = method.__self__, method.__name__
     if name in _CHANGING_METHODS:
         raise want_objects(staging_error(
@@ -106,12 +106,12 @@ _CUMULATIVE: Final[dict[str, Function]] = {"add": functions.cumsum, "multiply": 
 _VIEWS: Final = frozenset(getattr(np, name) for name in (
     "atleast_1d", "atleast_2d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",
     "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split"))
-"""Functions that give a view of an array."""
+"""Functions that return a view of an array."""
 _METHODS: Final = frozenset((np.ravel, np.reshape, np.squeeze, np.swapaxes, np.transpose, np.diagonal))
 
 
 def _view(func: Any, x: StagedArray, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a function that gives a view of `x`, or several."""
+    """The result of a function that returns a view of `x`, or several views."""
     if func in _METHODS:
         return getattr(x, func.__name__)(*args, **kwargs)
     def part(number: int | None, base: Any) -> Any:
@@ -146,7 +146,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 CHANGING: Final[Mapping[Any, Function]] = {
     np.copyto: _copyto, np.putmask: _putmask, np.put: _put, np.fill_diagonal: _fill_diagonal}
-"""Functions that change an array argument, for arrays that are objects."""
+"""Functions that change an array argument in place, for arrays that are objects."""
 
 
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -188,7 +188,7 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
 
 
 def _read(value: Any) -> Any:
-    """The value of a variable; else `value`."""
+    """The current value of a variable; any other value itself."""
     is_variable = isinstance(value, ArrayMethods) and not isinstance(value, Tensor)
     return value.__tensor__() if is_variable else value
 
@@ -229,7 +229,7 @@ def _takes(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _by_numpy(call: Function, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], how: str) -> Any:
-    """The result of NumPy for the values of the tensors. UnimplementedError for tensors of a graph."""
+    """NumPy's result for the values of the tensors. UnimplementedError for tensors of a graph."""
     args, kwargs = pytree.map_structure(_read, [args, dict(kwargs)])
     found = pytree.flatten([args, kwargs])
     if any(isinstance(value, GraphTensor) for value in found):

@@ -45,7 +45,7 @@ Axis = Any  # None, an int, or a tuple of ints
 
 
 def _number(x: Any) -> Tensor:
-    """Bools as ints, for sums."""
+    """Bools as int64, for sums."""
     x = convert_to_tensor(x)
     return astype(x, int64) if x.dtype.is_bool else x
 

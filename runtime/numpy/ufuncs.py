@@ -48,7 +48,7 @@ def _whole(function: Function) -> Function:
 
 
 def _truth(function: Function, of_ints: bool) -> Function:
-    """A predicate of floats, which has the same answer for all ints."""
+    """A predicate of floats, which has one constant answer for all ints."""
     def asked(x: Any) -> Any:
         x = convert_to_tensor(x)
         return function(x) if x.dtype.kind >= 2 else logic.equal(x, x) if of_ints else logic.not_equal(x, x)
@@ -61,7 +61,7 @@ def _logical(function: Function) -> Function:
 
 
 def _unless_nan(function: Function) -> Function:
-    """Of two operands the one that is a number, or `function` of both."""
+    """The operand that is a number, if the other is NaN; otherwise `function` of both."""
     def chosen(x: Any, y: Any) -> Any:
         x, y = together(x, y)
         if x.dtype.kind < 2:
@@ -132,4 +132,4 @@ UFUNCS: Final[dict[str, Function]] = {
     "signbit": lambda x: math.copysign(inexact(x) * 0 + 1, inexact(x)) < 0,
     "matmul": _operator("matmul"),
 }
-"""By the name of a ufunc of NumPy (and of the array API): its implementation for tensors."""
+"""By the name of a NumPy ufunc (also in the array API): its implementation for tensors."""
