@@ -20,7 +20,7 @@ Holders = dict[int, list[tuple[int, Any]]]
 
 @dataclass
 class LoopAliases:
-    """The containers of a loop's state. All sequences are by variable."""
+    """The containers of a loop's state. All sequences are indexed by variable."""
 
     names: Sequence[str]
     init: Sequence[Any]

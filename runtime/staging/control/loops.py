@@ -74,7 +74,7 @@ from runtime.staging.values.trials import Trial
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
 MAX_TRACES: Final = 24  # types widen a few times at most; after more traces there is no fixpoint
-_SPREADING: Final = 3  # after this many traces, changes are assumed to spread from item to item: all of a list are widened
+_SPREADING: Final = 3  # after this many traces, a change is assumed to spread from item to item: all are widened
 
 Truth = Callable[[Any], Any]  # from a condition's value to a bool scalar tensor, or a bool
 
@@ -84,7 +84,7 @@ MakeItems = Callable[[Graph], list[Callable[[], Any]]]
 
 @dataclass
 class _Record:
-    """The types that the loops inside a body settled on, in order, as the first guess for the body's next trace."""
+    """The types at the fixpoints of the loops inside a body, in order: the first guess for the body's next trace."""
 
     loops: list[tuple[object, list[Spec], _Record]] = field(default_factory=list)
 
@@ -441,7 +441,7 @@ class _Loop:
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
         values = [known.get(i, value) for i, value in enumerate(rebuild_all(specs, iter(kept), self.names))]
-        for target, parts in as_they_were:  # restored: unchanged tensors would be replaced by equal ones of the graph, which other code cannot use
+        for target, parts in as_they_were:  # equal tensors of this graph would be unusable elsewhere
             fill(target, parts)
         ends = [self.end] if runs else [BodyEnd(self.init), self.end]
         return tuple(assigned_values(values, self.init, self.names, ends))

@@ -122,7 +122,7 @@ class _Loop:
                 values: dict[Value, Any] = dict(zip(self.inputs, state, strict=True))
                 self._compute(self.nodes, values | dict.fromkeys(self.indices, index), state)
                 index += 1
-        except (ArithmeticError, ValueError, TypeError):  # TypeError: e.g. from 2 ** -1 on, a float, since the type depends on the value
+        except (ArithmeticError, ValueError, TypeError):  # 2 ** -1: its type depends on the value
             return None
         wanted = self.wanted if index else ()
         return [state[k] if k in wanted else None for k in range(len(state))] if self.ends else None

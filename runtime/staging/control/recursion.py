@@ -55,7 +55,7 @@ _ARRAY: Final = object()
 """Stands for an array that the call creates."""
 _MOST: Final = 300  # the limit of inlined recursive calls of a function under tensor conditions
 _DEEP: Final = 4  # more nested calls than this, or
-_DEEP_IN_PYTHON: Final = 20  # every so many nested calls under no tensor condition, if an error of the graph may end them, or
+_DEEP_IN_PYTHON: Final = 20  # every so many calls under no tensor condition, if an error may end them, or
 _MANY: Final = 12  # more calls in total than this, start an attempt to trace them as one graph
 _DEEPEST: Final = 12  # the limit of nested inlined calls if they cannot be one graph
 _MOST_CALLEES: Final = 30
@@ -64,7 +64,7 @@ _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
 
 @dataclass(frozen=True)
 class _Argument:
-    """In place of an array among the arguments."""
+    """Stands for an array among the arguments."""
 
     number: int
 

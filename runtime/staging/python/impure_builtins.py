@@ -1,5 +1,5 @@
-"""Functions that return something new at each call and have no state to compare: clocks and the operating system's
-random numbers. A staged body must not call one, as that would happen once, while it is traced."""
+"""Functions that return a new result at each call and have no comparable state: clocks and the operating system's
+random numbers. A staged body must not call one, since that would happen once, at trace time."""
 from __future__ import annotations
 
 import sys
@@ -22,7 +22,7 @@ _MODULES: Final = frozenset({"random", "secrets", "uuid"})
 
 def gives_anew(fn: Any) -> str:
     """`"clock"` or `"random"` for these functions, `"perhaps"` for a method of `random.Random`, whose receiver may be a
-    `SystemRandom`; else an empty text."""
+    `SystemRandom`; an empty text for others."""
     kind = type(fn)
     if kind is FunctionType:
         if fn.__module__ not in _MODULES:
@@ -45,8 +45,8 @@ def gives_anew(fn: Any) -> str:
 
 
 def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
-    """The text and remedy of the error where a staged body calls one of these functions with these arguments; None if a
-    method of `random.Random` is called on a generator whose state is known."""
+    """The text and remedy of the error for a call of such a function in a staged body; None for a method of a
+    `random.Random` with known state."""
     kind = gives_anew(fn)
     if kind == "perhaps" and not (args and isinstance(args[0], sys.modules["random"].SystemRandom)):
         return None
