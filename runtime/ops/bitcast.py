@@ -61,6 +61,5 @@ BITCAST: Final = Op("bitcast", _kernel, _rule, samples=_samples, errors=unknown_
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The bits of `input` as another dtype (`tf.bitcast`): a wider dtype is split along a new last axis; narrower
-    numbers
-    along the last axis are merged into one. DTypeError for bools, ShapeError if the last axis does not fit."""
+    numbers along the last axis are merged into one. DTypeError for bools, ShapeError if the last axis does not fit."""
     return named(apply_one(BITCAST, convert_to_tensor(input), dtype=as_dtype(type)), name)

@@ -223,8 +223,7 @@ def _range_length(bounds: list[Any]) -> int | None:
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
     """`num` evenly spaced values from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
-    of
-    a floating bound that is a tensor; by default float32."""
+    of a floating bound that is a tensor; by default float32."""
     hint = next((x.dtype for x in (start, stop) if isinstance(x, Tensor) and not x.dtype.is_integer), t.float32)
     first, last = convert_to_tensor(start, dtype_hint=hint), convert_to_tensor(stop, dtype_hint=hint)
     place = axis_of("linspace", axis, first.ndim + 1)

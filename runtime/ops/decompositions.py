@@ -133,8 +133,7 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     (`tf.linalg.qr`). k = min(n, m), or with `full_matrices` n.
 
     The derivative raises InvalidArgumentError if the first k columns are linearly dependent; there is none for the
-    parts
-    that `full_matrices` adds.
+    parts that `full_matrices` adds.
     """
     q, r = apply(QR, input, full_matrices=bool(full_matrices))
     return named(q, name), r

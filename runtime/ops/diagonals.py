@@ -32,9 +32,8 @@ def diag(
     """Matrices with the last axis on their diagonal `k`, elsewhere `padding_value` (`tf.linalg.diag`).
 
     For a pair `k` of the lowest and the highest diagonal the last two axes are these diagonals, uppermost first;
-    `align`
-    tells how shorter ones above and below the main one are aligned. The matrices are square, and as small as possible,
-    unless `num_rows` or `num_cols` is given. ShapeError, InvalidArgumentError.
+    `align` tells how shorter ones above and below the main one are aligned. The matrices are square, and as small as
+    possible, unless `num_rows` or `num_cols` is given. ShapeError, InvalidArgumentError.
     """
     if type(k) is int and k == 0 and num_rows == num_cols == -1 and type(padding_value) is int and not padding_value:
         return linalg.diag(diagonal, name)
@@ -71,8 +70,7 @@ def diag_part(
     """The diagonals `k` of matrices [..., n, m] (`tf.linalg.diag_part`).
 
     For a pair `k` of the lowest and the highest diagonal the last two axes are these diagonals, uppermost first;
-    shorter
-    ones are padded with `padding_value` at the end given by `align`. ShapeError, InvalidArgumentError.
+    shorter ones are padded with `padding_value` at the end given by `align`. ShapeError, InvalidArgumentError.
     """
     x = convert_to_tensor(input)
     if type(k) is int and k == 0:

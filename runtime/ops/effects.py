@@ -232,8 +232,7 @@ class Raised:
     @classmethod
     def of(cls, exception: BaseException, operands: list[Any], place: Position | None = None) -> Raised:
         """Record an exception; graph tensors in it are appended to `operands`. `place`: where it is raised, if not in
-        the
-        code being traced."""
+        the code being traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
         places = trail(exception.__traceback__) if place is None else (place,)
@@ -456,9 +455,8 @@ def py_function(
 
     `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
     `Tout` is a list; `Tout=[]` or None for no value. `Tout` gives the dtype of each, or a `TensorSpec`, which also
-    gives
-    the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run time
-    otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
+    gives the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run
+    time otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
     """
     return _call_or_decorate(PY_FUNCTION, func, inp, Tout)
 

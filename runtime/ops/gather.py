@@ -81,8 +81,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     """The slices of `params` along `axis` at `indices` (`tf.gather`).
 
     The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. Shape: params.shape[:axis]
-    +
-    indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
+    + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
     batch = axis_of("gather", batch_dims, places.ndim + 1)
@@ -183,8 +182,7 @@ def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """`tensor` with `updates` at the rows of `indices`; of repeated rows the last one wins
-    (`tf.tensor_scatter_nd_update`).
-    IndexOutOfRangeError."""
+    (`tf.tensor_scatter_nd_update`). IndexOutOfRangeError."""
     return named(scatter(tensor, indices, updates), name)
 
 

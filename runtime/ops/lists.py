@@ -1,8 +1,7 @@
 """Ops on growable lists: values of a `ListType`. Lists are immutable; an update returns a new one.
 
 In kernels a list is a sequence of arrays, a tuple or `Items`, in which None is an element not yet written. Such
-elements
-read as zeros of the element's shape; unknown dimensions are those of the first written element.
+elements read as zeros of the element's shape; unknown dimensions are those of the first written element.
 """
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ __all__ = ["Entries", "KeyValueTensorInitializer", "StaticHashTable", "StaticVoc
 
 class Entries:
     """The contents of a table: keys and values as arrays, and the position of each key. A missing key has the default
-    value
-    or, in a vocabulary, the number of one of `buckets` after the keys' numbers."""
+    value or, in a vocabulary, the number of one of `buckets` after the keys' numbers."""
 
     def __init__(self, keys: Any, values: Any, default: Any, buckets: int = 0) -> None:
         self.keys, self.values, self.default, self.buckets = keys, values, default, buckets
@@ -76,8 +75,7 @@ class KeyValueTensorInitializer:
     """The keys and values of a table, vectors of one length (`tf.lookup.KeyValueTensorInitializer`).
 
     TypeError if keys are neither strings nor ints; ValueError if the lengths differ; InvalidArgumentError if a key
-    occurs
-    with different values.
+    occurs with different values.
     """
 
     def __init__(
@@ -113,8 +111,7 @@ class TextFileInitializer(KeyValueTensorInitializer):
 
     ValueError for an index below -2 or a dtype that does not suit it. NotFoundError if the file does not exist.
     InvalidArgumentError, with the file and the line, for an empty line, one with too few columns or an invalid number,
-    and
-    for fewer lines than `vocab_size`, the number of lines that are read.
+    and for fewer lines than `vocab_size`, the number of lines that are read.
     """
 
     def __init__(
@@ -220,8 +217,7 @@ class StaticHashTable(_Table):
 
 class StaticVocabularyTable(_Table):
     """The ids of words (`tf.lookup.StaticVocabularyTable`): an initializer's int64 values, from 0 on; other words have
-    one
-    of `num_oov_buckets` ids after these, by their fingerprint. ValueError without buckets."""
+    one of `num_oov_buckets` ids after these, by their fingerprint. ValueError without buckets."""
 
     def __init__(
         self, initializer: KeyValueTensorInitializer, num_oov_buckets: int, lookup_key_dtype: Any = None,

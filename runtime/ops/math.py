@@ -78,7 +78,7 @@ def _floordiv_errors(node: Any) -> Errors:
 
 
 def _pow_errors(node: Any) -> Errors:
-    """Errors for Python's floats as in Python, and where Python would return a complex number."""
+    """Errors where Python raises for its floats, and where it would return a complex number."""
     type = node.outputs[0].type
     if type.weak and type.dtype.is_floating:
         return DivisionByZeroError, InvalidArgumentError, NumberOverflowError
@@ -312,7 +312,7 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x * y, but 0 where y is 0, even if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
     y = convert_to_tensor(y, dtype_hint=t.float32)
     x = convert_beside(x, y.dtype)
-    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # only infinite or NaN x, so that elsewhere y keeps its derivative x
+    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # otherwise y keeps its derivative x
     return multiply(where(lost, _like(0, x), x), y, name)
 
 

@@ -278,8 +278,7 @@ class Staging:
         self, left: Any, then: Operand | None, orelse: Operand | None, init: Values, names: tuple[str, ...]
     ) -> Values:
         """`left and then` or `left or orelse`: `left` if its truth decides, else the result of the other operand;
-        followed by
-        the state."""
+        followed by the state."""
         decisive, right = then is None, then or orelse
         assert right is not None
         pred = truth(left)

@@ -204,8 +204,7 @@ def scan(
     """All values of `acc = fn(acc, row)` over the rows of `elems`, stacked (`tf.scan`).
 
     Starts with `initializer`, or by default with the first row, which is then also the first result. `reverse` goes
-    from
-    the last row to the first, and stores each result at the position of its row.
+    from the last row to the first, and stores each result at the position of its row.
     """
     rows, acc, first = _started(elems, initializer, "scan", reverse)
     if isinstance(rows.length, int) and current_graph() is None:
@@ -230,8 +229,7 @@ def scan_with_carry(
     """`carry, y = fn(carry, row)` over the rows of `elems`: the last `carry`, and all `y` stacked (`jax.lax.scan`).
 
     Without `elems` there are `length` rows, each None; `length` also limits the rows of `elems`. `reverse` goes from
-    the
-    last row to the first, and stores each `y` at the position of its row. If `y` is None, so is the result.
+    the last row to the first, and stores each `y` at the position of its row. If `y` is None, so is the result.
     """
     rows = Counted(length, lambda i: None) if elems is None else _rows(elems, "scan")
     count, item = rows.length if length is None else length, rows.item

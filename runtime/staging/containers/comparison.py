@@ -125,8 +125,7 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 
 def equals(value: Any, item: Any) -> Any:
     """Whether an item equals a value, as Python compares items: a bool, or a bool scalar tensor. Parts of containers
-    are
-    compared one by one, up to the first difference."""
+    are compared one by one, up to the first difference."""
     if value is item and isinstance(value, (*LISTS, tuple, dict)):
         return True
     if have_other_keys(value, item):
@@ -157,8 +156,7 @@ def _are_staged_lists(x: Any, y: Any) -> bool:
 
 def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
     """The parts of two containers that Python would compare; None if they are not containers, or Python can compare
-    them
-    itself."""
+    them itself."""
     one, other = (_items(name, x, y) if isinstance(x, dict) and isinstance(y, dict)
                   else (_parts(name, x, y), _parts(name, y, x)))
     if one is None or other is None or type(one) is not type(other) or (_is_known(one) and _is_known(other)):

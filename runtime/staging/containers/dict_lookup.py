@@ -357,8 +357,7 @@ def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
 
 def _position(keys: Sequence[Any], key: Any) -> Any:
     """The index of the first key equal to `key`, or the number of keys: an int, or a weak int of the graph. TypeError,
-    or
-    the tensor's error, for an invalid key."""
+    or the tensor's error, for an invalid key."""
     if isinstance(key, Maybe):
         key.presence.check_bound()
         present, place = key.presence.present, _position(keys, key.content)

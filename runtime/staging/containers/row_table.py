@@ -340,10 +340,8 @@ def _is_scalar(x: Any) -> bool:
 
 def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object], alone: bool = False) -> None:
     """Inside a body, if lists existed before the statement, raise `Remake`: `make` runs before the statement, which is
-    then
-    staged again. It gets the pre-existing lists, if each can be converted separately (`alone`); otherwise StagingError
-    if
-    only some existed."""
+    then staged again. It gets the pre-existing lists, if each can be converted separately (`alone`); otherwise
+    StagingError if only some existed."""
     if in_body():
         before = [value if (origin := origin_of(value)) is None else origin for value in values
                   if not has_no_single_original(value) and (origin_of(value) is not None or was_before(value))]

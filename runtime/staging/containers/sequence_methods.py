@@ -60,8 +60,7 @@ __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "pu
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     """`sequence * count`, or `sequence *= count`, if that repeats a list, tuple or staged list; NotImplemented if
-    `count`
-    is not an integer scalar, so that it is arithmetic or an error."""
+    `count` is not an integer scalar, so that it is arithmetic or an error."""
     sequence = view_of(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
@@ -96,8 +95,7 @@ def _counts(x: Any) -> bool:
 
 def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
     """A non-empty list as a staged one, for the operation `done`. StagingError for a tuple, and if items are mutable or
-    no
-    tensors."""
+    no tensors."""
     if isinstance(sequence, tuple):
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
@@ -152,8 +150,7 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 
 def item_at(sequence: Any, place: Any) -> Any:
     """`sequence[place]`, also for a slice, or a character of text. Python's TypeError, which asks for an int, if items
-    are
-    mutable or of several types."""
+    are mutable or of several types."""
     if isinstance(place, slice) and isinstance(sequence, bytes):
         raise staging_error("bytes are cut here where only the graph knows", "Cut a list of their items: list(b).")
     if isinstance(place, slice):
@@ -173,8 +170,7 @@ def item_at(sequence: Any, place: Any) -> Any:
 
 def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
     """`sequence[place] = value` for a list, which may be an item of the list or tuple `around`. Python's TypeError,
-    which
-    asks for an int, if items are not numbers, or if a loop carries the list, which is then staged
+    which asks for an int, if items are not numbers, or if a loop carries the list, which is then staged
     (`runtime.staging.control.loops`)."""
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:

@@ -16,8 +16,7 @@ __all__ = ["can_be_table", "settle_keys"]
 
 def settle_keys(mapping: Any) -> bool:
     """Convert a dict to a hash table in the graph if the presence of some of its keys is known only at run time.
-    Returns
-    whether that was done; StagingError if it is impossible."""
+    Returns whether that was done; StagingError if it is impossible."""
     if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
         dict_presence.check_keys(mapping)
         return False
@@ -30,8 +29,7 @@ def settle_keys(mapping: Any) -> bool:
 
 def can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence[tuple[Any, Any]] = ()) -> bool:
     """Whether the dict, extended by these items, can be a hash table in the graph: keys are numbers or tuples of
-    numbers,
-    all keys and all values have one structure, and the types of their leaves have joins."""
+    numbers, all keys and all values have one structure, and the types of their leaves have joins."""
     items = [(key, value), *others, *mapping.items()]
     if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
         return False

@@ -88,8 +88,7 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
 
 def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
     """The sorted order of keys, some of them objects, as indices: a key's rank is the number of others that are less,
-    or
-    equal and before it."""
+    or equal and before it."""
     def is_less(i: int, j: int) -> Any:
         return _less(*(keys[j], keys[i]) if reverse else (keys[i], keys[j]))
 

@@ -55,8 +55,7 @@ def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseExcepti
 
 def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
     """Set the cause and context of `error` to those of the raised errors, if they are caught errors bound to a name,
-    and
-    the same object for all."""
+    and the same object for all."""
     first, *others = raised
     for name in "__cause__", "__context__":
         found = getattr(first, name)

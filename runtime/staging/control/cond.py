@@ -275,8 +275,7 @@ def _is_scalar(value: Value) -> bool:
 
 class _Speculated(threading.local):
     """The last nodes found to be harmless, with indices from `first` to `last`, where `node` is: so that nested
-    operands
-    examine each node only once."""
+    operands examine each node only once."""
 
     first = last = 0
     node: Node | None = None

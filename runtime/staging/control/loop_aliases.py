@@ -103,8 +103,7 @@ class LoopAliases:
 
     def check_elements(self) -> None:
         """Check the containers of variables that the body changes for other names: pre-existing ones represented by
-        copies,
-        and elements of staged lists, also where the body changes such elements."""
+        copies, and elements of staged lists, also where the body changes such elements."""
         for i, parts in enumerate(self.end.contained):
             for path, others in parts.items() if self.changed[i] or self.writes else ():
                 before, began = self.before[i].get(path), self.began[i].get(path)
@@ -117,8 +116,7 @@ class LoopAliases:
 
     def check_compared(self) -> None:
         """Check containers whose identity the body compares: an error if they differ between iterations, and one of
-        them has
-        another name."""
+        them has another name."""
         for i in self.own if self.compared else ():
             for path, copy in self.began[i].items():
                 before, others = self.before[i].get(path), self.end.contained[i].get(path, ())
@@ -134,8 +132,7 @@ class LoopAliases:
 
     def may_read(self, i: int) -> bool:
         """Whether the body may read the initial value of a variable; one without a user's name is read through
-        attributes or
-        items that are variables of the state."""
+        attributes or items that are variables of the state."""
         return self.read[i] or (self.names[i].startswith("ag__aliased_") and any(
             is_read and not name.isidentifier() for name, is_read in zip(self.names, self.read, strict=True)))
 

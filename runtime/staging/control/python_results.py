@@ -40,8 +40,7 @@ class PythonResults:
 
 def python_results(body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> PythonResults:
     """The results of a loop that depend on Python numbers alone. Those variables become loop-invariant, unless the rest
-    of
-    the loop depends on them.
+    of the loop depends on them.
 
     `leaves`: the variables before the loop. `length`: the number of iterations, or None. The inputs of the body are the
     index, if there is a length, and the variables; those of `test`, which tells whether the loop continues, the
@@ -157,8 +156,7 @@ def _needed(
     body: Graph, test: Graph | None, loop: _Loop, wanted: set[int]
 ) -> tuple[set[int], set[Value]]:
     """The variables that the loop must compute for the `wanted` ones, its test, effects and errors; and all values that
-    it
-    must compute."""
+    it must compute."""
     if test is not None:
         used = {value for node in test.nodes for value in node.inputs} | {*test.outputs}
         wanted = wanted | {k for k, value in enumerate(test.inputs) if value in used}

@@ -164,8 +164,7 @@ class _Activation:
 
     def may_be_called(self, here: Graph) -> bool:
         """Whether the finished routine may be called from the graph `here`: the values passed to it are available, and
-        the
-        objects that its trace has read are unchanged."""
+        the objects that its trace has read are unchanged."""
         values = [x.value for x in self.captured if isinstance(x, (GraphTensor, GraphList))]
         return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
                    for value in values) and not self.has_changed_objects()
@@ -216,8 +215,7 @@ _active: Final = of_trace(_Active())
 
 def is_widening() -> bool:
     """Whether a recursion is being traced as one graph whose types are not yet settled: traces of its callees must not
-    be
-    cached."""
+    be cached."""
     return any(not routine.is_settled for routine in _active.widened.values())
 
 
@@ -291,8 +289,7 @@ def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
 
 def _check_depth_in_python(outer: _Activation, count: int) -> None:
     """The same check for `count` calls nested in `outer` under no tensor condition, if an error that the graph raises
-    may
-    end the recursion."""
+    may end the recursion."""
     if not count % _DEEP_IN_PYTHON and outer.may_raise():
         if outer.fn in _active.may_widen:
             raise _Widen(outer.fn)
@@ -310,8 +307,7 @@ def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
 
 def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
     """Whether a function may call itself, directly or through others, judging by the names in their code. `args`: of
-    the
-    call; the first may be the object whose methods are named."""
+    the call; the first may be the object whose methods are named."""
     code = fn.__code__
     if code.co_name in code.co_names or code.co_name in code.co_freevars:
         return True
@@ -388,8 +384,7 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
 
 def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a recursive call under a tensor condition, with a number made a tensor where the outer call has
-    a
-    tensor: otherwise a call with a literal would be a separate recursion with its own result types."""
+    a tensor: otherwise a call with a literal would be a separate recursion with its own result types."""
     outer = next((call for call in reversed(_active.calls) if call.fn is fn and call.depth < depth()), None)
     if outer is None:
         return args, kwargs

@@ -138,8 +138,7 @@ class RolledLoop:
 
     def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
         """The Python numbers after the loop; None for its other variables. TrialFailed if the graph would have to
-        compute
-        larger ones."""
+        compute larger ones."""
         found = python_results(body, test, leaves, length)
         if not found.fit:
             raise TrialFailed("it computes an int of more than 64 bits")
@@ -236,8 +235,7 @@ def _counted_part(source: Source) -> Counted:
 
 def _are_numbers(items: Any) -> bool:
     """Whether the items are numbers of one type, tuples of such with one type per position, rows of an array or table,
-    or
-    characters."""
+    or characters."""
     kind = type(items)
     if kind is EagerTensor or kind is EagerRows or kind is np.ndarray:
         return kind is not np.ndarray or items.dtype.kind in "biufc"

@@ -452,8 +452,7 @@ def _contents_of_references(spec: Spec) -> Spec:
 
 def _is_changed(before: Sequence[tuple[Any, Any]], container: Any) -> bool:
     """Whether the parts of a container have changed. One that has only become a staged list counts as unchanged: the
-    next
-    trace begins with a staged list, and tells."""
+    next trace begins with a staged list, and tells."""
     if same_parts(list(before), parts_in(container)):
         return False
     if not is_staged_list(container):

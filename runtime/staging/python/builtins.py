@@ -377,8 +377,7 @@ def _quantifier(
 
 def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
     """`replacement` of the builtin `fn`, extended: it first checks variables that may be unbound or None, and handles
-    lists
-    with staged items."""
+    lists with staged items."""
 
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:

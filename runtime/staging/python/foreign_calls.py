@@ -194,8 +194,7 @@ def _is_of_library(error: BaseException, fn: Any) -> bool:
 
 def _may_inspect(fn: Any) -> bool:
     """Whether `_guarded` may object to an unconverted callee, or replace it; decided without its arguments, which need
-    not
-    be evaluated yet."""
+    not be evaluated yet."""
     kind = type(fn)
     is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
     if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
@@ -260,8 +259,7 @@ def _type_inspects(cls: type) -> bool:
 
 def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
     """The callable to use, for these arguments, in place of an unconverted callee. StagingError if it would inspect
-    graph
-    values."""
+    graph values."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
@@ -325,8 +323,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
 
 def _method_of_object(fn: Any, args: tuple[Any, ...], values: list[Any]) -> Callable[..., Any] | None:
     """The replacement of an exception's `add_note` given text known only at run time, of an array method given tensors,
-    or
-    of a file method; None for others."""
+    or of a file method; None for others."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
     if is_array_method(fn) and any(isinstance(value, GraphTensor) for value in values):
         return functools.partial(call_method, fn)

@@ -377,8 +377,7 @@ def record_exit(value: Any, origin: Any) -> None:
 
 def as_originals(values: Iterable[Any]) -> tuple[Any, ...]:
     """The results of a body that ran as part of the open one, such as an unrolled loop's: with the containers
-    themselves
-    in place of copies, since their contents are written back."""
+    themselves in place of copies, since their contents are written back."""
     return tuple(map(_as_original, values))
 
 

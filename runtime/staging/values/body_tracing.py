@@ -141,8 +141,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
     raises an error that Python may not raise.
 
     An exception is raised at once, unless it contains values of the graph, or the graph may raise or act before it,
-    such
-    as by a `raise` under a condition: then the graph raises it, in order.
+    such as by a `raise` under a condition: then the graph raises it, in order.
     """
     try:
         with tracking(alone=True) as held:

@@ -41,8 +41,7 @@ class CellJoin:
 
     def join(self, a: Spec, b: Spec) -> Select | None:
         """The Select, without an index yet, over the containers of two specs; the container itself if it is the same
-        and a
-        spec refers to it by identity; None if the contents are to be joined."""
+        and a spec refers to it by identity; None if the contents are to be joined."""
         left, right = cells_of(a), cells_of(b)
         if not left or not right or (
                 len({type(cell) for cell in (*left, *right)}) > 1 and not self._can_be_mixed((*left, *right))):
@@ -81,8 +80,7 @@ class CellJoin:
 
     def has_other_names(self, cell: Any) -> bool:
         """Whether a container is referenced other than by variables that the statement rebinds, or by several variables
-        at
-        one of the ends."""
+        at one of the ends."""
         if id(cell) not in self._known:
             given_up = sum(before is cell and surely(i, place, self.ends) is not cell
                            for i, parts in enumerate(self._before) for place, before in parts.items())

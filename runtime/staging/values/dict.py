@@ -37,8 +37,7 @@ __all__ = [
 
 class StagedEntries(StagedItems):
     """The single item of a dict whose keys are known only at run time: its hash table. `structure` is that of an item,
-    a
-    (key, value) pair."""
+    a (key, value) pair."""
 
     __slots__ = ("structure",)
 
@@ -376,8 +375,7 @@ def is_alike(structure: Any, value: Any) -> bool:
 
 def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
     """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
-    of
-    that structure. TypeError if it is not hashable."""
+    of that structure. TypeError if it is not hashable."""
     if not is_alike(structure, key):
         hash(_without_tensors(key))
         return None

@@ -116,8 +116,7 @@ class StagedGenerator(Staged):
 
     def use(self, whole: bool = True) -> Clause:
         """The clause, to be consumed in the current graph, to its end if `whole`. StagingError if its position is known
-        only
-        at run time."""
+        only at run time."""
         graph, source = current_graph(), self._clause.iterable
         unknown = "it is known only when the graph runs how far this generator was run over before"
         if not whole and isinstance(source, PassedItems) and source.has_cleanup() and references([self]):
@@ -184,8 +183,7 @@ class StagedGenerator(Staged):
 
 class PassedItems(Staged):
     """The items of a generator function that passes them to the loop's body. `suspended`: its generator, not yet
-    started,
-    for Python code that takes the items one by one."""
+    started, for Python code that takes the items one by one."""
 
     __slots__ = ("_run", "is_running", "suspended")
     passes_items = True

@@ -269,8 +269,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
 
 def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
     """After branches, newly created objects of different classes become Variants; None for other values, and for
-    objects
-    with other names."""
+    objects with other names."""
     mine, theirs = (_by_class(spec, cells) if cells is not None and cells.are_of_branches else None for spec in (a, b))
     if mine is None or theirs is None:
         return None

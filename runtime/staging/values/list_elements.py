@@ -156,9 +156,8 @@ def note_shared() -> None:
 
 def check_repeated(known: KnownElements | None) -> bool:
     """Called after tracing a loop's body, with the snapshot before it: an element that the body puts in but did not
-    create
-    is put in again in the next iteration, so it is shared. Returns whether the body changes elements; StagingError for
-    changes of shared ones."""
+    create is put in again in the next iteration, so it is shared. Returns whether the body changes elements;
+    StagingError for changes of shared ones."""
     if known is None:
         return False
     body = known.body

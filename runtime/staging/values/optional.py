@@ -83,8 +83,7 @@ class Presence:
 
     def check_text(self) -> None:
         """Like `check_bound`, for formatting. StagingError for an item of a dict: the dict's text includes items that
-        were
-        not read, and so not checked."""
+        were not read, and so not checked."""
         if self.bound is not None and self.name.endswith("]"):
             raise keys_asked(self.name)
         self.check_bound()

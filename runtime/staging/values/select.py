@@ -282,8 +282,7 @@ def is_one(x: Select, other: Any) -> Any:
 
 def one_of_both(a: Any, b: Any) -> Select | None:
     """The select for a value that may be either of two, if these are pre-existing user-defined objects (or selects
-    among
-    such); its index is not yet set."""
+    among such); its index is not yet set."""
     objects = _objects(a, b)
     if not all(map(_can_be_chosen, objects)):
         return None

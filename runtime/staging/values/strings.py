@@ -36,8 +36,7 @@ __all__ = [
 
 class TextAmong(Text):
     """One of several texts that are known at trace time, selected at run time. A Python function of it alone is
-    evaluated
-    for each of them, and the graph looks the result up."""
+    evaluated for each of them, and the graph looks the result up."""
 
     __slots__ = ("place", "texts")
 
@@ -54,8 +53,7 @@ class TextAmong(Text):
 
     def of_each(self, function: Callable[[str], Any]) -> Any:
         """`function(text)`, evaluated for each text: numbers of one type, or text. An exception for a text is raised at
-        run
-        time if that is selected. StagingError for other results."""
+        run time if that is selected. StagingError for other results."""
         results, raised = list[Any](), dict[int, Exception]()
         for i, text in enumerate(self.texts):
             try:

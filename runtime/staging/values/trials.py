@@ -39,8 +39,7 @@ class Trial(Protocol):
         self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Any], names: Sequence[str]
     ) -> None:
         """Raise TrialFailed if the graph loop is not equivalent to the unrolled one. `init`: the state before it; None
-        if
-        each iteration raises. `specs`: those of the graph loop's state."""
+        if each iteration raises. `specs`: those of the graph loop's state."""
 
     def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
         """The Python numbers after the loop; None for other variables (`runtime.staging.control.python_results`)."""
@@ -88,9 +87,8 @@ def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
 @contextmanager
 def trying_numbers(size: int | None, may_be: bool) -> Iterator[None]:
     """Trace with numbers among the arguments as inputs, if `size` is given: a trial, which fails (and is repeated
-    without
-    such inputs) if it creates more than `size` nodes and values. Otherwise (None), if `may_be`, raise NeedsNumbers once
-    loops have run many iterations on Python numbers."""
+    without such inputs) if it creates more than `size` nodes and values. Otherwise (None), if `may_be`, raise
+    NeedsNumbers once loops have run many iterations on Python numbers."""
     outer = trials.has_numbers, trials.iterations_left, trials.is_watched
     if size is not None and not trials.has_numbers:
         trials.has_numbers, loops.last_number = True, next(COUNT) + size
@@ -134,8 +132,7 @@ def _is_raised(entry: TracebackType | None) -> bool:
 
 def note_accident(error: BaseException, graph: Graph) -> None:
     """Record that the last node of `graph` raises an accidental exception. The trial fails if the node is still there
-    in
-    the end: staging lists that a tensor indexes may have replaced it."""
+    in the end: staging lists that a tensor indexes may have replaced it."""
     if graph.nodes:
         trials.accidents[id(graph.nodes[-1])] = graph.nodes[-1], error
 
