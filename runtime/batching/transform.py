@@ -39,7 +39,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Counting(Lane):
-    """A range of ints that differs from lane to lane, for a loop, which needs no tensor: start, limit and step."""
+    """A range of ints that differs between lanes, for a loop, which needs no tensor: start, limit and step."""
 
     node: Node
     parts: tuple[Lane, ...]

@@ -264,7 +264,7 @@ def _closed(lane: Graph, rows: Sequence[Any]) -> tuple[Graph, list[Lane]]:
         lane.inputs.append(inner)
         given.append(Lane(wrap(outer), False))
     lane.captures, lane._captured, lane.parent = [], {}, None
-    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # Python numbers, which get more bits outside
+    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # widened outside
     return lane if weak else prepared(lane), given
 
 

@@ -1,4 +1,5 @@
-"""The control-flow ops, whose parameters are graphs: `cond`, `while_loop`, `reduce`; `call`; and `undefined`.
+"""The control-flow ops, whose params are graphs: `cond`, `while_loop`, `reduce`, `custom_gradient`; also `call`, and
+`undefined`.
 
 State is passed in as operands and out as results, so a lowering sees counted loops and phi nodes. The types of a loop's
 state are those of its body's inputs, which accept each initial value and each result of the body.

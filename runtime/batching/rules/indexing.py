@@ -33,7 +33,7 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
     """`x[index]` in each lane: first the part that all lanes share, then a gather for each other entry."""
     rest: list[Any] = []
     shared: list[Any] = []
-    picks: list[tuple[int, Any]] = []  # for each: an axis, in one lane, of the remaining part, and the indices to gather along it
+    picks: list[tuple[int, Any]] = []  # (an axis of the remaining part in one lane, indices to gather there)
     axis = 0
     given = iter(zip(operands, which, strict=True))
     for entry in index:

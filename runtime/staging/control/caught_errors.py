@@ -65,7 +65,7 @@ def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
 
 
 def is_caught(value: Any) -> bool:
-    """Whether a value represents a caught error bound to a name."""
+    """Whether a value represents the error passed to a handler."""
     return isinstance(value, BaseException) and "__region__" in value.__dict__
 
 

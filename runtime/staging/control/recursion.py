@@ -53,11 +53,11 @@ _TENSOR: Final = object()
 """Stands for a tensor in the structure of a result."""
 _ARRAY: Final = object()
 """Stands for an array that the call creates."""
-_MOST: Final = 300  # the limit of inlined recursive calls of a function under tensor conditions
-_DEEP: Final = 4  # more nested calls than this, or
-_DEEP_IN_PYTHON: Final = 20  # every so many calls under no tensor condition, if an error may end them, or
-_MANY: Final = 12  # more calls in total than this, start an attempt to trace them as one graph
-_DEEPEST: Final = 12  # the limit of nested inlined calls if they cannot be one graph
+_MOST: Final = 300  # limit of inlined recursive calls of a function under tensor conditions: beyond it, an error
+_DEEP: Final = 4  # with more nested calls than this, widening is tried: to trace all calls as one graph
+_DEEP_IN_PYTHON: Final = 20  # likewise at each multiple of this, under no tensor condition, if an error may end them
+_MANY: Final = 12  # likewise with more calls than this in total
+_DEEPEST: Final = 12  # limit of nested inlined calls if widening has failed
 _MOST_CALLEES: Final = 30
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
 

@@ -148,7 +148,7 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any
 def _remainder(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
     size = ops.abs(y)
-    rest = ops.fmod(ops.abs(x), 2.0 * size)  # the remainder of a quotient of 0 or 1, which is one too many
+    rest = ops.fmod(ops.abs(x), 2.0 * size)  # modulo 2 |y|, for the parity of the quotient
     less_one = rest - size
     less_one = _where(less_equal(size, less_one + less_one), less_one - size, less_one)
     result = ops.copysign(1.0, x) * _where(less(size, rest + rest), less_one, rest)

@@ -162,8 +162,8 @@ _open: Final = of_trace(_Open())
 
 
 class tracking(AbstractContextManager[Any]):
-    """Trace a body, or (`alone`) a function. At its end, raise StagingError for elements that were changed, and for
-    containers that became elements of staged lists although they were changed or are `returned` by the function."""
+    """Trace a body, or (`alone`) a function, in isolation from the open bodies. At its end, StagingError for changes of
+    elements of staged lists that the lists do not have, and for changes of containers that may be aliases."""
 
     returned: Any = None
 

@@ -1,7 +1,7 @@
 """Flattening the state of staged control flow into graph leaves, and rebuilding it.
 
-`lower` flattens a value to the leaves of a spec that includes it, `rebuild` makes a value from leaves, and `copied`
-copies the containers of a value for code that is traced.
+`lower` flattens a value to the leaves of a spec that is an upper bound of its own, `rebuild` makes a value from leaves,
+and `copied` copies the containers of a value for code that is traced.
 """
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Trials: Python loops that are tentatively traced as graph loops (`runtime.staging.control.rolled_loops`), and numbers
-that are tentatively graph inputs (`runtime.function.shared_objects`). This tells what makes a trial fail.
+that are tentatively graph inputs (`runtime.function.shared_objects`). This module defines what makes a trial fail.
 
 If a trial of a loop fails, the loop is unrolled instead. An exception that Python or a library raises may be due to
 the index, which is a tensor in the trial only: so it fails the trial, is never caught by a user's handler, and never
