@@ -135,8 +135,7 @@ _CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_grad
 
 
 def useful_state(loop: Node, activity: Activity, wanted: Iterable[int]) -> list[int]:
-    """The states of a loop whose cotangents the backward pass carries: the states `wanted`, and those they depend
-    on."""
+    """The states of a loop whose cotangents the backward pass carries: those `wanted`, and those they depend on."""
     body: Graph = loop.params["body"]
     state = state_of(loop, body)
     found = {k for k in wanted if state[k] in activity or body.outputs[k] in activity}

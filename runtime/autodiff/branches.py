@@ -27,8 +27,7 @@ __all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack"
 
 Tensor = GraphTensor | GraphList
 STACKS: Final[dict[int, object]] = {}
-"""The lists to which loops append residuals, where they are results of a loop or cond: by the ids of values, for their
-lifetime."""
+"""By the ids of values, for their lifetime: results of loops or conds that are lists of a loop's residuals."""
 
 
 def note_stack(value: Value) -> None:

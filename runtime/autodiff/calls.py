@@ -45,8 +45,7 @@ class GraphCall:
         self.general = self
 
     def bound(self, variables: Mapping[int, Any]) -> GraphCall:
-        """The same call with variables for its placeholders, by their ids; shares everything that is made for the
-        call."""
+        """The same call with variables for its placeholders, by their ids; shares everything made for the call."""
         if not variables:
             return self
         new = copy.copy(self.general)

@@ -98,8 +98,7 @@ class _Loop:
                 self.cts.add(self.init[k], ct, None)
 
     def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
-        """The cotangents of the state before an iteration, and the sums for those of the body's captures that it adds
-        to."""
+        """The cotangents of the state before an iteration, and the sums for those body captures that it adds to."""
         inner = Cotangents()
         body, back = self.body, self.back
         with tracing(back):
@@ -178,8 +177,7 @@ class _Loop:
         return made, _value(bounds[0]), _value(bounds[1])
 
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
-        """The list to which the loop appends `value` in each iteration, and the offset at which this starts; None:
-        0."""
+        """The list to which the loop appends `value` in each iteration, and the offset where this starts (None: 0)."""
         node, body = self.node, self.body
         graph = body.parent
         assert graph is not None

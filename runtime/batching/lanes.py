@@ -27,8 +27,7 @@ __all__ = ["each_lane", "node_by_lane", "one_of"]
 
 
 def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: the op and the reason, for the loop's
-    name."""
+    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: the op, and why, for the loop's name."""
     if any(isinstance(type, ListType) for type in types):
         raise Unbatched("lists that differ from lane to lane")
     here = current_graph()

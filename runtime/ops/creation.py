@@ -185,8 +185,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def _in_reach(start: Any, limit: Any, delta: Any) -> Any:
-    """The start clamped to the limit if it is a weak int of the graph, such as `i * i`: beyond it, int32 may not hold
-    it."""
+    """The start clamped to the limit if it is a weak graph int, such as `i * i`: beyond, int32 may not hold it."""
     if not (isinstance(start, GraphTensor) and start.type.weak is True and start.dtype.is_integer):
         return start
     if isinstance(delta, int):

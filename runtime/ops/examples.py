@@ -76,8 +76,7 @@ def _array(example: Example, wanted: _Wanted) -> Any:
 
 
 class _Parser:
-    """Parses examples for certain features. The layouts of earlier messages, by their lengths, are tried on later
-    ones."""
+    """Parses examples for certain features. Layouts of earlier messages, by their lengths, are tried on later ones."""
 
     def __init__(self, features: tuple[_Wanted, ...]) -> None:
         self.features = features

@@ -85,8 +85,7 @@ def _at(x: Any, y: Any) -> Tensor:
 
 
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors: a Python list adapts to the dtype of the other operand, and a NumPy array to that of a
-    tensor."""
+    """Both operands as tensors: a Python list adapts to the other operand's dtype, and a NumPy array to a tensor's."""
     if isinstance(x, Tensor):
         return x, convert_beside(y, x.dtype)
     if isinstance(y, Tensor):
@@ -320,8 +319,7 @@ def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Matrices with zeros outside a band around the main diagonal (`tf.linalg.band_part`); -1 keeps the whole
-    triangle."""
+    """Matrices with zeros outside a band around the diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle."""
     x = convert_to_tensor(input)
     rows, columns = _matrix_size("band_part", x)
     below = math.subtract(expand_dims(range_(rows), 1), range_(columns))

@@ -508,8 +508,7 @@ _FROM_TENSOR: Final = Op("list_from_tensor", _from_tensor_kernel, _from_tensor_r
 
 
 def list_from_tensor(x: Any, *size: Any) -> Any:
-    """The rows of the tensor `x` as a list; ShapeError at run time if there are not `size` of them, if that is
-    given."""
+    """The rows of the tensor `x` as a list; with `size`, ShapeError at run time if their number is another."""
     return apply(_FROM_TENSOR, x, *size)
 
 

@@ -227,8 +227,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 # Dtypes.
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real drops the imaginary
-    part."""
+    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real keeps the real part."""
     want = as_dtype(dtype)
     value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # keeps all bits of Python floats
     if value.dtype is want and not value.type.weak:

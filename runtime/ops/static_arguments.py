@@ -100,8 +100,7 @@ def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def merge_shapes(what: str, *shapes: Shape) -> Shape:
-    """The join of static `shapes` of the same tensor. ShapeError, with `what` as the subject, if they are
-    incompatible."""
+    """The join of static `shapes` of one tensor. ShapeError, with `what` as the subject, if they are incompatible."""
     merged = shapes[0]
     for shape in shapes[1:]:
         if len(shape) != len(merged) or any(

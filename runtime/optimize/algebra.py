@@ -145,8 +145,7 @@ def absorb(b: Builder, node: Node) -> Result:
 @rule("same", "subtract", "bitwise_xor", "bitwise_and", "bitwise_or", "maximum", "minimum", "equal", "not_equal",
       "less", "less_equal", "greater", "greater_equal")
 def same(b: Builder, node: Node) -> Result:
-    """x & x, x | x, max(x, x), min(x, x): x. For integers and bools also x - x, x ^ x: 0; x == x: True, x < x:
-    False."""
+    """x & x, x | x, max(x, x), min(x, x): x. For integers and bools x - x, x ^ x: 0; x == x: True, x < x: False."""
     x, y = node.inputs
     if x is not y:
         return None

@@ -287,8 +287,7 @@ class _Loop:
         return [found[self.twins.get(k, k)] for k in range(len(old.outputs))]
 
     def _attempt(self) -> dict[str, Graph] | None:
-        """Build the graphs. None if more state turned out to be fixed or twins, so that another attempt is
-        worthwhile."""
+        """Build the graphs. None if more state proved to be fixed or twins, so that another attempt is worthwhile."""
         b, before = self.b, self.kept
         self.kept = [k for k in before if k not in self.fixed and k not in self.twins]
         subs: dict[str, Builder] = {}

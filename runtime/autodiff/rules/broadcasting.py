@@ -81,8 +81,7 @@ _origins: Final[dict[int, tuple[dict[int, int | ref[Value]], object]]] = {}
 
 
 def _origin(value: Value, axis: int) -> Value | int:
-    """The size along an axis if known, else the first value that has it: for an element-wise op, an operand's
-    origin."""
+    """The size along an axis if known, else the first value that has it: for an element-wise op, of an operand."""
     pending = [value]
     while pending:
         top = pending[-1]

@@ -103,8 +103,7 @@ def _count(node: Applied) -> Any:
 
 
 def last_written(ct: Any, shape: Sequence[Any], indices: Any) -> Any:
-    """The cotangent of updates at rows of indices into a tensor of this shape: zero for updates that later ones
-    overwrite."""
+    """The cotangent of updates at rows of indices into a tensor of this shape: zero for those overwritten later."""
     if all(size == 1 for size in indices.type.shape[:-1]):
         return ct
     sizes = dims(indices)[:-1]

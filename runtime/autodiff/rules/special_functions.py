@@ -27,8 +27,7 @@ def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
 # Functions of Python's `math`. Their results may have more bits than their operands.
 
 def _of_first(partial: Callable[..., Any], *names: str) -> None:
-    """Register functions differentiable by the first operand only: `partial(t, x, out, *others)` is t times the
-    derivative."""
+    """Register functions with a derivative by the first operand only: `partial(t, x, out, *others)` is t times it."""
     @vjp(*names)
     def pull(node: Applied, ct: Any) -> Sequence[Any]:
         x, *others = node.inputs

@@ -170,8 +170,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _parts(name: str, value: Any, other: Any) -> Any:
-    """The parts of a container to compare with `other`; None if it is not a container, or defines its own
-    comparison."""
+    """The parts of a container to compare with `other`; None for other values, and if it defines its own comparison."""
     if hasattr(type(value), "__parts__"):
         parts: list[Any] = value.__parts__()
         return parts

@@ -56,8 +56,7 @@ def _has_known_items(x: Any) -> bool:
 
 
 class _Row(ChosenRow):
-    """A selected list of numbers, all of one length; supports further list methods until they become rows of a
-    table."""
+    """A selected list of numbers, all of one length; has further list methods until they become rows of a table."""
 
     __slots__ = ()
 

@@ -85,8 +85,7 @@ class LoopAliases:
                             self.refuse(i, other)
 
     def check_other_holders(self) -> None:
-        """Check containers that are assigned to a variable whose containers the body changes, and have other
-        references."""
+        """Check containers assigned to variables whose containers the body changes, if they have other references."""
         entering = [(i, other) for i in self.own if self.changed[i]
                     for path, others in self.end.contained[i].items()
                     for other in others if other is not self.before[i].get(path)]

@@ -214,8 +214,7 @@ _active: Final = of_trace(_Active())
 
 
 def is_widening() -> bool:
-    """Whether a recursion is being traced as one graph whose types are not yet settled: traces of its callees must not
-    be cached."""
+    """Whether a recursion is being traced as one graph whose types are not settled: its callees must not be cached."""
     return any(not routine.is_settled for routine in _active.widened.values())
 
 

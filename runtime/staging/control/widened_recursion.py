@@ -379,8 +379,7 @@ class _Parameter:
 
 
 class _Cell:
-    """A piece of state that calls change: the contents of a list or array, or the part `key` of an object or
-    variable."""
+    """State that calls change: the contents of a list or array, or the part `key` of an object or variable."""
 
     spec: Spec
 

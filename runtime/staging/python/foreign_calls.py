@@ -258,8 +258,7 @@ def _type_inspects(cls: type) -> bool:
 
 
 def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """The callable to use, for these arguments, in place of an unconverted callee. StagingError if it would inspect
-    graph values."""
+    """The callable to use for a call of an unconverted callee. StagingError if it would inspect graph values."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
@@ -349,8 +348,7 @@ def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """The replacement of a `str` method that builds text; StagingError for other methods of text known only at run
-    time."""
+    """The replacement of a `str` method that builds text; StagingError for other methods of run-time text."""
     is_unbound = type(fn) in _UNBOUND
     owner = fn.__objclass__ if type(fn) in _MEMBERS else type(fn.__self__) if type(fn) is BuiltinFunctionType else None
     if owner is not str:

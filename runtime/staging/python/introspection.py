@@ -177,8 +177,7 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
-    """The variables of the user's function that runs in `frame`, or called it, including those of bodies generated from
-    it."""
+    """The variables of the user's function that runs in `frame`, or called it, including bodies generated from it."""
     around: FrameType | None = frame
     found: dict[str, Any] = {}
     while around is not None:

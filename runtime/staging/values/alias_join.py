@@ -319,8 +319,7 @@ def _other_holders(
 
 
 def _alias_pairs(contents: Sequence[Mapping[Place, Any]], ends: Sequence[BodyEnd]) -> Iterator[tuple[int, Any, Any]]:
-    """Pairs of containers of variables that may be aliases after some iteration, each with the index of the first one's
-    variable."""
+    """May-alias pairs of containers of variables after some iteration, each with the index of the first variable."""
     met: set[tuple[int, int]] = set()
     for contained in (held for end in ends for held in end.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}

@@ -70,8 +70,7 @@ __all__ = [
 
 
 class Changes:
-    """True once one of some containers has changed since this was created, even in a nested body whose effect is
-    undone."""
+    """True once one of some containers has changed since this was created, even by a nested body that is undone."""
 
     def __init__(self, containers: Iterable[Any]) -> None:
         self.before = [(container, _contents(container)) for container in containers]
@@ -86,8 +85,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Element:
-    """A list, dict or object that was put into a staged list or read from one, or a part of it, and the position of
-    that."""
+    """A list, dict or object that was put into a staged list or read from one, or a part of it; `place`: where."""
 
     value: Any
     changes: Changes
@@ -103,8 +101,7 @@ class Element:
     is_taken: bool = False
     """Whether it was removed from the list."""
     is_own: bool = False
-    """Whether changes are allowed: the list holds the only other reference, and is updated or no longer has the
-    element."""
+    """Whether changes are allowed: only the list has the element, and it is updated or the element was removed."""
 
     def is_in_step(self) -> bool:
         """Whether the index is still that of the element."""

@@ -165,8 +165,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
 
 
 def _refuse_accidents() -> None:
-    """TrialFailed if the graph of a function traced with numbers as inputs raises an error that Python may not
-    raise."""
+    """TrialFailed if the graph of a function traced with numbers as inputs raises an error that Python may not."""
     if trials.has_numbers and (graph := current_graph()) is not None:
         refuse_accidents(graph)
 

@@ -166,8 +166,7 @@ class Poison(Unusable):
 
 
 class _Lazy(Staged):
-    """The result of a Python builtin on staged iterables: its `Counted` or `Stream` is made when it is iterated
-    over."""
+    """The result of a Python builtin on staged iterables: iteration over it makes its `Counted` or `Stream`."""
 
     name: ClassVar[str]
 

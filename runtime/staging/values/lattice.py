@@ -454,8 +454,7 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
 
 
 def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
-    """The join of dicts with different keys: a hash table in the graph, or a dict some of whose values may be
-    unbound."""
+    """The join of dicts with different keys: a hash table in the graph, or a dict with values that may be unbound."""
     try:
         return _join_tables(a, b)
     except Conflict:
@@ -544,8 +543,7 @@ def _structure(spec: Nested | Custom) -> Any:
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict(a, b) if the structures
-    differ."""
+    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict(a, b) if an element differs."""
     if isinstance(spec, Custom):
         if _structure(spec) is None:
             raise Conflict(a, b)

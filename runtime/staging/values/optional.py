@@ -76,8 +76,7 @@ class Presence:
         return True if self.present is None or is_assumed(self.present) else self.present
 
     def check_bound(self) -> None:
-        """Emit a check that raises Python's error if the variable is unbound: UnboundLocalError, KeyError or
-        AttributeError."""
+        """Emit a check that the variable is bound: UnboundLocalError, KeyError or AttributeError, as in Python."""
         if self.bound is not None:
             self._check(self.bound, "unbound")
 

@@ -72,8 +72,7 @@ class TextAmong(Text):
         return text_at(results, self.place) if kind is str else getitem(_table(results), self.place)
 
     def _raise(self, raised: dict[int, Exception]) -> None:
-        """Emit a raise of one of these errors, by index of the text. StagingError if they differ in more than the
-        text."""
+        """Emit a raise of one of these errors, by index of the text. StagingError if they differ in more than that."""
         forms = {(type(error), tuple(str(error).split(repr(self.texts[i])))) for i, error in raised.items()}
         if len(forms) > 1:
             self.refuse()

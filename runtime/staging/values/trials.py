@@ -58,8 +58,7 @@ class _Trials(threading.local):
     has_numbers = False
     """Whether the function is being traced with numbers as inputs whose values it may need to know."""
     iterations_left: int | None = None
-    """How many more loop iterations may compute with Python numbers alone before these become inputs; None: no
-    limit."""
+    """How many more loop iterations may compute with Python numbers alone before these become inputs; None: any."""
     leaks: Callable[[Any, Any], bool] | None = None
     """Whether a value that the trace stores in an object would escape from the graph with it."""
 
