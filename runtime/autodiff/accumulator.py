@@ -30,17 +30,17 @@ __all__ = ["ForwardAccumulator"]
 
 
 class ForwardAccumulator(Recorder):
-    """Computes Jacobian-vector products of what is computed inside `with` (`tf.autodiff.ForwardAccumulator`).
+    """Computes Jacobian-vector products of computations inside `with` (`tf.autodiff.ForwardAccumulator`).
 
     primals   a tensor or variable, or a structure of these
     tangents  the directions, in the structure of `primals`; shapes and dtypes are those of `primals`
 
-    ShapeError or DTypeError for tangents that do not fit. Accumulators and tapes nest.
+    ShapeError or DTypeError for tangents that do not match. Accumulators and tapes nest.
     """
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         pytree.assert_same_structure(primals, tangents, check_types=False)
-        self._eager: dict[int, tuple[Any, Any]] = {}  # by id: what has a tangent, and the tangent
+        self._eager: dict[int, tuple[Any, Any]] = {}  # by id: a tensor or variable, and its tangent
         self._staged = Tangents()
         self._done: dict[Graph, Node | None] = {}
         self._outer: dict[int, Any] = {}  # tangents of eager tensors that graphs capture
@@ -147,7 +147,7 @@ class ForwardAccumulator(Recorder):
     # Traced computations.
 
     def _advance(self) -> None:
-        """Compute tangents of what was traced since the last time."""
+        """Push tangents through nodes traced since the last call."""
         for graph in chain_of(current_graph()):
             for outer, inner in list(graph.captures):
                 found = self._staged.get(outer) if graph.parent is not None else self._tangent(outer)
@@ -162,7 +162,7 @@ class ForwardAccumulator(Recorder):
         self, primals: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE
     ) -> Any:
         """The tangents of a tensor, or of a structure of tensors. For values that do not depend on the primals, None,
-        or zeros if `unconnected_gradients` says so."""
+        or zeros with `unconnected_gradients` ZERO."""
         zero = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
         if self._active:
             self._advance()
@@ -175,7 +175,7 @@ class ForwardAccumulator(Recorder):
 
 
 def _fitting(x: Any, tangent: Any) -> Any:
-    """The tangent as a tensor; raises an error if it does not fit `x`."""
+    """The tangent as a tensor. DTypeError or ShapeError if it does not match `x`."""
     try:
         found = convert_to_tensor(tangent, dtype=x.dtype)
         if not differentiable(x.type):

@@ -1,4 +1,4 @@
-"""Activity analysis: which values of graphs depend differentiably on the given ones."""
+"""Activity analysis: the graph values that depend differentiably on given ones."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ def state_of(loop: Node, graph: Graph) -> list[Value]:
 
 
 def variables_read(graph: Graph, known: frozenset[Graph] = frozenset()) -> dict[int, Any]:
-    """The variables that a graph reads, by id; also in the routines that it calls, except in the graphs `known`."""
+    """The variables that a graph reads, by id; includes the routines that it calls, except in the graphs `known`."""
     found: dict[int, Any] = {}
     for node in graph.walk():
         if node.op.name == "read_variable":
@@ -35,13 +35,13 @@ def variables_read(graph: Graph, known: frozenset[Graph] = frozenset()) -> dict[
 
 
 def error_parts(node: Node, handler: Graph) -> list[Node]:
-    """The nodes of a handler of a `try_` that take floats or complex numbers out of the error."""
+    """The nodes in a `try_`'s handler that extract floats or complex numbers from the error."""
     return [inner for inner in handler.nodes if inner.op.name == "error_part" and differentiable(inner.outputs[0].type)
             and inner.params["region"] is node.params.get("region")]
 
 
 class Activity:
-    """The values, also of sub-graphs, that depend on certain values and variables (given by id)."""
+    """The values, including those in sub-graphs, that depend on certain values and variables (given by id)."""
 
     def __init__(self, values: Iterable[Value] = (), variables: Iterable[int] = ()) -> None:
         self.values = {value for value in values if differentiable(value.type)}
@@ -58,13 +58,13 @@ class Activity:
         return True
 
     def enter(self, graph: Graph) -> None:
-        """Mark the captures of a graph that depend on them."""
+        """Mark a graph's captures of dependent values."""
         for outer, inner in graph.captures:
             if isinstance(outer, Value) and outer in self.values:
                 self.add(inner)
 
     def visit(self, nodes: Iterable[Node]) -> bool:
-        """Mark the dependent results of nodes, in order. Returns whether any was not marked before."""
+        """Mark the dependent results of nodes, in order. Returns whether any were not marked before."""
         return any([self._node(node) for node in nodes])
 
     def _node(self, node: Node) -> bool:
@@ -99,7 +99,7 @@ class Activity:
             return
         for inner in node.params["body"].walk():
             if inner.op.name == "keep" and inner.params["region"] is region:
-                for value, state in zip(inner.inputs, handler.inputs):  # the body has none
+                for value, state in zip(inner.inputs, handler.inputs):  # the body has no inputs
                     if value in self.values:
                         self.add(state)
             elif "raised" in inner.params and any(value in self.values for value in inner.inputs):
@@ -135,7 +135,7 @@ _CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_grad
 
 
 def useful_state(loop: Node, activity: Activity, wanted: Iterable[int]) -> list[int]:
-    """The states of a loop whose cotangents are needed for those of the states `wanted`, which depend on these."""
+    """The states of a loop whose cotangents the backward pass carries: those `wanted`, and those they depend on."""
     body: Graph = loop.params["body"]
     state = state_of(loop, body)
     found = {k for k in wanted if state[k] in activity or body.outputs[k] in activity}
@@ -148,7 +148,7 @@ def useful_state(loop: Node, activity: Activity, wanted: Iterable[int]) -> list[
 
 
 def _useful(nodes: Sequence[Node], outputs: Iterable[Value], activity: Activity) -> set[Value]:
-    """The values on which `outputs` depend."""
+    """The active values on which `outputs` depend."""
     useful = {value for value in outputs if value in activity}
     for node in reversed(nodes):
         results = [k for k, value in enumerate(node.outputs) if value in useful]

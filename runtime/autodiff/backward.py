@@ -1,7 +1,7 @@
-"""Reverse mode: from the cotangents of the results of nodes to those of their operands.
+"""Reverse mode: from the cotangents of nodes' results to those of their operands.
 
 `sweep` visits nodes in reverse order and applies their rules in the current graph, which is nested in the nodes' graph.
-So a rule that uses a value of the forward pass captures it, and the captures are what the forward pass has to save.
+So a rule that uses a value of the forward pass captures it, and the captures are the residuals to save.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "refuse_reads",
 
 
 class NoGradientError(UnimplementedError, LookupError):
-    """An op on the path from a target to a source has no derivative. TF2 raises a LookupError."""
+    """An op on the path from a target to a source has no derivative. A LookupError, as in TF2."""
 
 
 Handler = Callable[[Node, Sequence[Any], Cotangents, Activity], None]
@@ -30,7 +30,7 @@ CONTROL: Final[dict[str, Handler]] = {}
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
-    """Register a handler of the reverse mode for control flow."""
+    """Register a reverse-mode handler for control flow."""
     def register(handler: Handler) -> Handler:
         CONTROL.update(dict.fromkeys(names, handler))
         return handler
@@ -38,8 +38,8 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 
 
 def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Container[Value] = ()) -> None:
-    """Add the cotangents of what `nodes` use to `cts`, which has those of their results; of these only those of `keep`
-    remain there."""
+    """Add the cotangents of the operands of `nodes` to `cts`, which holds those of their results; the latter are
+    removed, except those of values in `keep`."""
     for node in reversed(nodes):
         out_cts = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
         if all(ct is None for ct in out_cts):
@@ -71,7 +71,7 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
 
 
 def apply_vjp(node: Applied, out_cts: Sequence[Any], position: Place | None) -> Sequence[Any]:
-    """The result of the op's rule for the cotangents of its results. NoGradientError if there is no rule."""
+    """The op's rule applied to the cotangents of its results. NoGradientError if there is no rule."""
     rule = VJP.get(node.name)
     if rule is None:
         if node.name in CONSTANT:
@@ -94,7 +94,7 @@ def _alike(found: Any, type: Any) -> bool:
 
 
 def missing(name: str, position: Place | None, kind: str) -> NoGradientError:
-    """The error for an op that has no rule."""
+    """The error for an op without a rule."""
     error = NoGradientError(
         f"the op {name} has no {'gradient' if kind == 'vjp' else 'forward-mode derivative'}",
         remedy="Use rt.stop_gradient where its result is to count as a constant, or rt.custom_gradient to say what the "
@@ -104,7 +104,7 @@ def missing(name: str, position: Place | None, kind: str) -> NoGradientError:
 
 
 def refuse_reads(node: Node, variables: Container[int]) -> None:
-    """NoGradientError for the call of a routine that reads one of these variables, given by id."""
+    """NoGradientError for a call of a routine that reads one of these variables, given by id."""
     if node.op.name != "call":
         return
     for variable in variables_read(node.params["function"].graph).values():
@@ -124,7 +124,7 @@ def _refine(cts: Cotangents, value: Value) -> None:
 
 
 def _place(graph: Graph, start: int, node: Node) -> None:
-    """Give the nodes that a rule added the position of the node that it is for."""
+    """Give nodes added by a rule the position of the node that it was applied to."""
     if node.position is not None:
         position = node.position.derivative(node.op.name)
         for made in graph.nodes[start:]:

@@ -1,8 +1,8 @@
-"""Binomial checkpoints: the backward pass of a counted loop with the memory of a few states.
+"""Binomial checkpoints: the backward pass of a counted loop, with memory for a few states.
 
-Griewank and Walther, "Algorithm 799: revolve" (2000). The forward loop saves nothing. The backward loop goes back from
-the last iteration; it keeps snapshots of states in tensors with a row for each, runs forward from the last one to the
-iteration that it is at, and on the way leaves further snapshots where they make the least work.
+Griewank and Walther, "Algorithm 799: revolve" (2000). The forward loop saves nothing. The backward loop starts from the
+last iteration; it keeps snapshots of states in tensors with one row per snapshot, recomputes from the last snapshot up
+to the current iteration, and on the way takes further snapshots where they save the most work.
 """
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ _INT = TensorType(int64)
 
 
 def split(length: Any, snapshots: Any) -> Any:
-    """After how many of `length` iterations, at least 2, to leave a snapshot, so that all are pulled back with the
-    fewest runs forward, if there is room for `snapshots` states, that before the first iteration among them."""
+    """The number of iterations, out of `length` (at least 2), after which to take a snapshot, to pull all of them back
+    with the fewest recomputations, if there is room for `snapshots` states, including that before the first
+    iteration."""
     def grow(runs: Any, reach: Any) -> Any:
         runs = add(runs, np.int64(1))
         return runs, floordiv(multiply(reach, add(snapshots, runs)), runs)
 
-    # reach = (snapshots + runs over runs): so many iterations need no more than `runs` runs of each
+    # reach = (snapshots + runs over runs): the most iterations that `runs` runs of each suffice for
     runs, reach = while_loop(lambda runs, reach: less(reach, length), grow, (np.int64(0), np.int64(1)))
     one_less = floordiv(multiply(reach, runs), add(snapshots, runs))
     two_less = floordiv(multiply(one_less, subtract(runs, np.int64(1))), subtract(add(snapshots, runs), np.int64(1)))
-    fewer = subtract(reach, one_less)  # with a snapshot less
+    fewer = subtract(reach, one_less)  # with one snapshot less
     least = maximum(maximum(two_less, subtract(length, fewer)), np.int64(1))
     return minimum(least, subtract(length, np.int64(1)))
 
 
 def revolve(loop: Node, count: Any, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    """Pull cotangents back through the `count` iterations that a loop has made."""
+    """Pull cotangents back through the `count` iterations that a loop has run."""
     useful = useful_state(loop, activity, [k for k, ct in enumerate(given) if ct is not None])
     if useful:
         _Revolve(loop, useful, activity).run(count, given, cts)
@@ -65,7 +66,7 @@ class _Revolve:
         self.targets = Targets([self.body], activity)
         self.snapshots = loop.params["checkpoint"][1]
         self.init = loop.operands[len(loop.operands) - len(self.state):]
-        # states that change: what is kept
+        # states that change, which snapshots hold
         self.kept = [k for k, value in enumerate(self.state) if self.body.outputs[k] is not value]
         if any(isinstance(value.type, ListType) for value in self.state):
             error = UnimplementedError(
@@ -100,7 +101,7 @@ class _Revolve:
         return setitem(zeros([self.room + 1, *sizes], x.dtype), 0, x)
 
     def _loop(self, count: Any, rows: list[Any], places: Any, cotangents: list[Any]) -> Sequence[Any]:
-        """The loop that goes back; gives the cotangents at its end."""
+        """The backward loop; returns the final cotangents."""
         state = [*rows, places, np.int64(0), *cotangents]
 
         def step(k: Any, *state: Any) -> Sequence[Any]:
@@ -116,7 +117,7 @@ class _Revolve:
         return _reduce(count, step, state)[len(rows) + 2:]
 
     def _descend(self, end: Any, rows: list[Any], places: Any, top: Any) -> Sequence[Any]:
-        """Leave snapshots on the way to the iteration before `end`."""
+        """Take snapshots on the way to the iteration before `end`."""
         room = cast(self.room, int64)
 
         def ahead(*state: Any) -> Any:
@@ -153,7 +154,7 @@ class _Revolve:
         return inline(self.body, here, [*(_typed(index, value.type) for value in lead), *state])
 
     def _pulled(self, values: Sequence[Any], index: Any, cotangents: Sequence[Any]) -> list[Any]:
-        """The cotangents of the state before an iteration, and the sums, for those after it."""
+        """Pull the cotangents of the state after an iteration, and the sums, back to those of the state before it."""
         here = current_graph()
         assert here is not None
         before = [wrap(capture(here, x)) for x in values]
@@ -180,7 +181,7 @@ class _Revolve:
 
 
 def _typed(x: Any, type: Any) -> Any:
-    """A tensor as one of a type that it fits but for its being weak, or its int dtype."""
+    """Convert a tensor to a type that differs at most in weakness or in the int dtype."""
     if x.dtype is not type.dtype or x.type.weak != type.weak:
         x = apply(CAST, x, dtype=type.dtype, **({"weak": True} if type.weak else {}))
     return fit(x, type)

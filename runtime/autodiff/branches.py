@@ -1,7 +1,7 @@
-"""Reverse mode through `cond` and `try_`: a cond on the path that was taken, whose branches compute its cotangents.
+"""Reverse mode through `cond` and `try_`: a cond on the path taken, whose branches compute its cotangents.
 
-The forward node also returns what its sub-graphs save, which is undefined for the others than the one taken; a `try_`
-also returns which one that was.
+The forward node also returns the residuals of its sub-graphs, which are undefined for those not taken; a `try_` also
+returns which one was taken.
 """
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ __all__ = ["STACKS", "Targets", "attach", "gathered", "inner_keys", "note_stack"
 
 Tensor = GraphTensor | GraphList
 STACKS: Final[dict[int, object]] = {}
-"""By the ids of values, for their lifetime: the lists to which loops append what they save, where they are results of a
-loop or cond."""
+"""By the ids of values, for their lifetime: results of loops or conds that are lists of a loop's residuals."""
 
 
 def note_stack(value: Value) -> None:
@@ -39,7 +38,7 @@ class Targets:
     """The values that sub-graphs of a node use from outside and for which a backward pass computes cotangents: captured
     values, and variables.
 
-    The keys are those of `Cotangents`; `types` and `primal` are for them.
+    The keys are those of `Cotangents`; `types` and `primal` are indexed by them.
     """
 
     def __init__(self, graphs: Iterable[Graph], activity: Activity) -> None:
@@ -55,7 +54,7 @@ class Targets:
                     self.variables[key] = variable
 
     def primal(self, key: Any) -> Any:
-        """The value, in the current graph, or the variable."""
+        """The value in the current graph, or the variable."""
         return self.variables[key] if key in self.variables else wrap(key)
 
 
@@ -74,14 +73,14 @@ def gathered(cts: Cotangents, graph: Graph, key: Any) -> Any:
 
 def attach(back: Graph, captured: dict[Value, Any]) -> None:
     """Move a backward graph from the graph in which it was traced to the current one. `captured` maps its captures to
-    values of the latter."""
+    values of the current graph."""
     here = current_graph()
     assert here is not None
     back.parent = here
     pairs = [(capture(here, x), inner) for inner, x in captured.items()]
     back.captures = []
     for outer, inner in pairs:
-        if outer.constant is not None and outer.constant.ndim == 0:  # a constant needs no capture
+        if outer.constant is not None and outer.constant.ndim == 0:  # constants need no capture
             node = Node(back, outer.node.op, (), outer.node.params, inner.type)  # type: ignore[union-attr]
             node.outputs = (inner,)
             inner.node = node
@@ -122,7 +121,7 @@ class _Branch:
         return wrap(value)
 
     def finish(self, node: Node, keys: Sequence[Any], targets: Targets, starts: dict[Any, Any]) -> None:
-        """Close the graph; its results are the cotangents of `keys`."""
+        """Complete the graph; its results are the cotangents of `keys`."""
         back, graph = self.back, self.graph
         self.back.outputs = [self.results[key].value for key in keys if key in self.results]
         drop_dead(back)
@@ -149,7 +148,7 @@ def _cond(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activit
 
 @handles("try_")
 def _try(node: Node, out_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
-    """Reverse mode along the path that was taken: the body, or a handler."""
+    """Reverse mode along the path taken: the body, or a handler."""
     if depends_on_body(node, activity):
         as_cond(node)
         activity.visit([node])
@@ -173,7 +172,7 @@ def _pull(node: Node, graphs: Sequence[Graph], out_cts: Sequence[Any], cts: Cota
 def _chosen(
     node: Node, branches: Sequence[_Branch], k: int, path: Any, finish: Callable[[_Branch], None]
 ) -> tuple[Any, ...]:
-    """The results of the branch that was taken, from number `k` on."""
+    """The results of the branch taken, among those from number `k` on."""
     here = current_graph()
     finish(branches[k])
     if k + 2 == len(branches):
@@ -189,7 +188,7 @@ def _chosen(
 
 
 def _path(node: Node, graphs: Sequence[Graph]) -> Value:
-    """The additional result of a `try_` that tells which of its sub-graphs has ended."""
+    """An additional result of a `try_`: the number of the sub-graph that was completed."""
     for k, graph in enumerate(graphs):
         with tracing(graph):
             graph.outputs.append(capture(graph, np.int32(k)))
@@ -204,7 +203,7 @@ def _added(node: Node, type: Type) -> Value:
 
 
 def _saved(node: Node, graph: Graph, value: Value) -> Value:
-    """The result of a node that is `value` if its sub-graph `graph` was taken."""
+    """The result of a node that holds `value` if the sub-graph `graph` was taken; added if needed."""
     others = [other for other in node.subgraphs.values() if other is not graph]
     for k, mine in enumerate(graph.outputs):
         if mine is value and value.type.accepts(node.outputs[k].type):

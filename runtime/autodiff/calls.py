@@ -1,4 +1,4 @@
-"""Recorded calls of graphs: forward and backward are one call each, of a graph of its own."""
+"""Recorded calls of graphs: the forward and the backward pass are each one call, of separate graphs."""
 from __future__ import annotations
 
 import copy
@@ -26,10 +26,10 @@ from runtime.optimize import rewrite
 __all__ = ["GraphCall", "call_of", "called"]
 
 class GraphCall:
-    """A graph that is called as one op, and its derivatives, each of which is made on first use.
+    """A graph that is called as one op, and its derivatives, each made on first use.
 
-    passed   the variables that the calls pass for placeholders, by their ids: of `bound`
-    general  the same graph for any variables
+    passed   by the ids of placeholders of variables: the variables that calls pass for them (see `bound`)
+    general  the same call without variables passed for placeholders
     """
 
     def __init__(self, graph: Graph, executor: str | None, fast_math: bool) -> None:
@@ -45,7 +45,7 @@ class GraphCall:
         self.general = self
 
     def bound(self, variables: Mapping[int, Any]) -> GraphCall:
-        """This call with these variables for its placeholders, by their ids; it shares all that is made for it."""
+        """The same call with variables for its placeholders, by their ids; shares everything made for the call."""
         if not variables:
             return self
         new = copy.copy(self.general)
@@ -64,7 +64,7 @@ class GraphCall:
 
     @property
     def optimized(self) -> Graph:
-        """The graph that runs."""
+        """The graph that is executed."""
         return rewrite(self.general.graph, fast_math=self.fast_math)
 
     def sources(self, leaves: Sequence[Any]) -> list[Any]:
@@ -72,8 +72,7 @@ class GraphCall:
         return [*leaves, *self.captures, *self.variables]
 
     def record(self, leaves: Sequence[Any], wanted: tuple[bool, ...], order: int = 1) -> Entry:
-        """Call it such that cotangents of the sources that are `wanted` can be computed, for derivatives up to
-        `order`."""
+        """Call it so that cotangents of the `wanted` sources can be computed, for derivatives up to `order`."""
         with self._lock:
             recorded = self._recorded.get(wanted)
             if recorded is None:
@@ -83,8 +82,8 @@ class GraphCall:
         return recorded.call(leaves, order, self.passed)
 
     def tangent(self, wanted: tuple[bool, ...]) -> tuple[GraphCall, list[int | None]]:
-        """The call with tangents of the sources that are `wanted` as additional inputs, and of its results as
-        additional results."""
+        """The call with tangents of the `wanted` sources as additional inputs, and of its results as additional
+        results."""
         with self._lock:
             found = self._tangents.get(wanted)
             if found is None:
@@ -109,7 +108,7 @@ class GraphCall:
 
 
 class _Recorded:
-    """A call with what its backward pass needs, which are results of `forward`."""
+    """A call whose `forward` graph also returns the residuals for its backward pass."""
 
     def __init__(
         self, call: GraphCall, derivative: Derivative, wanted: tuple[bool, ...], outputs: Sequence[int]
@@ -120,7 +119,7 @@ class _Recorded:
         self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
 
     def call(self, leaves: Sequence[Any], order: int, variables: Mapping[int, Any]) -> Entry:
-        """Derivatives of higher order depend on what is saved: then the call of `forward` is recorded, too."""
+        """Call `forward`. Derivatives of higher order depend on the residuals: then this call is recorded, too."""
         forward, backward = self.forward.bound(variables), self.backward.bound(variables)
         deeper = forward.record(leaves, self.wanted, order - 1) if order > 1 else None
         outputs = called(forward, leaves) if deeper is None else deeper.outputs

@@ -1,7 +1,7 @@
 """Loops that save the state of every k-th iteration, and recompute the others in the backward pass.
 
-A loop becomes two nested ones: the outer one goes from segment to segment, and the inner one, which is marked `again`,
-through a segment. The backward pass first runs a copy of the inner loop, which saves what is needed of the segment.
+A loop becomes two nested ones: the outer loop goes from segment to segment, the inner one, marked `again`, through a
+segment. The backward pass of a segment first runs a copy of the inner loop, which saves the residuals.
 """
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _CHANGING: Final = {
 
 
 def prepare(loop: Node, activity: Activity) -> dict[int, Value]:
-    """Let iterations of a loop with the param `checkpoint` be such that they can run again, in place: it reads
-    variables before it, and elements of a dataset from lists. Gives what was read of variables, by id, that have a
-    cotangent. UnimplementedError for other effects."""
+    """Make iterations of a loop with the param `checkpoint` repeatable, in place: it reads variables before it, and
+    elements of a dataset from lists. Returns the values read from variables that have a cotangent, by id of the
+    variable. UnimplementedError for other effects."""
     nodes = [node for sub in loop.subgraphs.values() for node in sub.walk()]
     for node in nodes:
         if node.op.name in _CHANGING:
@@ -83,8 +83,8 @@ def _read_before(loop: Node) -> dict[int, Value]:
 
 
 def _over_lists(loop: Node) -> None:
-    """Let a loop over a dataset be one over lists of its elements, which another loop before it collects; where a test
-    ends it, that is a copy of it, as only that tells how many elements it takes."""
+    """Make a loop over a dataset a loop over lists of its elements, which another loop before it collects; if a test
+    ends it, that is a copy of the loop, since only this determines how many elements it takes."""
     body: Graph = loop.params["body"]
     graph = body.parent
     assert graph is not None
@@ -120,7 +120,7 @@ def _over_lists(loop: Node) -> None:
 
 
 def _collected(loop: Node, k: int, start: Value) -> Value:
-    """The list of all that the element with number `k` is in a loop over a dataset."""
+    """The list of the values that the element with number `k` takes in a loop over a dataset."""
     body: Graph = loop.params["body"]
     with tracing(body):
         items = wrap(body.add_input(start.type, "elements"))
@@ -129,7 +129,7 @@ def _collected(loop: Node, k: int, start: Value) -> Value:
 
 
 def segmented(loop: Node, activity: Activity) -> None:
-    """Make a loop with the param `checkpoint` two, in place."""
+    """Split a loop with the param `checkpoint` into two nested ones, in place."""
     every = loop.params.pop("checkpoint")
     limited = loop.params.get("limited", False)
     body: Graph = loop.params["body"]
@@ -187,14 +187,14 @@ def _size(every: int | str, length: Any) -> Any:
 
 
 def _move(graph: Graph, outer: Graph) -> None:
-    """Make a sub-graph one of `outer`, which lies between it and its parent."""
+    """Make a sub-graph one of `outer`, which is between it and its former parent."""
     graph.parent = outer
     graph.captures = [(outer.capture(value, value.type), inner) for value, inner in graph.captures]
     graph._captured = {id(value): (value, inner) for value, inner in graph.captures}
 
 
 def _count_from(body: Graph, first: Any) -> None:
-    """Add the offset to the index of a loop's body, which counts from 0 now."""
+    """Add an offset to the index of a loop's body, which now counts from 0."""
     old = body.inputs[0]
     new = Value(body, TensorType(int64), hint=old.hint)
     body.inputs[0] = new
@@ -209,8 +209,8 @@ def _count_from(body: Graph, first: Any) -> None:
 def copied_here(
     loop: Node, cts: Cotangents, activity: Activity
 ) -> tuple[Node, Cotangents, Activity, dict[Value, Value]]:
-    """A copy of a loop in the current graph, with the cotangents so far of what it uses, and its activity; and the
-    values of this graph for those that the loop uses."""
+    """A copy of a loop in the current graph, the cotangents so far of the values that it uses, and its activity; and a
+    map from the values that the loop uses to those of this graph."""
     here = current_graph()
     assert here is not None
     places = {value: capture(here, wrap(value)) for value in loop.inputs}

@@ -16,7 +16,7 @@ __all__ = ["Cotangents", "fit", "zero_for"]
 
 
 def zero_for(x: Any) -> Any:
-    """The zero cotangent of a tensor or list; it uses only the shape."""
+    """The zero cotangent of a tensor or list, computed from its shape alone."""
     if isinstance(x, (EagerList, GraphList)):
         return zero_list(x)
     known = x.type.shape
@@ -46,7 +46,7 @@ class Cotangents:
         return self._sums.get(key)
 
     def pop(self, key: Any) -> Any:
-        """The sum so far, which is removed."""
+        """Remove and return the sum so far."""
         return self._sums.pop(key, None)
 
     def put(self, key: Any, ct: Any) -> None:
@@ -57,8 +57,8 @@ class Cotangents:
             self._sums[key] = ct
 
     def add(self, key: Any, ct: Any, primal: Any) -> None:
-        """Add a cotangent or an `Update`; None is zero. `primal`: the value that it is a cotangent of, which an
-        `Update` needs."""
+        """Add a cotangent or an `Update`; None is zero. `primal`: the value that it is a cotangent of, needed for an
+        `Update`."""
         if ct is None:
             return
         have = self._sums.get(key)

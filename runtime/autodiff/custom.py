@@ -55,17 +55,17 @@ class _Reads(Recorder):
 
 
 def traceable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, converted if a graph is being traced; eagerly it runs as it is, and needs no source."""
+    """`f`, converted if a graph is being traced; eagerly it runs unconverted, and needs no source."""
     return f if current_graph() is None else ag.convert(f)
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     """A function with a custom gradient, as a decorator (`tf.custom_gradient`).
 
-    `f(*args)` returns `(results, gradient)`, where `gradient(*cotangents)` returns, for a cotangent of each result, a
-    cotangent of each positional argument: a single one, or a list. If `f` reads trainable variables, `gradient` takes
+    `f(*args)` returns `(results, gradient)`, where `gradient(*cotangents)` maps a cotangent for each result to a
+    cotangent for each positional argument: a single one, or a list. If `f` reads trainable variables, `gradient` takes
     them as `variables=` and returns `(cotangents of arguments, cotangents of variables)`. Higher derivatives
-    differentiate `gradient`; forward mode differentiates what `f` computes.
+    differentiate `gradient`; forward mode differentiates the computations of `f`.
 
     ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
     """

@@ -14,7 +14,7 @@ Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
 
 
 class Entry(NamedTuple):
-    """A recorded computation: `pull(cts, wanted)` returns the cotangents of the wanted inputs for those of the outputs.
+    """A recorded computation: `pull(cts, wanted)` maps the cotangents of the outputs to those of the wanted inputs.
     Inputs are eager tensors and lists, and variables that were read."""
 
     inputs: Sequence[Any]
@@ -27,12 +27,12 @@ class EntryRecorder(Protocol):
     """A recorder that takes entries: a tape."""
 
     def take(self, entry: Entry) -> None:
-        """Record a computation, if it depends on something watched."""
+        """Record a computation, if it depends on a watched tensor or variable."""
 
 
 @contextmanager
 def recording_only(some: Sequence[Recorder]) -> Iterator[None]:
-    """Inside, only `some` record in this thread."""
+    """A context in which only `some` record in this thread."""
     thread = threading.get_ident()
     before = recorders.pop(thread, None)
     if some:
@@ -46,5 +46,5 @@ def recording_only(some: Sequence[Recorder]) -> Iterator[None]:
 
 
 def without_tapes() -> AbstractContextManager[None]:
-    """Inside, no tape records in this thread; other recorders do."""
+    """A context in which no tape records in this thread; other recorders do."""
     return recording_only([recorder for recorder in recording() if not isinstance(recorder, EntryRecorder)])

@@ -1,9 +1,9 @@
-"""A `try_` as a `cond`, so that what its body changed before it raised has a derivative.
+"""Converts a `try_` into a `cond`, so that the changes that its body made before it raised have a derivative.
 
 The body runs in pieces: each piece that may raise is in a small `try_` whose handlers start with no state. They only
-give the number of the handler to run, and the state for it: the variables, and the numbers that the error holds. From
-there on the other pieces are skipped, and loops end. The handlers run last, outside of every `try_`, on values as any
-others. An error that a handler uses is held meanwhile by the region (`hold_error`).
+return the number of the handler to run, and its state: the variables, and the numbers that the error holds. From there
+on the other pieces are skipped, and loops end. The handlers run last, outside any `try_`, as ordinary code. The region
+meanwhile holds an error that a handler uses (`hold_error`).
 """
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _CODE, _FLAG = TensorType(int32), TensorType(bool_)
 
 
 def depends_on_body(node: Node, activity: Activity) -> bool:
-    """Whether the derivative leads from a handler of a `try_` to what its body computed before it raised."""
+    """Whether a `try_`'s handler depends differentiably on values that its body computed before it raised."""
     return any(value in activity for handler in [*node.subgraphs.values()][1:]
                for value in (*handler.inputs, *(part.outputs[0] for part in error_parts(node, handler))))
 
 
 def as_cond(node: Node, parts: bool = False) -> None:
-    """Make a `try_` node a `cond` with the same results, in place. `parts`: errors that it passes on may hold what the
-    derivative depends on."""
+    """Turn a `try_` node into a `cond` with the same results, in place. `parts`: errors that it passes on may hold
+    values on which the derivative depends."""
     body, *handlers = node.subgraphs.values()
     wanted = {part.params["part"]: part for handler in handlers for part in error_parts(node, handler)}
     parts = parts or bool(wanted)
@@ -46,7 +46,7 @@ def as_cond(node: Node, parts: bool = False) -> None:
     for inner in whole if wanted else ():
         for handler in [*inner.subgraphs.values()][1:]:
             _keep_parts(handler, inner.params["region"], [*wanted.values()])
-    for inner in reversed(nodes):  # inner ones first
+    for inner in reversed(nodes):  # innermost first
         if inner in whole and _has_pieces(inner, parts):
             as_cond(inner, parts)
         elif inner.op.name in ("while_loop", "reduce") and inner.params.get("test") is not None and any(
@@ -68,7 +68,7 @@ def as_cond(node: Node, parts: bool = False) -> None:
 
 
 def _has_pieces(node: Node, parts: bool) -> bool:
-    """Whether nodes in a node keep the state for regions that are not in it; with `parts`, or raise errors."""
+    """Whether a node contains a `keep` for a region outside it or, with `parts`, raises errors."""
     nodes = _with_inner(node)
     inside = {inner.params["region"] for inner in nodes if inner.op is TRY}
     return any((inner.op is KEEP and inner.params["region"] not in inside)
@@ -80,7 +80,7 @@ def _with_inner(node: Node) -> list[Node]:
 
 
 def _keep_parts(handler: Graph, region: Region, parts: Sequence[Node]) -> None:
-    """Give the nodes of a handler that raise its error again these parts of the error."""
+    """Add these parts of the error to nodes of a handler that raise it again."""
     if not any(inner.op is RERAISE and inner.params["region"] is region for inner in handler.walk()):
         return
     with inserted(handler, handler.nodes[0]):
@@ -104,8 +104,8 @@ def _reraise_with(graph: Graph, region: Region, parts: Mapping[int | str, Value]
 
 
 def _test_in_body(loop: Node) -> None:
-    """Let a loop's body evaluate the test at its end, where it may end an iteration by an error, and the test only read
-    the result."""
+    """Let a loop's body evaluate the test at its end, where an error may end the iteration; the test itself then only
+    reads the result."""
     if loop.params.get("limited"):
         _count_iterations(loop)
     body, test = loop.params["body"], loop.params["test"]
@@ -123,7 +123,7 @@ def _test_in_body(loop: Node) -> None:
 
 
 def _count_iterations(loop: Node) -> None:
-    """Make the maximum of a loop's iterations a part of its test."""
+    """Make the iteration limit of a loop a part of its test."""
     body, old = loop.params["body"], loop.params["test"]
     graph = body.parent
     limit, *operands = loop.operands
@@ -143,7 +143,7 @@ def _count_iterations(loop: Node) -> None:
 
 
 def _and(graph: Graph, flag: Value, rest: Callable[[Graph], Value]) -> Value:
-    """`flag and rest()`; `rest` writes into the graph that it is given."""
+    """`flag and rest()`; `rest` adds its nodes to the graph passed to it."""
     true, false = Graph("true", graph), Graph("false", graph)
     true.outputs = [rest(true)]
     false.outputs = [_constant(false, np.array(False))]
@@ -164,7 +164,7 @@ def _applied(graph: Graph, name: str, *operands: Value) -> Value:
 
 
 def _spliced(graph: Graph, into: Graph, inputs: Sequence[Value]) -> list[Value]:
-    """Append the nodes of a sub-graph to a graph that it, or a parent of it, is nested in; its results there."""
+    """Append the nodes of a sub-graph to an enclosing graph, or one nested there; returns the results."""
     made = dict(zip(graph.inputs, inputs, strict=True))
     for outer, inner in graph.captures:
         made[inner] = into.capture(outer, inner.type)
@@ -174,7 +174,7 @@ def _spliced(graph: Graph, into: Graph, inputs: Sequence[Value]) -> list[Value]:
 
 
 class _Exit(NamedTuple):
-    """The number of the handler to run, from 1 on, or 0; and the state for it."""
+    """Where the body was left: the number of the handler to run, from 1, or 0 for none; and its state."""
 
     code: Value
     state: list[Value]
@@ -182,8 +182,9 @@ class _Exit(NamedTuple):
 
 @dataclass
 class _Piece:
-    """Nodes that run together, after other regions' `keep` nodes. `state`: with which a handler starts, if one may be
-    needed. `alone`: it is one node, whose sub-graphs consist of pieces, too, or which raises an error with parts."""
+    """Nodes that run together, after `keep` nodes of other regions. `state`: the initial state of a handler, if one may
+    be needed. `alone`: it is a single node whose sub-graphs consist of pieces, too, or which raises an error with
+    parts."""
 
     state: Sequence[Value] | None
     nodes: list[Node]
@@ -193,7 +194,7 @@ class _Piece:
 class _Pieces:
     def __init__(self, node: Node, alone: bool) -> None:
         self.node = node
-        self.alone = alone  # nodes that raise are
+        self.alone = alone  # whether nodes that raise are pieces of their own
         self.old: Region = node.params["region"]
         self.kinds = node.params["kinds"]
         self.body, *self.handlers = node.subgraphs.values()
@@ -204,14 +205,14 @@ class _Pieces:
                       for part in error_parts(node, handler)}
         self.types = [*self.old.types, *self.parts.values()]
         self.made = {outer: outer for sub in node.subgraphs.values() for outer, _ in sub.captures}
-        """The values of new graphs for those of old ones."""
+        """Maps values of the old graphs to those of the new ones."""
 
     def write(self, into: Graph) -> None:
         left = self.level(self.body, into)
         into.outputs = self.end(0, into, None) if left is None else self.choose(0, into, left)
 
     def choose(self, code: int, into: Graph, left: _Exit) -> list[Value]:
-        """The results at the exit, whose code is this one or a higher."""
+        """The results, given an exit whose code is `code` or higher."""
         if code == len(self.handlers):
             return self.end(code, into, left)
         true, false = Graph("true", into), Graph("false", into)
@@ -220,7 +221,7 @@ class _Pieces:
         return list(self.add(into, COND, [self.is_code(code, into, left)], {"true": true, "false": false}).outputs)
 
     def end(self, code: int, into: Graph, left: _Exit | None) -> list[Value]:
-        """The results of the body, or of the handler that the code stands for."""
+        """The results of the body, or of the handler with this code."""
         if left is None or not code:
             return [self.local(into, value) for value in self.body.outputs]
         return self.handle(self.handlers[code - 1], into, left)
@@ -244,7 +245,7 @@ class _Pieces:
     # The body.
 
     def level(self, old: Graph, into: Graph) -> _Exit | None:
-        """Write the nodes of a graph of the body; None if none of them makes a handler run."""
+        """Write the nodes of a graph of the body; returns None if none of them can make a handler run."""
         self.enter(old)
         pieces = self.split(old.nodes)
         left: _Exit | None = None
@@ -292,7 +293,7 @@ class _Pieces:
         return self.attempt(nodes, piece.state, into, wants)
 
     def attempt(self, nodes: Sequence[Node], state: Sequence[Value], into: Graph, wants: Sequence[Value]) -> _Exit:
-        """Nodes in a `try_`."""
+        """Write nodes in a `try_`."""
         body = Graph("body", into)
         graphs = {"body": body}
         for k in range(len(self.handlers)):
@@ -309,7 +310,7 @@ class _Pieces:
         return self.take(made, wants)
 
     def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
-        """The parts of the error that nodes raise, in a graph."""
+        """The parts of the error raised by nodes, in the given graph."""
         found = _raised(nodes[0]) if self.parts else {}
         if found is None and any("raised" in each.params or each.op is RERAISE
                                  for node in nodes for each in _with_inner(node)):
@@ -331,7 +332,7 @@ class _Pieces:
         return values
 
     def unless_left(self, piece: _Piece, into: Graph, wants: Sequence[Value], left: _Exit) -> _Exit:
-        """A piece that runs if none before has made a handler run."""
+        """Write a piece that runs only if no earlier one has made a handler run."""
         true, false = Graph("true", into), Graph("false", into)
         own = self.piece(piece, true, wants)
         after = own or left
@@ -350,7 +351,7 @@ class _Pieces:
         return self.take(made, node.outputs)
 
     def loop(self, node: Node, into: Graph) -> _Exit:
-        """A loop that ends where a handler has to run."""
+        """Write a loop that ends if a handler has to run."""
         body: Graph = node.params["body"]
         params: dict[str, Any] = {**node.params, "body": Graph("body", into), "test": Graph("test", into)}
         new: Graph = params["body"]
@@ -365,7 +366,7 @@ class _Pieces:
         return self.take(made, node.outputs)
 
     def test(self, loop: Node, new: Graph) -> None:
-        """`code == 0`, and the test that there was."""
+        """Write the test: `code == 0`, and the old test if there was one."""
         old: Graph | None = loop.params.get("test")
         state = [new.add_input(value.type, value.hint) for value in loop.params["body"].inputs[-len(loop.outputs):]]
         code, *kept = [new.add_input(type) for type in (_CODE, *self.types)]
@@ -389,17 +390,17 @@ class _Pieces:
         self.made.update((inner, self.made[outer]) for outer, inner in graph.captures)
 
     def local(self, into: Graph, value: Value) -> Value:
-        """The value of `into` for one of the old graphs."""
+        """The value of `into` that corresponds to one of the old graphs."""
         return _in(into, self.made[value])
 
     def exits(self, left: _Exit | None, into: Graph) -> list[Value]:
-        """The values of an exit in a graph; of none, 0 and an undefined state."""
+        """The values of an exit in a graph; without one, code 0 and an undefined state."""
         if left is None:
             return [_code(into, 0), *(undefined(into, type) for type in self.types)]
         return [_in(into, value) for value in (left.code, *left.state)]
 
     def take(self, made: Node, olds: Sequence[Value]) -> _Exit:
-        """Take the first results of a node for old values; the others are an exit."""
+        """Map old values to the first results of a node; the remaining ones are an exit."""
         self.made.update(zip(olds, made.outputs))
         code, *state = made.outputs[len(olds):]
         return _Exit(code, state)
@@ -419,8 +420,8 @@ class _Pieces:
 
 
 def _raised(node: Node) -> dict[int | str, Any] | None:
-    """What the error holds that a node raises, or the one node in an inner `try_`: operands, and constants. None if
-    that is not known."""
+    """The parts of the error raised by a node, or by the single raising node in an inner `try_`: operands and
+    constants. None if they are unknown."""
     if node.op is RERAISE:
         return dict(zip(node.params["parts"], node.operands)) if "parts" in node.params else None
     raised: Raised | None = node.params.get("raised")
@@ -452,7 +453,7 @@ def _code(graph: Graph, code: int) -> Value:
 
 
 def _regions(node: Node, region: Region) -> bool:
-    """Whether a node uses the error that a handler of the region was given."""
+    """Whether a node uses the error passed to a handler of the region."""
     raised = node.params.get("raised")
     return node.params.get("region") is region or (isinstance(raised, Raised) and raised.cause is region)
 

@@ -1,6 +1,7 @@
 """Forward mode: tangents computed together with the values.
 
-`push_forward` changes a graph in place: the nodes of its rule follow each node, and control flow carries tangents.
+`push_forward` changes a graph in place: each node is followed by the nodes of its rule, and control flow carries
+tangents.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ __all__ = ["Tangents", "apply_jvp", "push_forward", "tangent_graph"]
 
 
 class Tangents:
-    """Tangents by value, or id of a variable; a missing one is zero."""
+    """Tangents by value, or by id of a variable; a missing one is zero."""
 
     def __init__(self) -> None:
         self._found: dict[Any, Any] = {}
@@ -43,7 +44,7 @@ class Tangents:
 
 
 def apply_jvp(node: Applied, tangents: Sequence[Any], position: Place | None) -> Sequence[Any]:
-    """The tangents of an op's results, by its rule, for those of its operands. NoGradientError if there is no rule."""
+    """The tangents of an op's results, by its rule, given those of its operands. NoGradientError if it has no rule."""
     rule = JVP.get(node.name)
     if rule is None:
         if node.name in CONSTANT:
@@ -55,7 +56,7 @@ def apply_jvp(node: Applied, tangents: Sequence[Any], position: Place | None) ->
 
 
 def push_forward(graph: Graph, start: int, tangents: Tangents) -> None:
-    """Add the tangents of the results of the nodes of `graph`, from node `start` on, to `tangents`, which has those of
+    """Add the tangents of the results of `graph`'s nodes, from node `start` on, to `tangents`, which holds those of
     their operands. The nodes that compute them are inserted in between."""
     with tracing(graph):
         _push(graph, start, tangents)
@@ -66,7 +67,7 @@ def _push(graph: Graph, start: int, tangents: Tangents) -> None:
     del graph.nodes[start:]
     for node in rest:
         first = len(graph.nodes)
-        if node.op.name == "custom_gradient":  # the computation of the results is differentiated
+        if node.op.name == "custom_gradient":  # its results are differentiated as computed
             graph.nodes.append(node)
             for value, made in zip(node.operands[node.params["count"]:], node.outputs, strict=True):
                 tangents.put(made, tangents.get(value))
@@ -98,7 +99,7 @@ def _apply(node: Node, tangents: Tangents) -> None:
 
 
 def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
-    """Let a node with sub-graphs carry tangents: as additional results, and in loops additional state."""
+    """Make a node with sub-graphs carry tangents: as additional results, and in loops also as state."""
     active = Activity([v for v in node.inputs if tangents.get(v) is not None], tangents.variables)
     active.visit([node])
     results = [k for k, value in enumerate(node.outputs) if value in active]
@@ -126,7 +127,7 @@ def _control(graph: Graph, node: Node, tangents: Tangents) -> None:
 
 
 def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, tangents: Tangents) -> None:
-    """One sub-graph, with the tangents of its results `results` as additional results."""
+    """Extend one sub-graph by the tangents of its results numbered `results`, as additional results."""
     inner = Tangents()
     for key, tangent in tangents.variables.items():
         inner.put(key, tangent)
@@ -151,9 +152,9 @@ def _sub(node: Node, name: str, sub: Graph, results: Sequence[int], loop: bool, 
 def tangent_graph(
     graph: Graph, wanted: Sequence[int], variables: Sequence[Any]
 ) -> tuple[Graph, list[int | None]]:
-    """The graph with additional inputs, the tangents of its parameters (inputs, then captures) with the numbers
-    `wanted`, and of variables; and with additional results, their tangents. Returns which result each of these is;
-    None: zero."""
+    """The graph with additional inputs, the tangents of the parameters (inputs, then captures) numbered `wanted` and of
+    `variables`; and with additional results, the tangents of its results. Returns for each result the number of its
+    tangent; None: zero."""
     made = copied(graph)
     made.name = f"{graph.name}_tangent"
     tangents = Tangents()

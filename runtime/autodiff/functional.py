@@ -1,7 +1,7 @@
 """Derivatives of functions as functions, with JAX's names.
 
-They run `f` once: eagerly, or into the graph of a function that is being traced; tensor-dependent control flow is
-converted as usual. They compose with each other and with `rt.function`.
+They run `f` once: eagerly, or into the graph of a function being traced; tensor-dependent control flow is converted as
+usual. They compose with each other and with `rt.function`.
 """
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ Argnums = int | Sequence[int]
 
 
 def _own(x: Any) -> Any:
-    """A tensor distinct from all others with this value, so that its uses by `f` are told from those of captured
-    tensors. DTypeError for an int or bool."""
+    """A new tensor with the same value, so that uses by `f` are distinct from those of captured tensors. DTypeError for
+    an int or bool."""
     if isinstance(x, Variable):
         return x
     x = convert_to_tensor(x)
@@ -69,7 +69,7 @@ def _own(x: Any) -> Any:
 
 
 def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
-    """The arguments, with those to differentiate by as distinct tensors; and these, a single one or a tuple."""
+    """The arguments, with the differentiated ones replaced by new tensors; and these, a single one or a tuple."""
     numbers = list(argnums) if isinstance(argnums, Sequence) else [argnums]
     made = list(args)
     for i in numbers:
@@ -90,7 +90,7 @@ def _same_structure(expected: Any, given: Any, what: str, of: str) -> None:
 def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """The function that returns `f(...)`, a floating scalar, and its gradient (`jax.value_and_grad`).
 
-    argnums  by which positional arguments: an int, or several; arguments are floating tensors, or structures
+    argnums  the positional arguments to differentiate by, an int or several; these are floating tensors, or structures
              of them, and the gradient has their structure
     has_aux  `f` returns a pair, whose second part is passed on: `((value, aux), gradient)`
 
@@ -142,7 +142,7 @@ def grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
 def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """`f(*primals)`, and the function from its cotangents to a tuple of cotangents of `primals` (`jax.vjp`).
 
-    With `has_aux` `f` returns a pair, whose second part is the third result.
+    With `has_aux`, `f` returns a pair, whose second part is the third result.
     """
     made, sources = _placed(primals, tuple(range(len(primals))))
     tape = _Tape(persistent=True, watch_accessed_variables=False)
@@ -162,7 +162,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """`f(*primals)` and its tangent for `tangents`, which have the structure of `primals` (`jax.jvp`).
 
-    With `has_aux` `f` returns a pair, whose second part is the third result. TypeError if `primals` or `tangents` is
+    With `has_aux`, `f` returns a pair, whose second part is the third result. TypeError if `primals` or `tangents` is
     not a list or tuple.
     """
     if not isinstance(primals, (list, tuple)) or not isinstance(tangents, (list, tuple)):
@@ -181,8 +181,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: b
 def jacrev(f: Function, argnums: Argnums = 0) -> Function:
     """The function that returns the Jacobian of `f`, by reverse mode, efficient for few results (`jax.jacrev`).
 
-    For each tensor in the result of `f`, in its structure, it has the structure of the arguments, with tensors of shape
-    `result.shape + argument.shape`.
+    For each tensor in the result of `f`, in the result's structure, it has the structure of the arguments, with tensors
+    of shape `result.shape + argument.shape`.
     """
     @functools.wraps(f, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -212,13 +212,13 @@ def jacfwd(f: Function, argnums: Argnums = 0) -> Function:
 
 
 def _packed(like: Any, results: list[Any]) -> Any:
-    """`results`, which are structures, in place of the leaves of `like`."""
+    """The structures `results` in place of the leaves of `like`."""
     parts = iter(results)
     return pytree.map_structure(lambda _: next(parts), like)
 
 
 def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list[Any], k: int) -> Any:
-    """The Jacobian of `f` by the source with number `k`."""
+    """The Jacobian of `f` with respect to source number `k`."""
     x = convert_to_tensor(sources[k])
     count = size(x)
 
@@ -245,6 +245,6 @@ def _columns(f: Function, args: list[Any], kwargs: dict[str, Any], sources: list
 
 
 def hessian(f: Function, argnums: Argnums = 0) -> Function:
-    """The function that returns the Hessian of `f`, by forward over reverse mode (`jax.hessian`). For arguments in
-    structures it has their structure twice."""
+    """The function that returns the Hessian of `f`, by forward over reverse mode (`jax.hessian`). If arguments are
+    structures, it has their structure twice."""
     return jacfwd(jacrev(f, argnums), argnums)

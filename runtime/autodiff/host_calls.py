@@ -1,4 +1,4 @@
-"""Derivatives of `py_function` and of routines: the function runs once more, eagerly, and is differentiated."""
+"""Derivatives of `py_function` and of routines: the function is run again, eagerly, and differentiated."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 
 def _results(node: Applied) -> Callable[..., list[Any]]:
-    """The function that is called, with a list of tensors as its result."""
+    """The function that the node calls, returning a list of tensors."""
     if node.name == "call":
         routine = node.params["function"]
         return lambda *args: called(call_of(routine), args)
@@ -34,7 +34,7 @@ def _results(node: Applied) -> Callable[..., list[Any]]:
 
 
 def _refuse_lists(node: Applied) -> None:
-    """NoGradientError for a routine that takes or returns lists of what has derivatives."""
+    """NoGradientError for a routine that takes or returns differentiable lists."""
     for x in (*node.inputs, *node.outputs):
         if isinstance(x.type, ListType) and differentiable(x.type):
             raise NoGradientError(

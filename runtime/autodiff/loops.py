@@ -1,7 +1,7 @@
 """Reverse mode through loops: a counted loop over the iterations in reverse order.
 
 Its state consists of the cotangents of the forward loop's state, and sums of those of the body's captures. The forward
-loop appends the values that the rules use to lists, one for each value; if the rules use none, nothing is saved. In a
+loop appends the residuals, which the rules use, to lists, one per value; if there are none, nothing is saved. In a
 nested loop these lists are carried through the outer loop, which saves where each of its iterations starts in them.
 """
 from __future__ import annotations
@@ -98,8 +98,7 @@ class _Loop:
                 self.cts.add(self.init[k], ct, None)
 
     def _trace(self) -> tuple[list[Any], dict[Any, Any]]:
-        """The cotangents of the state before an iteration, and the sums for the body's captures, where it adds to
-        them."""
+        """The cotangents of the state before an iteration, and the sums for those body captures that it adds to."""
         inner = Cotangents()
         body, back = self.body, self.back
         with tracing(back):
@@ -123,7 +122,7 @@ class _Loop:
         return results, changed
 
     def _attach(self) -> GraphTensor:
-        """Close the backward body, which reads what the forward loop saves. Returns the number of iterations."""
+        """Complete the backward body, which reads the saved residuals. Returns the number of iterations."""
         node, body, back = self.node, self.body, self.back
         stable = _stable_reads(node)
         available: dict[Value, Any] = {inner: wrap(outer) for outer, inner in body.captures}
@@ -161,8 +160,8 @@ class _Loop:
         return count
 
     def _flattened(self, value: Value) -> tuple[Value, Value, Value]:
-        """The elements of all lists that `value` is, as one list, and where, in it, those of an iteration begin and
-        end: values of the body."""
+        """The elements of all lists that `value` is in the iterations, as one list, and where, in it, those of an
+        iteration begin and end: values of the body."""
         node, body = self.node, self.body
         graph, type = body.parent, value.type
         assert graph is not None and isinstance(type, ListType)
@@ -178,8 +177,7 @@ class _Loop:
         return made, _value(bounds[0]), _value(bounds[1])
 
     def _stack(self, value: Value) -> tuple[Value, Value | None]:
-        """The list to which the loop appends `value` in each iteration, and the offset at which that starts; None:
-        0."""
+        """The list to which the loop appends `value` in each iteration, and the offset where this starts (None: 0)."""
         node, body = self.node, self.body
         graph = body.parent
         assert graph is not None
@@ -205,7 +203,7 @@ def _read(
     reads: dict[Value, Value], lists: dict[Value, tuple[Value, Value | None]],
     spans: dict[Value, tuple[Value, Value, Value]], i: Any,
 ) -> None:
-    """Read what was saved in iteration `i`, in the current graph: the values of `reads` for its keys."""
+    """Read the residuals of iteration `i` in the current graph: for each key of `reads`, define its value."""
     def one(value: Value) -> Any:
         stack, base = lists[value]
         return list_get(wrap(stack), i if base is None else add(cast(wrap(base), int64), i))
@@ -219,7 +217,7 @@ def _read(
 
 
 def _count(loop: Node) -> GraphTensor:
-    """How many iterations the loop has made."""
+    """The number of iterations that the loop has run."""
     if loop.op.name == "reduce" and loop.params.get("stream") is None and loop.params.get("test") is None:
         counted: GraphTensor = _as(wrap(loop.operands[0]), _COUNT)
         return counted
@@ -227,7 +225,7 @@ def _count(loop: Node) -> GraphTensor:
 
 
 def _as(x: Any, type: Any) -> Any:
-    """An integer scalar in another dtype."""
+    """An integer scalar as another dtype."""
     if x.type == type:
         return x
     return apply(CAST, x, dtype=type.dtype, **({"weak": True} if type.weak else {}))
@@ -245,7 +243,7 @@ def _value(x: Any) -> Value:
 
 
 def _counter(loop: Node) -> Value:
-    """The state of a loop that counts its iterations, which is added if there is none."""
+    """The state that counts a loop's iterations, added if there is none."""
     body: Graph = loop.params["body"]
     operands = loop.operands
     init = operands[len(operands) - len(loop.outputs):]
@@ -264,7 +262,7 @@ def _counter(loop: Node) -> Value:
 
 
 def _stack_of(loop: Node, value: Value) -> int | None:
-    """The state that is the list of all values that `value` has had, if there is one."""
+    """The number of the state that collects all values of `value` in a list; None if there is none."""
     body: Graph = loop.params["body"]
     operands = loop.operands
     init = operands[len(operands) - len(loop.outputs):]
@@ -277,13 +275,13 @@ def _stack_of(loop: Node, value: Value) -> int | None:
 
 
 def _is_new(value: Value) -> bool:
-    """Whether a list was just created, and is empty."""
+    """Whether a list is newly created and empty."""
     node = value.node
     return node is not None and node.op.name == "list_new" and not node.inputs
 
 
 def _base(graph: Graph, node: Node, start: Value) -> Value:
-    """The initial length of the list of a loop."""
+    """The initial length of a loop's list."""
     for other in graph.nodes:
         if other.op.name == "list_length" and other.inputs[0] is start:
             return other.outputs[0]
@@ -293,7 +291,7 @@ def _base(graph: Graph, node: Node, start: Value) -> Value:
 
 
 def _threaded(loop: Node, value: Value) -> Value:
-    """The list `value`, to which a loop in the body of `loop` appends, as a state that is carried through `loop`."""
+    """The list `value`, to which a loop in the body of `loop` appends, made a state that `loop` carries."""
     body: Graph = loop.params["body"]
     graph = body.parent
     assert graph is not None and isinstance(value.type, ListType)
@@ -309,7 +307,7 @@ def _threaded(loop: Node, value: Value) -> Value:
 
 
 def _continues(value: Value, graph: Graph) -> bool:
-    """Whether the list `value` is one to which a loop in `graph` appends what it saves, and starts empty in `graph`."""
+    """Whether the list `value` holds residuals of a loop in `graph`, and starts empty in `graph`."""
     return id(value) in STACKS and _starts_empty(value, graph)
 
 
@@ -326,12 +324,12 @@ def _starts_empty(value: Value, graph: Graph) -> bool:
 
 
 def _start(value: Value, loop: Node) -> Value:
-    """The operand that a state of a loop starts as."""
+    """The initial value of a loop's state."""
     return loop.operands[loop.outputs.index(value) - len(loop.outputs)]
 
 
 def _continue(value: Value, graph: Graph, start: Value) -> None:
-    """Let the list `value`, which starts empty in `graph`, start as `start`."""
+    """Make the list `value`, which starts empty in `graph`, start with `start` instead."""
     node = value.node
     assert node is not None
     k = node.outputs.index(value)
@@ -350,14 +348,14 @@ def _continue(value: Value, graph: Graph, start: Value) -> None:
         for other in graph.nodes:
             if other.op.name == "list_length" and other.inputs[0] is old:
                 other.inputs[0] = start
-                graph.nodes.remove(other)  # it is as early as `start`
+                graph.nodes.remove(other)  # moved to the start: `start` is an input or a capture
                 graph.nodes.insert(0, other)
                 break
     recaptured(node, operands)
 
 
 def _stable_reads(loop: Node) -> set[Value]:
-    """Reads, in the body of a loop, of variables that the loop does not change."""
+    """Reads, in a loop's body, of variables that the loop does not change."""
     nodes = [node for graph in loop.subgraphs.values() for node in graph.walk()]
     if any(node.op.foreign and node.op.name not in ("raise", "raise_unless", "reraise") for node in nodes):
         return set()
@@ -368,7 +366,7 @@ def _stable_reads(loop: Node) -> set[Value]:
 
 
 def _read_before(loop: Node, read: Value) -> Value:
-    """The value of a variable that the loop only reads, read before the loop."""
+    """The value of a variable that the loop does not change, read before the loop."""
     graph: Graph | None = loop.params["body"].parent
     assert graph is not None and read.node is not None
     before = graph.nodes[graph.nodes.index(loop) - 1]

@@ -1,4 +1,4 @@
-"""`recompute_grad`: recomputation in place of saving."""
+"""`recompute_grad`: recomputation instead of saving residuals."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""Reverse mode as a transformation of graphs: a forward graph, which also returns what must be saved, and a backward
+"""Reverse mode as a transformation of graphs: into a forward graph, which also returns the residuals, and a backward
 graph. Both are ordinary graphs: they can be printed, rewritten, run by any executor and differentiated again."""
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["Derivative", "derivative"]
 class Derivative:
     """The derivative of a graph.
 
-    forward   the graph, with what it saves as additional outputs
-    backward  its inputs are some inputs of the graph (`inputs_used`), what `forward` saves, and a cotangent for each
-              requested output; its outputs are the cotangents of the requested inputs that they depend on
-    found     for each requested input, capture and variable, which output of `backward` it is; None: zero
+    forward   the graph, with the residuals as additional outputs
+    backward  its inputs are some inputs of the graph (`inputs_used`), the residuals, and a cotangent for each requested
+              output; its outputs are the cotangents of those requested inputs that the outputs depend on
+    found     for each requested input, capture and variable, the number of its output of `backward`; None: zero
     """
 
     forward: Graph
@@ -39,8 +39,8 @@ class Derivative:
 
 
 def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], outputs: Sequence[int]) -> Derivative:
-    """The derivative of the outputs with the numbers `outputs` by the parameters (inputs, then captures) with the
-    numbers `wanted`, and by variables at their reads."""
+    """The derivative of the outputs numbered `outputs` with respect to the parameters (inputs, then captures) numbered
+    `wanted`, and to variables at their reads."""
     forward = copied(graph)
     forward.name = f"{graph.name}_forward"
     parameters = forward.parameters
@@ -66,7 +66,7 @@ def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], ou
 
 
 def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
-    """Make the captures of a backward graph its inputs. Returns which inputs of the forward graph come first."""
+    """Turn the captures of a backward graph into inputs. Returns which inputs of the forward graph come first."""
     captured = {inner: outer for outer, inner in forward.captures}
     inputs_used: list[tuple[int, Value]] = []
     saved: list[Value] = []
@@ -87,7 +87,7 @@ def _close(back: Graph, forward: Graph) -> tuple[int, ...]:
 
 
 def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None:
-    """Let the forward graph return a value; a list whose elements have one shape as one tensor."""
+    """Make the forward graph return a value; a list whose elements have one shape is returned as one tensor."""
     type = value.type
     if not isinstance(type, ListType) or not type.known or None in type.element.shape:
         forward.outputs.append(value)
@@ -106,7 +106,7 @@ def _save(back: Graph, forward: Graph, value: Value, saved: list[Value]) -> None
 
 
 def _reads(graph: Graph, items: Value) -> list[tuple[Graph, Value, list[Node]]] | None:
-    """Where a list is read, here and in graphs that capture it; None if it is used otherwise."""
+    """The nodes that read a list's elements, here and in graphs that capture it; None if there are other uses."""
     nodes = [node for node in graph.nodes if items in node.inputs]
     reading = [node for node in nodes if node.op.name == "list_get" and node.inputs[1] is not items]
     found = [(graph, items, reading)]
@@ -125,7 +125,7 @@ def _reads(graph: Graph, items: Value) -> list[tuple[Graph, Value, list[Node]]] 
 
 
 def _read_rows(back: Graph, items: Value, type: TensorType) -> None:
-    """Replace a list that is only read by a tensor of its elements."""
+    """Replace a list whose elements are only read by a tensor of them."""
     for _, value, nodes in _reads(back, items) or ():
         value.type = type
         for node in nodes:

@@ -1,7 +1,7 @@
-"""What a backward graph needs of the forward pass: saved, or recomputed where that is cheaper.
+"""Residuals, the values of the forward pass that a backward graph uses: saved, or recomputed where that is cheaper.
 
-A backward graph is traced inside its forward graph, and captures what its rules use. `plan_saved` leaves only captures
-of values that are available anyway, and of those that have to be saved.
+A backward graph is traced inside its forward graph, and captures the values that its rules use. `plan_saved` leaves
+only captures of values that are available anyway, and of values that have to be saved.
 """
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def recaptured(node: Node, operands: Sequence[Value]) -> None:
 
 
 def add_state(loop: Node, start: Value, after: Value) -> Value:
-    """Add a state to a loop, whose body has an input for it and makes `after` of it in each iteration; gives the
-    result."""
+    """Add a state to a loop, whose body has its last input for it and computes `after` from it in each iteration;
+    returns the result."""
     body: Graph = loop.params["body"]
     test: Graph | None = loop.params.get("test")
     operands = loop.operands
@@ -71,7 +71,7 @@ def add_state(loop: Node, start: Value, after: Value) -> Value:
 
 
 def define(value: Value, made: Value) -> None:
-    """Let `value`, which has no node yet, be the result `made` of a node."""
+    """Make `value`, which has no node yet, the result `made` of a node."""
     node = made.node
     assert node is not None and value.node is None
     node.outputs = tuple([value if out is made else out for out in node.outputs])
@@ -79,12 +79,12 @@ def define(value: Value, made: Value) -> None:
 
 
 def undefined(graph: Graph, type: Type) -> Value:
-    """A value of a graph that is never used."""
+    """A value of a graph, for places where it is never used."""
     return graph.add_node(UNDEFINED, (), {"type": type}, type).outputs[0]
 
 
 class inserted:
-    """Nodes that are added to a graph inside are inserted before another node, or before all."""
+    """A context: nodes added to a graph inside it are inserted before another node, or before all nodes."""
 
     def __init__(self, graph: Graph, before: Node | None = None) -> None:
         self.graph, self.before = graph, before
@@ -101,9 +101,9 @@ class inserted:
 
 
 def plan_saved(back: Graph, source: Graph, available: Container[Value]) -> list[Value]:
-    """Let `back`, which was traced inside `source`, recompute what is cheap; returns what has to be saved.
+    """Make `back`, which was traced inside `source`, recompute cheap values; returns the values to save.
 
-    Afterwards `back` captures that and values that are `available`.
+    Afterwards `back` captures only these and values that are `available`.
     """
     _measure_outside(back, source, None, available)
     needed = [outer for outer, _ in back.captures]
@@ -144,8 +144,9 @@ def plan_saved(back: Graph, source: Graph, available: Container[Value]) -> list[
 
 def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available: Container[Value]) -> None:
     """Query sizes, and elements of lists, in the graph that defines the value, not in `graph`, which captures it from
-    `around`; `holder` is the node of `around` that `graph` belongs to. So a value of which only the size is needed, or
-    a list of which only an element is needed, is not saved. Elements stay in sub-graphs, which need not run."""
+    `around`; `holder` is the node of `around` to which `graph` belongs. So a value of which only the size is needed, or
+    a list of which only an element is needed, is not saved. Elements are still read in sub-graphs, which need not
+    run."""
     for node in graph.nodes:
         if node.subgraphs:
             operands = node.operands
@@ -178,7 +179,7 @@ def _measure_outside(graph: Graph, around: Graph, holder: Node | None, available
 
 
 def _after_operands(graph: Graph, node: Node) -> int:
-    """The first place for a node: a list may change in place after it."""
+    """The first possible position for a node: a list may be changed in place after it."""
     found = 0
     for k, other in enumerate(graph.nodes):
         if any(value.node is other for value in node.inputs):
@@ -187,7 +188,7 @@ def _after_operands(graph: Graph, node: Node) -> int:
 
 
 def _plan(source: Graph, needed: Iterable[Value], available: Container[Value]) -> tuple[list[Value], set[Node]]:
-    """The smallest set of values to save from which the needed ones can be recomputed, by a minimum cut; and the nodes
+    """The cheapest set of values to save from which the needed ones can be recomputed, by a minimum cut; and the nodes
     to recompute."""
     needed = list(needed)
     flow = _Flow()
@@ -232,7 +233,7 @@ def _is_cheap(value: Value, source: Graph) -> bool:
 
 
 def _cost(value: Value) -> int:
-    """The cost of saving in bytes, approximately."""
+    """The approximate cost of saving, in bytes."""
     type = value.type
     if isinstance(type, ListType):
         return 1 << 40
@@ -240,7 +241,7 @@ def _cost(value: Value) -> int:
 
 
 class _Flow:
-    """A flow network, whose nodes are values before (0) and after (1) they are saved."""
+    """A flow network; its nodes are values, before (0) and after (1) they are saved."""
 
     SOURCE: Final = "source"
     SINK: Final = "sink"
@@ -253,7 +254,7 @@ class _Flow:
         self.room.setdefault(end, {}).setdefault(start, 0)
 
     def cut(self) -> set[Value]:
-        """The values of the minimum cut that is nearest to the sink."""
+        """The values of the minimum cut nearest to the sink."""
         while (path := self._path()) is not None:
             flow = min(self.room[a][b] for a, b in path)
             for a, b in path:

@@ -1,4 +1,4 @@
-"""What a tape has recorded in functions that are being traced: the nodes of their graphs."""
+"""A tape's record of functions being traced: the nodes of their graphs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ def origin(value: Value) -> Value:
 
 
 def chain_of(graph: Graph | None) -> list[Graph]:
-    """The graph and those that enclose it, the outermost first."""
+    """The graph and the graphs that enclose it, the outermost first."""
     found: list[Graph] = []
     while graph is not None:
         found.append(graph)
@@ -34,9 +34,9 @@ def chain_of(graph: Graph | None) -> list[Graph]:
 
 
 class StagedRecord:
-    """The intervals of each graph that a tape recorded, what it watches, and what was added while it did not record.
+    """The intervals of each graph that a tape recorded, the watched values, and nodes added while it did not record.
 
-    A position in a graph is the last node before it, since nodes may be inserted between others.
+    A position in a graph is given by the last node before it, since nodes may be inserted between others.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class StagedRecord:
         self._skipped: set[Node] = set()
 
     def start(self, graph: Graph | None) -> None:
-        """Begin to record, in this graph, those that enclose it and those nested in it."""
+        """Start recording in this graph, those that enclose it and those nested in it."""
         for each in chain_of(graph):
             if each in self._begin:
                 self._skipped.update(_after(each, self._end.get(each)))
@@ -93,7 +93,7 @@ class StagedRecord:
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], wants: Callable[[Any], bool],
         recording: bool,
     ) -> list[Any]:
-        """The cotangents of `sources` for the cotangents `seeds` of `targets`; None where there is none. `wants`:
+        """The cotangents of `sources`, given cotangents `seeds` of `targets`; None for unconnected ones. `wants`:
         whether a variable is watched."""
         chain = self._nodes(current_graph(), recording)
         activity, keys = self._activity(chain, sources, wants)
@@ -118,7 +118,7 @@ class StagedRecord:
     def _activity(
         self, chain: Sequence[tuple[Graph, list[Node]]], sources: Sequence[Any], wants: Callable[[Any], bool]
     ) -> tuple[Activity, list[Any]]:
-        """The activity of the sources that the tape knows, and their keys; None for others."""
+        """The activity of the sources, and their keys in `Cotangents`; None for those that are not watched."""
         root = chain[0][0] if chain else None
         captured = {} if root is None else {id(outer): inner for outer, inner in root.captures}
         watched = Activity([*self.values, *(v for key, v in captured.items() if key in self.eager)],
@@ -144,7 +144,7 @@ class StagedRecord:
 
 
 def place_after(graph: Graph, node: Node | None) -> int:
-    """The index of the node after a node; 0 for None, and if it no longer exists."""
+    """The index after a node; 0 for None, or if the node no longer exists."""
     return graph.nodes.index(node) + 1 if node is not None and node in graph.nodes else 0
 
 

@@ -1,7 +1,7 @@
 """`GradientTape`: records computations so that they can be differentiated (`tf.GradientTape`).
 
-Eager computations are recorded op by op. In a traced function the graph is the record: a tape only notes which nodes
-were added while it did not record.
+Eager computations are recorded op by op. In a traced function the graph is the record: a tape only marks nodes added
+while it did not record.
 """
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ from runtime.staging.control_flow import map_fn
 __all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "warn"]
 
 
-_WORTH_TRACING: Final = 16  # rows of a Jacobian from where on one trace takes less time than their kernels
+_WORTH_TRACING: Final = 16  # rows of a Jacobian from which one trace is faster than their kernels
 
 
 class UnconnectedGradients(Enum):
-    """The gradient by a source that the target does not depend on (`tf.UnconnectedGradients`)."""
+    """The gradient with respect to an unconnected source (`tf.UnconnectedGradients`)."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class GradientWarning(UserWarning):
-    """A gradient is None because it is by an int or bool (TF2 logs a warning), or misses what Python computes with the
-    value of a tensor."""
+    """A gradient is None because its source or target is an int or bool (TF2 logs a warning), or omits what Python
+    computes from the value of a tensor."""
 
 
 class EagerRecord:
-    """The eager computations that depend on something watched."""
+    """The recorded eager computations: those that depend on a watched tensor or variable."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.tracked: dict[int, Any] = {}  # by id, what is watched or depends on that
+        self.tracked: dict[int, Any] = {}  # by id: watched tensors and variables, and those that depend on them
 
     def watch(self, x: Any) -> None:
         self.tracked[id(x)] = x
 
     def take(self, entry: Entry) -> None:
-        """Record a computation, if it depends on something watched."""
+        """Record a computation, if it depends on a tracked tensor or variable."""
         if any(id(x) in self.tracked for x in entry.inputs):
             self.entries.append(entry)
             for x in entry.outputs:
@@ -74,7 +74,7 @@ class EagerRecord:
                     self.tracked[id(x)] = x
 
     def pull(self, cts: Cotangents, sources: Sequence[Any]) -> None:
-        """Add to `cts`, which has cotangents of targets, those of `sources`."""
+        """Add the cotangents of `sources` to `cts`, which holds those of targets."""
         wanted = {id(x) for x in sources}
         reached = set(wanted)
         needed: list[Entry] = []
@@ -95,10 +95,10 @@ class GradientTape(Recorder):
     """Records the computations inside `with`, for `gradient` (`tf.GradientTape`).
 
     persistent                gradients can be computed more than once
-    watch_accessed_variables  watch trainable variables when they are read; if false, only what `watch` is given
+    watch_accessed_variables  watch trainable variables when they are read; if false, only arguments of `watch`
 
-    Tapes nest: an outer tape records what an inner one computes, gradients included. Inside an `rt.function` a tape
-    records what is traced. A call of an `rt.function` counts as one op.
+    Tapes nest: an outer tape also records an inner tape's computations, including gradients. Inside an `rt.function` a
+    tape records the traced ops. A call of an `rt.function` counts as one op.
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
@@ -180,7 +180,7 @@ class GradientTape(Recorder):
         return list(entry.outputs)[:len(call.types)]
 
     def take(self, entry: Entry) -> None:
-        """Record a computation, and watch the variables that were read for it."""
+        """Record a computation, and watch the variables that it read."""
         for x in entry.inputs:
             if isinstance(x, Variable) and self.wants(x):
                 self._variables.setdefault(id(x), x)
@@ -188,15 +188,15 @@ class GradientTape(Recorder):
         self._eager.take(entry)
 
     def wants(self, x: Any) -> bool:
-        """Whether a tensor or variable is watched, or depends on something watched."""
+        """Whether a tensor or variable is watched, or depends on a watched one."""
         if isinstance(x, Variable):
             return id(x) in self._variables or (self._watches_variables and x.trainable and differentiable(x.type))
         return id(x) in self._eager.tracked
 
     def watch(self, tensor: Any) -> None:
-        """Record what depends on a tensor or variable, or a structure of these, from now on.
+        """From now on record computations that depend on a tensor or variable, or a structure of these.
 
-        TypeError for other values. Ints and bools cause a GradientWarning, and have no gradient.
+        ValueError for other values. Ints and bools cause a GradientWarning, and have no gradient.
         """
         for x in map(_variable, pytree.flatten(tensor)):
             if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
@@ -213,7 +213,7 @@ class GradientTape(Recorder):
                 self._staged.watch(_tensor(x))
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that are watched, in the order in which they were read or watched first."""
+        """The watched variables, in the order in which they were first read or watched."""
         found = dict(self._variables)
         if self._watches_variables:
             for variable in self._staged.reads(current_graph(), self._recording):
@@ -223,7 +223,7 @@ class GradientTape(Recorder):
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Suspend recording. ValueError if the tape does not record."""
+        """A context that suspends recording. ValueError if the tape is not recording."""
         if not self._recording:
             raise located(ValueError("Cannot pause recording: the tape does not record"))
         self._stop()
@@ -233,7 +233,7 @@ class GradientTape(Recorder):
             self._start()
 
     def reset(self) -> None:
-        """Discard what was recorded, and go on."""
+        """Discard the recorded computations, and continue."""
         recording = self._recording
         if recording:
             self._stop()
@@ -247,15 +247,15 @@ class GradientTape(Recorder):
         self, target: Any, sources: Any, output_gradients: Any = None,
         unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
     ) -> Any:
-        """The gradient of the sum of `target` by `sources`, in the structure of `sources`.
+        """The gradient of the sum of `target` with respect to `sources`, in the structure of `sources`.
 
         target                 a tensor, or a structure of tensors
-        sources                tensors and variables, or a structure of these, that the tape watched
+        sources                tensors and variables that the tape watched, or a structure of these
         output_gradients       cotangents for `target`, in its structure, instead of 1
-        unconnected_gradients  the gradient by an unconnected source: None ("none") or zeros ("zero")
+        unconnected_gradients  the gradient for an unconnected source: None ("none") or zeros ("zero")
 
-        RuntimeError if a tape that is not persistent was used before; ShapeError for `output_gradients` that do not
-        fit; NoGradientError (a LookupError) for an op on the path that has no derivative.
+        RuntimeError if a tape that is not persistent has been used before; ShapeError for `output_gradients` of another
+        shape; NoGradientError (a LookupError) for an op on the path that has no derivative.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
@@ -268,10 +268,11 @@ class GradientTape(Recorder):
         self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:
-        """The Jacobian of the tensor `target` by `sources`, in their structure: of shape `target.shape + source.shape`.
+        """The Jacobian of the tensor `target` with respect to `sources`, in their structure: tensors of shape
+        `target.shape + source.shape`.
 
-        See `gradient`. With `experimental_use_pfor` all rows are computed at once (`rt.vmap`), in more memory; without
-        it in a loop. `parallel_iterations` has no effect.
+        See `gradient`. With `experimental_use_pfor` all rows are computed at once (`rt.vmap`), with more memory;
+        otherwise in a loop. `parallel_iterations` has no effect.
         """
         unconnected = _unconnected(unconnected_gradients)
         self._use()
@@ -289,8 +290,8 @@ class GradientTape(Recorder):
         self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:
-        """For each row of `target` its Jacobian by that row of `source`: of shape `[rows, *target.shape[1:],
-        *source.shape[1:]]`, where row i of `target` depends on row i of `source` only.
+        """For each row of `target` its Jacobian with respect to that row of `source`: of shape `[rows,
+        *target.shape[1:], *source.shape[1:]]`. Row i of `target` must depend on row i of `source` only.
 
         ShapeError if they have no rows, or different numbers of rows.
         """
@@ -317,7 +318,7 @@ class GradientTape(Recorder):
     def _rows(
         self, x: Any, sources: Sequence[Any], seed: Callable[[Any], Any], count: Any, at_once: bool,
     ) -> list[Any]:
-        """The cotangents of `sources` for each of `count` cotangents of `x`, stacked; None where there is none."""
+        """The cotangents of `sources` for each of `count` cotangents of `x`, stacked; None for unconnected ones."""
         if isinstance(x, EagerTensor):
             return self._eager_rows(x, sources, seed, int(count), at_once)
         alone = [self._staged.connected([x], [source], self.wants, self._recording) for source in sources]
@@ -339,7 +340,7 @@ class GradientTape(Recorder):
             try:
                 return self._traced_rows(x, sources, seed, count)
             except OperatorNotAllowedInGraphError:
-                pass  # a derivative of the user's, which looks at values
+                pass  # a user-defined derivative that inspects values
         rows = [self._pull([x], [seed(i)], sources) for i in range(count)]
         return [None if column[0] is None else stack(column) for column in zip(*rows, strict=True)]
 
@@ -364,7 +365,7 @@ class GradientTape(Recorder):
 
     @contextmanager
     def _last(self) -> Iterator[None]:
-        """Discard what was recorded afterwards, unless the tape is persistent."""
+        """Afterwards discard the recorded computations, unless the tape is persistent."""
         yield
         if not self._persistent:
             self._eager = EagerRecord()
@@ -387,7 +388,7 @@ class GradientTape(Recorder):
         return seeds
 
     def _pull(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-        """The cotangents of `sources`: None where there is none."""
+        """The cotangents of `sources`; None for unconnected ones."""
         pairs = [(x, seed) for x, seed in zip(targets, seeds, strict=True) if differentiable(x.type)]
         for x in targets:
             if not differentiable(x.type):
@@ -404,7 +405,7 @@ class GradientTape(Recorder):
 
 
 def warn(what: str) -> None:
-    """A GradientWarning, once for a line of the user's."""
+    """Emit a GradientWarning, once per line of user code."""
     place = user_position() or Position("<unknown>", 0)
     warnings.warn_explicit(what, GradientWarning, place.filename, place.lineno, registry=_warned)
 
@@ -433,7 +434,7 @@ def _targets(target: Any) -> list[Any]:
 
 
 def _variable(x: Any) -> Any:
-    """The variable for an object of another library that stands for one and says so by `__variable__`; else `x`."""
+    """The variable for an object of another library that represents one, given by its `__variable__`; else `x`."""
     variable = getattr(type(x), "__variable__", None)
     return x if variable is None else variable(x)
 
@@ -453,8 +454,8 @@ def _sources(sources: Any) -> list[Any]:
 def _connected(
     sources: Sequence[Any], found: Sequence[Any], unconnected: UnconnectedGradients, target: Any = None
 ) -> list[Any]:
-    """The results, with None or zeros for unconnected sources; for a Jacobian zeros have the shape of `target` and
-    theirs."""
+    """The results, with None or zeros for unconnected sources; for a Jacobian, the shape of zeros is that of `target`
+    plus the source's."""
     if unconnected is UnconnectedGradients.NONE:
         return list(found)
     made = []

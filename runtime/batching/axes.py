@@ -24,7 +24,7 @@ def located(error: Exception, remedy: str = "") -> Exception:
 
 
 def arguments_axes(in_axes: Any, args: Sequence[Any]) -> list[Axis]:
-    """The axis of each leaf of the arguments."""
+    """The mapped axis of each leaf of the arguments."""
     if not (in_axes is None or isinstance(in_axes, (int, tuple, list))) or isinstance(in_axes, bool):
         raise located(TypeError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
                                 f"positional arguments passed to the function, but got {in_axes!r}"))
@@ -40,7 +40,7 @@ def arguments_axes(in_axes: Any, args: Sequence[Any]) -> list[Axis]:
 def prefix_axes(what: str, spec: Any, tree: Any, path: str) -> list[Axis]:
     """The axis of each leaf of a structure. `spec` has axes in the same structure, or a single axis in place of a part.
 
-    TypeError for an invalid axis, ValueError for a structure that does not fit.
+    TypeError for an invalid axis, ValueError if the structures differ.
     """
     if spec is None or (isinstance(spec, int) and not isinstance(spec, bool)):
         return [spec] * len(pytree.flatten(tree))
@@ -63,7 +63,7 @@ def _described(tree: Any) -> str:
 
 
 def axis_size(xs: Sequence[Tensor], axes: Sequence[Axis], names: Sequence[str], wanted: int | None) -> Any:
-    """The number of lanes: an int where it is known, else an int32 scalar. ShapeError if arguments differ in it."""
+    """The number of lanes: an int if it is known, else an int32 scalar. ShapeError if the arguments disagree."""
     sizes: list[tuple[Any, str]] = [] if wanted is None else [(wanted, "axis_size")]
     for x, axis, name in zip(xs, axes, names, strict=True):
         if axis is None:
@@ -87,7 +87,7 @@ def axis_size(xs: Sequence[Tensor], axes: Sequence[Axis], names: Sequence[str], 
 
 
 def moved_back(x: Tensor, axis: int, path: str) -> Tensor:
-    """The tensor with its first axis moved to `axis`. ValueError if there is none."""
+    """The tensor with its first axis moved to `axis`. ShapeError if there is no such axis."""
     if not -x.ndim <= axis < x.ndim:
         raise located(ShapeError(f"vmap out_axes has {axis} for {path}, which has, with the mapped axis, only {x.ndim} "
                                  f"axes (its shape is {x.shape})"))

@@ -1,7 +1,7 @@
 """Control flow for all lanes at once.
 
-A condition that is the same in all lanes stays one. Otherwise both branches run, each if some lane takes it, and a
-select chooses the results; a loop runs until its last lane ends, and lanes that have ended keep their state.
+A condition that is the same in all lanes stays a branch. Otherwise both branches run, each if some lane takes it, and a
+select picks the results; a loop runs until its last lane ends, and lanes that have ended keep their state.
 """
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _both_branches(batch: Batch, node: Node, pred: Any, mask: Any) -> State:
 
 
 def _constant_result(a: Value, b: Value, of_a: dict[Value, Any], of_b: dict[Value, Any]) -> Any:
-    """The value from outside that both branches return, or None."""
+    """The captured value that both branches return, or None."""
     outer = of_a.get(a)
     return outer if outer is not None and of_b.get(b) is outer else None
 
@@ -86,7 +86,7 @@ def _chosen(pred: Any, a: Lane, b: Lane, rank: int) -> Lane:
 
 
 def _branch(batch: Batch, node: Node, graph: Graph, here: Any, mask: Any, places: Sequence[int]) -> State:
-    """The results `places` of a branch that the lanes `here` take."""
+    """The results `places` of a branch that the lanes in the mask `here` take."""
     if harmless(graph):
         lanes = batch.inline(graph, both(mask, here))
         return [lanes[k] for k in places]
@@ -123,7 +123,7 @@ def _enter(batch: Batch, graph: Graph, present: Present) -> None:
 # Loops.
 
 class _Loop:
-    """A loop, whose states become batched one after the other, to a fixpoint."""
+    """A loop, whose states become batched one after another until a fixpoint."""
 
     def __init__(self, batch: Batch, node: Node, mask: Any) -> None:
         self.batch, self.node, self.mask = batch, node, mask
@@ -145,7 +145,7 @@ class _Loop:
                 for value, b in zip(self.state, self.batched, strict=True)]
 
     def inputs(self, graph: Graph, values: Sequence[Value]) -> list[Any]:
-        """Inputs of a new graph for the state, which corresponds to the values `values` of the loop's graph."""
+        """Inputs of a new graph for the state; `values` are the corresponding inputs of the loop's graph."""
         made = [add_input(graph, type, value.hint) for type, value in zip(self.types(), values, strict=True)]
         self.bind(values, [Lane(x, b) for x, b in zip(made, self.batched, strict=True)])
         return made
@@ -160,7 +160,7 @@ class _Loop:
         return [Lane(x, b) for x, b in zip(found, self.batched, strict=True)]
 
     def settled(self, found: State) -> bool:
-        """Whether the results of the body fit the state; otherwise states have become batched."""
+        """Whether the results of the body match the state; otherwise states have become batched."""
         more = [b or lane.batched for lane, b in zip(found, self.batched, strict=True)]
         done, self.batched = more == self.batched, more
         return done
@@ -169,7 +169,7 @@ class _Loop:
         return [self.batch.lift(lane) if b else lane.x for lane, b in zip(found, self.batched, strict=True)]
 
     def plain(self) -> tuple[Graph, Graph | None] | None:
-        """The body, and the test if there is one, unless its result differs from lane to lane."""
+        """The body, and the test if there is one; None if the test's result differs between lanes."""
         while True:
             here = current_graph()
             body = Graph(self.body.name, here)
@@ -196,12 +196,12 @@ class _Loop:
 
 
 def _changed(loop: _Loop) -> list[bool]:
-    """Which states the body may change."""
+    """For each state, whether the body may change it."""
     return [out is not value for out, value in zip(loop.body.outputs, loop.state, strict=True)]
 
 
 def _prepared(loop: _Loop) -> None:
-    """Make all states batched that the body may change. Unbatched if a select cannot keep one of them."""
+    """Make all states that the body may change batched. Unbatched if a select cannot keep one of them."""
     loop.batched = [b or changed for b, changed in zip(loop.batched, _changed(loop), strict=True)]
     for value, changed in zip(loop.state, _changed(loop), strict=True):
         if changed:
@@ -209,7 +209,7 @@ def _prepared(loop: _Loop) -> None:
 
 
 def _step(loop: _Loop, mask: Any, state: list[Any]) -> tuple[Any, list[Any]]:
-    """One iteration of the lanes where `mask` is true: which of them go on, and the next state."""
+    """One iteration of the lanes in `mask`: the mask of those that continue, and the next state."""
     batch = loop.batch
     graphs = [loop.body] if loop.test is None else [loop.body, loop.test]
     safe = all(map(harmless, graphs))
@@ -235,7 +235,7 @@ def _step(loop: _Loop, mask: Any, state: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def _masked(loop: _Loop, first: Any, before: Sequence[Any], ends: Any = None) -> State:
-    """The loop until no lane goes on, beginning with the lanes `first`. `before`: the operands before the state;
+    """The loop until no lane continues, starting with the lanes in `first`. `before`: the operands before the state;
     `ends`: the number of iterations of each lane of a counted loop."""
     here = current_graph()
     body, test = Graph(loop.body.name, here), Graph("test", here)
@@ -257,7 +257,7 @@ def _masked(loop: _Loop, first: Any, before: Sequence[Any], ends: Any = None) ->
 
 
 def _ordered(params: dict[str, Any], counted: bool) -> dict[str, Any]:
-    """Sub-graphs in the order of the op's params."""
+    """Reorder sub-graphs to the order of the op's params."""
     first = ("body", "test") if counted else ("test", "body")
     return {**{name: params[name] for name in first if name in params},
             **{name: param for name, param in params.items() if name not in first}}
@@ -311,7 +311,7 @@ def _reduce(batch: Batch, node: Node, mask: Any) -> State:
 
 
 def _greatest(ends: Any) -> Any:
-    """The largest number of iterations, 0 without lanes."""
+    """The greatest number of iterations, 0 if there are no lanes."""
     return reduce_max(concat([ends, cast([0], ends.dtype)], 0))
 
 
@@ -338,7 +338,7 @@ def _custom(batch: Batch, node: Node, mask: Any) -> State:
 
 @controls("try_")
 def _try(batch: Batch, node: Node, mask: Any) -> State:
-    """Lane by lane, since each takes its own path."""
+    """Runs lane by lane, since each lane takes its own path."""
     if mask is None and not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, mask, "each lane may go to another handler")

@@ -27,7 +27,7 @@ __all__ = ["each_lane", "node_by_lane", "one_of"]
 
 
 def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], Sequence[Any]]) -> list[Any]:
-    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: what runs lane by lane, and why."""
+    """The results, of `types`, of `body(lane)` for each lane, stacked. `what`: the op, and why, for the loop's name."""
     if any(isinstance(type, ListType) for type in types):
         raise Unbatched("lists that differ from lane to lane")
     here = current_graph()
@@ -49,14 +49,14 @@ def each_lane(size: Any, types: Sequence[Any], what: str, body: Callable[[Any], 
 
 
 def one_of(x: Any, lane: Any) -> Any:
-    """The value in one lane of a batched one."""
+    """The value of a batched one in a lane."""
     return getitem(x, lane)
 
 
 def node_by_lane(
     node: Node, inputs: Sequence[Any], batched: Sequence[bool], size: Any, mask: Any, why: str
 ) -> list[Any]:
-    """The results of a node for each lane where `mask` is true; those of other lanes are never used."""
+    """The results of a node for each lane in `mask`; those of other lanes are never used."""
     if any(b and isinstance(value.type, ListType) for value, b in zip(node.inputs, batched, strict=True)):
         raise Unbatched("lists that differ from lane to lane")
     types = [value.type for value in node.outputs]

@@ -18,11 +18,11 @@ _LINEAR: Final = {
     "maximum", "minimum", "negative", "pad", "reduce_max", "reduce_min", "reduce_sum", "relu", "reshape", "rint",
     "setitem", "sign", "slice", "split", "squeeze", "stack", "stop_gradient", "subtract", "transpose", "undefined",
     "where"}
-"""Ops whose derivative multiplies by nothing that depends on a value, so that zero stays zero."""
+"""Ops whose derivative multiplies by no computed value, so that zero stays zero."""
 
 
 def harmless(graph: Graph) -> bool:
-    """Whether absent lanes may compute it, too: it raises nothing, has no effect, terminates, and keeps zero cotangents
+    """Whether absent lanes may execute it, too: it cannot raise, has no effect, terminates, and keeps zero cotangents
     of these lanes zero."""
     return all(_harmless(node) for node in graph.nodes)
 
@@ -45,15 +45,15 @@ def _inexact(type: Any) -> bool:
 
 
 class Present:
-    """The lanes where a mask is true, of which there is at least one."""
+    """The lanes in a mask, of which there is at least one."""
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
         self._first: Any = None
 
     def only(self, x: Any) -> Any:
-        """A batched value whose absent lanes have the value of the first present one, as a constant without a
-        derivative."""
+        """A batched value with absent lanes replaced by the value of the first present one, which is treated as a
+        constant by derivatives."""
         if isinstance(x.type, ListType):
             raise Unbatched("a list that differs from lane to lane is used where only some lanes come to")
         if self._first is None:
@@ -62,5 +62,5 @@ class Present:
 
 
 def select(mask: Any, x: Any, y: Any, rank: int) -> Any:
-    """x in the lanes where the mask is true, else y; both have `rank` in one lane."""
+    """x in the lanes of the mask, else y; both have `rank` in one lane."""
     return where(aligned(mask, 0, rank), x, y)

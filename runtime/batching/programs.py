@@ -1,6 +1,6 @@
-"""Compiled graphs that run at once, cached by structure.
+"""Compiled graphs that are executed immediately, cached by structure.
 
-Two graphs are equal if they have the same ops, at the same source lines, with the same params; tensors from outside are
+Two graphs are equal if they have the same ops, at the same source lines, with the same params; captured tensors are
 inputs.
 """
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Program:
 
 
 class _Bound:
-    """A program, and its captured values."""
+    """A program with its captured values."""
 
     def __init__(self, program: Program, captured: Sequence[Any]) -> None:
         self.program, self.captured = program, captured
@@ -59,7 +59,7 @@ _lock: Final = threading.Lock()
 
 
 def program_of(graph: Graph, executor: str | None = None) -> _Bound:
-    """The program of a graph without a parent, which is changed: its captures become inputs."""
+    """The program of a graph without a parent. The graph is modified: its captures become inputs."""
     captured = [outer for outer, _ in graph.captures]
     graph.inputs += [inner for _, inner in graph.captures]
     graph.captures, graph._captured = [], {}
@@ -74,7 +74,7 @@ def program_of(graph: Graph, executor: str | None = None) -> _Bound:
 
 
 class _Key:
-    """The parts of a graph as a key. Objects known by identity are kept alive for the lifetime of the graph."""
+    """Computes a graph's structure as a key. Objects compared by identity are kept alive while the graph is."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}

@@ -3,8 +3,8 @@
 The nodes are visited in order. Those that depend on no mapped argument are copied; for others the rule of the op
 applies (`runtime.batching.rules`), or that of control flow (`control_flow.py`). An op without a rule runs lane by lane.
 
-Under a condition that differs from lane to lane a `mask` says which lanes are present. Absent lanes have the values of
-a present one, so whatever a lane computes, some present lane computes, too: absent lanes add neither errors nor NaN.
+Under a condition that differs between lanes a `mask` tells which lanes are present. Absent lanes get the values of a
+present one, so they compute nothing that a present lane does not: they add neither errors nor NaN.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Counting(Lane):
-    """A range of ints that differs from lane to lane, for a loop, which needs no tensor: start, limit and step."""
+    """A range of ints that differs between lanes, for a loop, which needs no tensor: start, limit and step."""
 
     node: Node
     parts: tuple[Lane, ...]
@@ -51,7 +51,7 @@ class Counting(Lane):
         return cls(None, True, node, tuple(parts)) if known else None
 
     def over(self, change: Callable[[Any], Any]) -> Counting:
-        """A copy with the batched parts changed."""
+        """A copy with `change` applied to the batched parts."""
         return Counting(None, True, self.node,
                         tuple([Lane(change(part.x), True) if part.batched else part for part in self.parts]))
 
@@ -71,7 +71,7 @@ class Counting(Lane):
 
 Control = Callable[["Batch", Node, Any], Sequence[Lane]]
 CONTROL: Final[dict[str, Control]] = {}
-"""Rules of ops with sub-graphs: from the node and the mask to the results."""
+"""Rules for ops with sub-graphs: from the node and the mask to the results."""
 RANDOM: Final = ("random", "random_int")
 NO_ORDER: Final = ("assign_variable", "accumulate_variable")
 
@@ -84,7 +84,7 @@ def controls(*names: str) -> Callable[[Control], Control]:
 
 
 class Batch:
-    """One vectorized map: `size` lanes (an int, or an int32 scalar), and the counterparts of the values of one."""
+    """One vectorised map: `size` lanes (an int, or an int32 scalar), and the counterparts of the values of one lane."""
 
     def __init__(self, size: Any, randomness: str, fallback: bool) -> None:
         self.size = size
@@ -102,7 +102,7 @@ class Batch:
             self.known[inner] = self.known[outer]
 
     def lift(self, lane: Lane) -> Any:
-        """The value, batched."""
+        """The value in batched form."""
         if lane.batched:
             return lane.x
         return lifted_list(lane.x, self.size) if isinstance(lane.x.type, ListType) else lifted(lane.x, self.size)
@@ -111,7 +111,7 @@ class Batch:
         return [self.tensor(value) for value in graph.outputs]
 
     def tensor(self, value: Value) -> Lane:
-        """The counterpart of a value, with a range as a tensor."""
+        """The counterpart of a value; a `Counting` is converted to a tensor."""
         lane = self.known[value]
         if isinstance(lane, Counting):
             parts = lane.parts
@@ -162,7 +162,8 @@ class Batch:
         return self.by_rule(node, mask)
 
     def _of_range(self, node: Node, inputs: Sequence[Lane]) -> Lane | None:
-        """A range in the form for a loop over it; for other users it becomes a tensor."""
+        """The result of an op on a range that a loop iterates over, without a tensor; for other ops the range becomes
+        one."""
         first = inputs[0]
         if isinstance(first, Counting):
             if node.op.name == "dim":
@@ -175,14 +176,14 @@ class Batch:
         return None
 
     def copy(self, node: Node) -> list[Lane]:
-        """The results of a node that is the same in all lanes."""
+        """The results of a node whose operands are the same in all lanes."""
         here = current_graph()
         assert here is not None
         outside = {value: capture(here, self.known[value].x) for value in node.inputs}
         return [Lane(wrap(value), False) for value in copied_node(node, here, outside).outputs]
 
     def by_rule(self, node: Node, mask: Any) -> list[Lane]:
-        """The results of a node by the rule of its op, if that applies."""
+        """The results of a node by the batching rule of its op, if that applies, else lane by lane."""
         rule = BATCHING.get(node.op.name)
         if rule is None:
             return self.by_lane(node, mask, "it has no batching rule")
@@ -198,7 +199,7 @@ class Batch:
         return [Lane(x.x, False) if isinstance(x, Shared) else Lane(x, True) for x in found]
 
     def by_lane(self, node: Node, mask: Any, why: str) -> list[Lane]:
-        """The results of a node, one lane after another."""
+        """The results of a node that runs for one lane after another."""
         if not self.fallback and not node.effect:
             error = ValueError(f"No pfor vectorization defined for {node.op.name}: {why}")
             locate(error, node.position)
@@ -252,14 +253,14 @@ def _raised_unless(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
 
 
 def _checked(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """Checks of elements, lane by lane, so that the message is that of one lane."""
+    """Element checks run lane by lane, so that the message is about one lane."""
     if not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, None, "its text is of one lane")
 
 
 def _done(batch: Batch, node: Node, mask: Any) -> Sequence[Lane]:
-    """Once for each present lane, in order; effects that are the same in all lanes, without a mask, once."""
+    """Effects run once for each present lane, in order; if the same in all lanes and without a mask, once."""
     if mask is None and not any(batch.known[value].batched for value in node.inputs):
         return batch.copy(node)
     return batch.by_lane(node, mask, "it has an effect")

@@ -1,8 +1,8 @@
 """`vmap` and `vectorized_map`: a function of one lane becomes a function of all lanes.
 
 The function is traced once, with the shapes of one lane; `transform.py` turns its graph into one for all lanes. In a
-traced function, that becomes part of its graph. Otherwise it runs at once as one native function, which is cached as
-long as the trace stays the same: each call traces, so it sees the current values of Python variables.
+traced function, that becomes part of its graph. Otherwise it is executed immediately as one native function, which is
+cached by the trace: each call traces again, so it sees the current values of Python variables.
 """
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ def vmap(
 ) -> Function:
     """A function that computes `fn` for each lane of its arguments, all at once (`jax.vmap`).
 
-    in_axes     the axis of each mapped argument, or None for what is the same in all lanes: one for all positional
-                arguments, or a tuple with an entry for each, which may be a structure like the argument. Keyword
-                arguments are mapped along axis 0.
-    out_axes    the axis of the lanes in the results, in the same way; None for a result that is the same in all lanes
+    in_axes     the axis of each mapped argument, or None for one that is the same in all lanes: a single entry for all
+                positional arguments, or a tuple with an entry for each, which may be a structure like the argument.
+                Keyword arguments are mapped along axis 0.
+    out_axes    the axis of the lanes in the results, likewise; None for a result that is the same in all lanes
     axis_size   the number of lanes; required only if no argument is mapped
     randomness  of random numbers: "different" in each lane, the "same", or an "error"
 
     `fn` takes and returns tensors, or structures of these, of one lane. Control flow on tensors is converted; a lane
-    that does not take a branch, or has ended a loop, adds neither errors nor NaN, and has zero derivatives there.
-    Prints and calls of Python run for each lane, in order, or once if they are the same in all lanes and not under a
-    condition that differs. It composes with itself, derivatives and `rt.function` as in JAX.
+    that does not take a branch, or has ended a loop, causes neither errors nor NaN there, and has zero derivatives.
+    Prints and calls of Python functions run for each lane, in order, or once if they are the same in all lanes and not
+    under a condition that differs. It composes with itself, derivatives and `rt.function` as in JAX.
 
-    ValueError for axes that do not fit the arguments or results; TypeError for an invalid axis; ShapeError (a
-    ValueError) for sizes that differ; UnimplementedError for an assignment of a variable.
+    ValueError for axes that do not match the arguments or results; TypeError for an invalid axis; ShapeError (a
+    ValueError) for sizes that differ; UnimplementedError for an assignment to a variable.
     """
     if not callable(fn):
         raise located(TypeError(f"vmap takes a function, not {fn!r}"))
@@ -139,8 +139,9 @@ def vectorized_map(fn: Function, elems: Any, fallback_to_while_loop: bool = True
     """`fn` of each row of `elems`, all at once, stacked (`tf.vectorized_map`): a faster `map_fn`.
 
     elems                   a tensor, or a structure of tensors; `fn` takes the structure of their rows. Tensors with
-                            one row broadcast over the rows of the others
-    fallback_to_while_loop  run row by row what cannot run for all at once; if false, that is a ValueError
+    one
+                            row broadcast over the rows of the others
+    fallback_to_while_loop  run row by row what cannot run for all rows at once; if false, that is a ValueError
     warn                    has no effect
 
     See `vmap`. ShapeError for scalars, and for different numbers of rows.
@@ -167,7 +168,7 @@ def vectorized_map(fn: Function, elems: Any, fallback_to_while_loop: bool = True
 # Running.
 
 def run_lanes(fn: Function, count: int) -> Any:
-    """`fn(i)` for the ints i below `count`, stacked: at once, on NumPy, without compiling."""
+    """`fn(i)` for the ints i below `count`, stacked: executed immediately, by NumPy, without compiling."""
     lanes = range_(count)
     return _run(_Map(fn, lambda values: (tuple(values), {}), [lanes], [0], count, 0, "different", True), "numpy")
 
@@ -195,7 +196,7 @@ def _run(map_: _Map, executor: str | None = None) -> Any:
 
 
 def _eagerly(map_: _Map, size: int) -> Any:
-    """The results, one lane after the other, on eager tensors: `fn` without conversion
+    """The results, one lane after another, on eager tensors: `fn` runs without conversion
     (`rt.config.run_functions_eagerly`)."""
     rows = iter([moveaxis(x, axis, 0) for x, axis in zip(map_.leaves, map_.axes, strict=True) if axis is not None])
     leaves = [(x, False) if axis is None else (next(rows), True)
@@ -244,7 +245,7 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
 
 
 def _as_tensors(returned: Any) -> Any:
-    """The result of a function of one lane, with tensors for all leaves except None."""
+    """The result of a function of one lane, with all leaves except None converted to tensors."""
     if issubclass(type(returned), (MaybeObject, MaybeTensor)):  # returned under a condition
         if returned.presence.present is not None:
             raise staging_error("a result of a function that is mapped is None in some lanes and not in others",
@@ -257,18 +258,18 @@ def _as_tensors(returned: Any) -> Any:
 
 
 def _closed(lane: Graph, rows: Sequence[Any]) -> tuple[Graph, list[Lane]]:
-    """The graph of one lane, as it runs, with its captures as inputs; and their counterparts for all lanes."""
+    """The graph of one lane, ready to run, with its captures as inputs; and the inputs' counterparts for all lanes."""
     given = [Lane(row, True) for row in rows]
     for outer, inner in lane.captures:
         lane.inputs.append(inner)
         given.append(Lane(wrap(outer), False))
     lane.captures, lane._captured, lane.parent = [], {}, None
-    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # more bits outside
+    weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # widened outside
     return lane if weak else prepared(lane), given
 
 
 def _same_size(rows: list[Any], size: Any) -> list[Any]:
-    """Batched arguments, with a check when the graph runs that their number of lanes is `size`, where it is unknown."""
+    """Batched arguments, with a run-time check that their number of lanes is `size`, if it is not known statically."""
     unsure = [k for k, x in enumerate(rows) if x.type.shape[0] is None]
     for k in unsure if type(size) is int else unsure[1:]:
         x = rows[k]
@@ -279,7 +280,7 @@ def _same_size(rows: list[Any], size: Any) -> list[Any]:
 
 
 def _placed(map_: _Map, returned: Any) -> Any:
-    """The results with the lanes at `out_axes`."""
+    """The results, with the axis of the lanes at `out_axes`."""
     axes = prefix_axes("out_axes", map_.out_axes, returned, "the result")
     leaves: list[Any] = []
     for x, axis in zip(pytree.flatten(returned), axes, strict=True):
@@ -296,7 +297,7 @@ def _placed(map_: _Map, returned: Any) -> Any:
 
 
 class _Result:
-    """A result, which may be the same in all lanes."""
+    """A result, and whether it differs between lanes."""
 
     def __init__(self, batch: Batch, lane: Lane) -> None:
         self.x, self.batched, self.lift = lane.x, lane.batched, lambda: batch.lift(lane)

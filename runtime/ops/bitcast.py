@@ -51,7 +51,7 @@ def _samples(rng: np.random.Generator) -> Iterable[Sample]:
                 continue
             for shape in ((), (3,), (0, 2)):
                 parts = (target.size // source.size,) if target.size > source.size else ()
-                if np.dtype(target.np).kind in "iu":  # the bits of an int may be NaN as a float
+                if np.dtype(target.np).kind in "iu":  # an int's bits may be NaN as a float
                     yield (random_array(rng, source, (*shape, *parts)),), {"dtype": target}
 
 
@@ -60,6 +60,6 @@ BITCAST: Final = Op("bitcast", _kernel, _rule, samples=_samples, errors=unknown_
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
-    """The bits of `input` as another dtype (`tf.bitcast`): of numbers of more bits as one more axis, the last; of fewer
-    the last axis becomes one number. DTypeError for bools, ShapeError if the last axis does not fit."""
+    """The bits of `input` as another dtype (`tf.bitcast`): a wider dtype is split along a new last axis; narrower
+    numbers along the last axis are merged into one. DTypeError for bools, ShapeError if the last axis does not fit."""
     return named(apply_one(BITCAST, convert_to_tensor(input), dtype=as_dtype(type)), name)

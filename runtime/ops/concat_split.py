@@ -73,7 +73,7 @@ CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), sa
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """Tensors of one dtype concatenated along `axis` (`tf.concat`). ShapeError if the other axes differ.
 
-    The elements of a list that a staged loop made must have one shape, unless `axis` is 0.
+    The elements of a staged list must have one shape, unless `axis` is 0.
     """
     held = values[0] if has_staged_items(values) else values
     leaves: Sequence[Any] = held.__leaves__() if hasattr(type(held), "__leaves__") else ()
@@ -88,7 +88,7 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     if not ranks:
         items = [convert_to_tensor(item) for item in items]
         ranks = [items[0].ndim]
-    # of scalars the rule complains
+    # scalars are refused by the type rule
     place = axis_of("concat", axis, ranks[0]) if ranks[0] else 0
     return named(apply_one(CONCAT, *items, axis=place), name)
 
@@ -150,7 +150,7 @@ SPLIT: Final = Op("split", _split_kernel, _split_rule, samples=_split_samples,
 
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
           ) -> list[Tensor]:
-    """Parts along `axis`: a number of equal ones, or of the given sizes, of which one may be -1 (`tf.split`)."""
+    """Parts along `axis`: a number of equal ones, or of given sizes, one of which may be -1 (`tf.split`)."""
     x = convert_to_tensor(value)
     place = axis_of("split", axis, x.ndim)
     sections: int | Sections
@@ -234,7 +234,7 @@ PAD: Final = Op("pad", _pad_kernel, _pad_rule, agree=slice(0, 2), samples=_pad_s
 
 def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
         ) -> Tensor:
-    """The tensor with elements added before and after each axis, as many as `paddings` (int[rank, 2]) says (`tf.pad`).
+    """The tensor with `paddings` (int[rank, 2]) elements added before and after each axis (`tf.pad`).
 
     `mode`: CONSTANT, REFLECT or SYMMETRIC.
     """
@@ -289,7 +289,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Each element along `axis` repeated; without `axis`, of the flat tensor (`tf.repeat`).
 
-    `repeats`: a scalar, or a number for each element.
+    `repeats`: a scalar, or one number per element.
     """
     x = convert_to_tensor(input)
     if axis is None:
@@ -302,7 +302,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
             raise_unless(reduce_all(greater_equal(counts, 0)), InvalidArgumentError("repeat takes counts of 0 or more"))
         most = convert_to_tensor(MAX_BYTES, int64)
         counts = minimum(saturate_cast(counts, int64), most)
-        ends = cumsum(counts)  # a sum becomes negative before it can wrap twice
+        ends = cumsum(counts)  # an overflowing sum is negative at least once
         raise_unless(reduce_all(logical_and(greater_equal(ends, 0), less_equal(ends, most))), OutOfMemoryError(
             "the result of repeat would have more than 2**47 elements along its axis, which no tensor has"))
         return gather(x, searchsorted(ends, range_(reduce_sum(counts)), side="right"), axis=place, name=name)
@@ -315,9 +315,9 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The elements shifted by `shift` along `axis`, those beyond the end to the start (`tf.roll`).
+    """The elements shifted by `shift` along `axis`, wrapping around at the end (`tf.roll`).
 
-    Each is an int, or a list or tensor of as many; a `shift` may be a tensor known only when the graph runs.
+    Each is an int, or a list or tensor of as many; a `shift` may be a tensor known only at run time.
     """
     x = convert_to_tensor(input)
     places = static_ints("the axis of roll", axis)

@@ -1,7 +1,8 @@
-"""The ops of control flow, whose params are graphs: `cond`, `while_loop`, `reduce`; and `undefined`.
+"""The control-flow ops, whose params are graphs: `cond`, `while_loop`, `reduce`, `custom_gradient`; also `call`, and
+`undefined`.
 
 State is passed in as operands and out as results, so a lowering sees counted loops and phi nodes. The types of a loop's
-state are those of its body's inputs: they accept each operand and each result of the body.
+state are those of its body's inputs, which accept each initial value and each result of the body.
 """
 from __future__ import annotations
 
@@ -68,15 +69,15 @@ COND: Final = Op("cond", _cond_kernel, _cond_rule, doc="`true()` if the operand 
 # while_loop([limit,] *state; test, body)
 
 SAVED: Final = "saved"
-"""Prefix of the hints of lists to which loops append what a backward pass needs of each iteration."""
+"""Prefix of the hints of lists to which loops append the residuals of each iteration for the backward pass."""
 RECOMPUTED: Final = "again"
-"""Prefix of the hints of values that a backward pass computes again, which the forward pass has computed."""
+"""Prefix of the hints of values that a backward pass recomputes."""
 LANE_BY_LANE: Final = "lane by lane: "
-"""Prefix of the names of bodies that run lane by lane, as they have no batching rule (`runtime.batching`)."""
+"""Prefix of the names of bodies that run lane by lane, for lack of a batching rule (`runtime.batching`)."""
 Checkpoint = int | str | tuple[str, int | None] | None
-"""Derivatives save the state of every k-th iteration of a loop, for an int k, or "sqrt" for the square root of their
-number; or of n iterations at a time, for ("binomial", n), where None is the logarithm of their number. The flag `again`
-marks a loop that they recompute instead of saving anything of it."""
+"""Which states of a loop derivatives save: for an int k that of every k-th iteration, for "sqrt" likewise with k the
+square root of their number; for ("binomial", n) those of n iterations at a time, where None is the logarithm of their
+number. The flag `again` marks a loop that is recomputed, with nothing of it saved."""
 
 
 def _while_kernel(
@@ -119,7 +120,7 @@ WHILE_LOOP: Final = Op(
 # reduce(length, *state; body[, test]) or reduce(*sources, *state; body[, test])
 
 class Streaming(Protocol):
-    """The source of the elements of a streaming `reduce`, each a tuple of arrays."""
+    """The source of a streaming `reduce`'s elements, each a tuple of arrays."""
 
     def stream(self, sources: Sequence[Any]) -> Iterator[tuple[Any, ...]]: ...
 
@@ -204,7 +205,7 @@ CALL: Final = Op("call", _call_kernel, _call_rule, effect=True, foreign=True, er
                  doc="The results of a recursive function.")
 
 
-# undefined(): the value of an unbound variable, and of a branch's result after it raised.
+# undefined(): the value of an unbound variable, and of a branch's results if it raises.
 
 def _undefined_kernel(*, type: Type) -> Any:
     if isinstance(type, ListType):

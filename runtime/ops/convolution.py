@@ -1,16 +1,16 @@
-"""Convolutions, which are derivatives of one sum.
+"""Convolutions, as derivatives of one sum.
 
 For images x [n, *sizes, c], filters [*window, c / groups, f] and y [n, *counts, f], let
 
     S = sum of x[n, p * stride + k * dilation - before, c] * filters[k, c, f] * y[n, p, f]
 
-over all indices of filters and y, where x is 0 outside of its elements (times inf, such a 0 is NaN). Filters that take
-fewer channels than x has are for groups of channels: the g-th part of the features is computed from the g-th group.
-`conv` is the derivative of S by y, `conv_input` that by x (a transposed convolution, which adds nothing beyond the ends
-of y), and `conv_filters` that by the filters. So a gradient of any of the three is one of the other two, to any order.
-All three take the same params; the "SAME" of `padding` is that of the sizes of x.
+over all indices of filters and y, where x is 0 beyond its ends (times inf, such a 0 is NaN). Filters that take fewer
+channels than x has are for groups of channels: the g-th part of the features is computed from the g-th group. `conv` is
+the derivative of S with respect to y, `conv_input` that with respect to x (a transposed convolution, which adds nothing
+beyond the ends of y), and `conv_filters` that with respect to the filters. So a gradient of any of the three is one of
+the other two, to any order. All three take the same params; "SAME" `padding` refers to the sizes of x.
 
-The order in which products are added is unspecified; float16 is accumulated in float32.
+The order of summation is unspecified; float16 is accumulated in float32.
 """
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 def _related(x: Shape, filters: Shape, out: Shape | None, *, strides: tuple[int, ...], padding: Padding,
              dilations: tuple[int, ...]) -> tuple[Shape, Shape, Shape]:
-    """The shapes of x, filters and y, each completed by what follows from the others. ShapeError if they do not fit."""
+    """The shapes of x, filters and y, each completed from the others. ShapeError if they are inconsistent."""
     rank = len(strides)
     if len(x) != rank + 2 or len(filters) != rank + 2 or (out is not None and len(out) != rank + 2):
         raise ShapeError(f"a convolution along {rank} axes takes tensors of rank {rank + 2}, not {shape_text(x)} "
@@ -89,7 +89,7 @@ def _errors(node: Any) -> Errors:
 # The kernels.
 
 class _Run:
-    """A convolution of known shapes: what the three kernels share."""
+    """A convolution of known shapes: the common part of the three kernels."""
 
     def __init__(self, x: Shape, filters: Shape, out: Shape | None, dtype: Any, *, strides: tuple[int, ...],
                  padding: Padding, dilations: tuple[int, ...]) -> None:
@@ -104,11 +104,11 @@ class _Run:
             in enumerate(zip(self.x[1:-1], self.window, strides, dilations, strict=True))], strict=True)
         self.dtype = dtype
         self.sums = np.dtype(np.float32 if dtype == np.float16 else dtype)
-        # products of a group are a matrix product, unless a group is one channel
+        # products within a group are a matrix product, unless a group is a single channel
         self.by_matrix = self.groups == 1 or self.filters[-2] > 1
 
     def padded(self, x: Any) -> Any:
-        """x with zeros around it."""
+        """x padded with zeros."""
         if not any(self.before) and not any(self.after):
             return x.astype(self.sums, copy=False)
         result = np.zeros(self.padded_shape, self.sums)
@@ -122,14 +122,14 @@ class _Run:
 
     @property
     def within(self) -> tuple[slice, ...]:
-        """The index of x in its padded form."""
+        """The index of x in the padded array."""
         return (slice(None), *[slice(a, a + b) for a, b in zip(self.before, self.x[1:-1], strict=True)])
 
     def view(self, padded: Any) -> Any:
         return sliding_windows.view(padded, self.out[1:-1], self.window, self.strides, self.dilations)
 
     def blocks(self) -> Iterable[tuple[slice, slice]]:
-        """Parts of y whose windows approximately fit the cache."""
+        """Parts of y whose windows approximately fit into the cache."""
         taken = int(np.prod(self.out[2:-1])) * int(np.prod(self.window)) * self.x[-1] * self.sums.itemsize
         return sliding_windows.blocks(self.out[0], self.out[1], taken)
 
@@ -140,7 +140,7 @@ class _Run:
             yield (..., slice(g * channels, (g + 1) * channels)), (..., slice(g * features, (g + 1) * features))
 
     def each(self) -> Iterable[tuple[Any, Any]]:
-        """The positions in a window: as indices of the view of windows, and of the filters."""
+        """The positions in a window: as indices into the view of windows, and into the filters."""
         for place in np.ndindex(self.window):
             yield (slice(None),) * (len(self.window) + 1) + place, place
 
@@ -150,7 +150,7 @@ class _Run:
 
 
 def _matrix(x: Any) -> Any:
-    """A matrix of all axes but the last as rows."""
+    """A matrix whose rows are the last axis, with all other axes flattened."""
     return x.reshape(-1, x.shape[-1])
 
 
@@ -219,7 +219,7 @@ def _conv_filters_kernel(x: Any, y: Any, *sizes: Any, dims: Shape, **params: Any
 
 
 def _given(dims: Shape, operand: Sequence[Any]) -> Shape:
-    """A shape in a kernel: from the operand, if there is one."""
+    """A shape in a kernel: that of the operand, if there is one."""
     return tuple(operand[0].tolist()) if operand else dims
 
 
@@ -257,7 +257,7 @@ _CASES: Final[tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...
     ((2, 5, 4, 3), (3, 3, 1, 3), {"strides": (2, 1), "padding": "SAME"}),
     ((1, 4, 5, 2), (2, 3, 1, 6), {"strides": (1, 2), "padding": "VALID", "dilations": (2, 1)}),
     ((1, 4, 3, 5, 2), (2, 3, 2, 2, 3), {"strides": (1, 1, 2), "padding": "SAME"}),
-    ((1, 2, 2, 1), (3, 3, 1, 1), {"strides": (1, 1), "padding": "VALID"}),  # no window
+    ((1, 2, 2, 1), (3, 3, 1, 1), {"strides": (1, 1), "padding": "VALID"}),  # no window fits
     ((0, 3, 3, 2), (2, 2, 2, 3), {"strides": (1, 1), "padding": "SAME"}),
     ((2, 3, 3, 2), (1, 1, 2, 0), {"strides": (1, 1), "padding": "VALID"}),
 )
@@ -273,7 +273,7 @@ def _cases(rng: np.random.Generator) -> Iterable[tuple[Any, Any, Any, dict[str, 
 
 
 def _asking(sample: tuple[Any, Any], shape: tuple[int, ...], params: dict[str, Any]) -> Iterable[Sample]:
-    """Samples whose params give the shape of the result, or one size of it."""
+    """Samples whose params give the shape of the result, or only its first size."""
     yield sample, {"dims": shape, **params}
     if sample[0].dtype == np.float32 and params["padding"] == "SAME":
         yield (*sample, np.array(shape, np.int32)), {"dims": (shape[0], *[None] * (len(shape) - 1)), **params}
@@ -319,7 +319,7 @@ def conv2d(input: Any, filters: Any, strides: Any, padding: Any, data_format: st
     As in TF nothing is flipped (a cross-correlation), and filters that take c / g channels are g groups of filters.
     strides, dilations: a number, or a list of 1, 2 or 4. padding: "SAME", "VALID" (see `runtime.ops.sliding_windows`),
     or a pair (before, after) for each axis of the input. data_format: "NHWC", or "NCHW": [..., c, h, w] to [..., f, h',
-    w']. float16, float32 and float64; products of float16 are added up in float32. ShapeError, InvalidArgumentError.
+    w']. float16, float32 and float64; products of float16 are accumulated in float32. ShapeError, InvalidArgumentError.
     """
     return _convolved("conv2d", 2, input, filters, strides, padding, data_format, dilations, name)
 
@@ -341,7 +341,7 @@ def convolution(input: Any, filters: Any, strides: Any = None, padding: Any = "V
 
 
 def _depthwise(op: str, filter: Tensor, channels: Any) -> Tensor:
-    """Filters [h, w, c, m] as those of c groups, for images with `channels`."""
+    """Filters [h, w, c, m] reshaped to those of c groups, for images with `channels`."""
     h, w, own, many = dims(filter)
     if isinstance(own, int) and isinstance(channels, int) and own != channels:
         raise ShapeError(f"{op}: {channels} channels of the images differ from the {own} of the filters")
@@ -379,7 +379,7 @@ def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any,
     plan = sliding_windows.plan(op, rank, strides, padding, data_format, dilations)
     y, _ = plan.inward(images)
     sizes = numbers(f"the output_shape of {op}", output_shape)
-    if len(sizes) == rank:  # those of the spatial axes, which TF accepts, too
+    if len(sizes) == rank:  # only the spatial sizes, which TF accepts, too
         wanted = [dims(y)[0], *sizes, dims(w)[-2]]
     elif len(sizes) == rank + 2:
         wanted = plan.ordered(sizes)
@@ -389,7 +389,7 @@ def _transposed(op: str, rank: int, input: Any, filters: Any, output_shape: Any,
 
 
 def _sized(gradient: Op, a: Tensor, b: Tensor, sizes: Sequence[Any], plan: Plan) -> Tensor:
-    """A gradient with a shape that may be known or not."""
+    """A gradient op whose result has this shape, known or not."""
     known, operand = shape_argument(plan.op, sizes)
     operands = () if operand is None else (operand,)
     return apply_one(gradient, a, b, *operands, dims=known, **plan.params)
@@ -404,10 +404,11 @@ def conv1d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, 
 
 def conv2d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",
                      data_format: str = "NHWC", dilations: Any = None, name: str | None = None) -> Tensor:
-    """The gradient of a `conv2d` from `output_shape` to the shape of `input` by its images (`tf.nn.conv2d_transpose`).
+    """The gradient with respect to the images of a `conv2d` from `output_shape` to the shape of `input`
+    (`tf.nn.conv2d_transpose`).
 
     input: [n, h', w', f], filters: [window h, window w, c, f], output_shape: [n, h, w, c] or [h, w]; strides, padding,
-    data_format and dilations are those of that conv2d. ShapeError where it has no such result.
+    data_format and dilations are those of that conv2d. ShapeError if it has no such result.
     """
     return _transposed("conv2d_transpose", 2, input, filters, output_shape, strides, padding, data_format, dilations,
                        name)
@@ -431,8 +432,8 @@ def conv_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, pa
 @located
 def conv2d_backprop_input(input_sizes: Any, filters: Any, out_backprop: Any, strides: Any, padding: Any,
                           data_format: str = "NHWC", dilations: Any = None, name: str | None = None) -> Tensor:
-    """The gradient of a `conv2d` by its images, of shape `input_sizes`, where the loss has the gradient `out_backprop`
-    by its result (`tf.compat.v1.nn.conv2d_backprop_input`).
+    """The gradient of a `conv2d` with respect to its images, of shape `input_sizes`, given the loss's gradient
+    `out_backprop` with respect to its result (`tf.compat.v1.nn.conv2d_backprop_input`).
     """
     op = "conv2d_backprop_input"
     w = sliding_windows.tensor(op, "filters", filters, 2)
@@ -445,8 +446,8 @@ def conv2d_backprop_input(input_sizes: Any, filters: Any, out_backprop: Any, str
 @located
 def conv2d_backprop_filter(input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any,
                            data_format: str = "NHWC", dilations: Any = None, name: str | None = None) -> Tensor:
-    """The gradient of a `conv2d` by its filters, of shape `filter_sizes`, where the loss has the gradient
-    `out_backprop` by its result (`tf.compat.v1.nn.conv2d_backprop_filter`).
+    """The gradient of a `conv2d` with respect to its filters, of shape `filter_sizes`, given the loss's gradient
+    `out_backprop` with respect to its result (`tf.compat.v1.nn.conv2d_backprop_filter`).
     """
     op = "conv2d_backprop_filter"
     plan = sliding_windows.plan(op, 2, strides, padding, data_format, dilations)

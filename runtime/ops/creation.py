@@ -23,10 +23,10 @@ from runtime.ops.static_arguments import axis_of
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
-    """A tensor of a Python value or array; with `shape`, a scalar fills it (`tf.constant`).
+    """A tensor from a Python value or array; with `shape`, a scalar fills it (`tf.constant`).
 
-    Python's int is int32 (int64 if too large), float is float32, and `str` and `bytes` are strings. ShapeError if the
-    value does not fit `shape`.
+    A Python int becomes int32 (int64 if too large), a float float32, `str` and `bytes` strings. ShapeError if the value
+    does not fit `shape`.
     """
     x = convert_to_tensor(value, dtype, name=None if name == "Const" else name, strings=True)
     if shape is None:
@@ -45,12 +45,12 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
-    """All 0, of bool False, of string empty (`tf.zeros`)."""
+    """A tensor of 0, of False for bool, of empty strings for string (`tf.zeros`)."""
     return _filled("zeros", shape, 0, as_dtype(dtype), name)
 
 
 def ones(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
-    """All 1, of bool True (`tf.ones`)."""
+    """A tensor of 1, of True for bool (`tf.ones`)."""
     return _filled("ones", shape, 1, as_dtype(dtype), name)
 
 
@@ -66,7 +66,7 @@ def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> 
         check_room(f"the result of {op}", known, dtype)  # type: ignore[arg-type]
         try:
             if not value and not dtype.is_string:
-                return EagerTensor.own(np.zeros(known, dtype.np))  # memory that is not written yet
+                return EagerTensor.own(np.zeros(known, dtype.np))  # pages that are allocated at the first write
             return EagerTensor.own(np.full(known, b"" if dtype.is_string else value, dtype.np))
         except MemoryError as exc:
             raise OutOfMemoryError(f"{op} got no memory: {exc}") from None
@@ -75,19 +75,19 @@ def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> 
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """All 0, of the shape and, without `dtype`, the dtype of `input` (`tf.zeros_like`)."""
+    """A tensor of 0 with the shape and, by default, the dtype of `input` (`tf.zeros_like`)."""
     x = convert_to_tensor(input)
     return _filled("zeros_like", dims(x), 0, x.dtype if dtype is None else as_dtype(dtype), name)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """All 1, of the shape and, without `dtype`, the dtype of `input` (`tf.ones_like`)."""
+    """A tensor of 1 with the shape and, by default, the dtype of `input` (`tf.ones_like`)."""
     x = convert_to_tensor(input)
     return _filled("ones_like", dims(x), 1, x.dtype if dtype is None else as_dtype(dtype), name)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """The value of `input` as a tensor (`tf.identity`): of a variable, its value now."""
+    """The value of `input` as a tensor (`tf.identity`); for a variable, its current value."""
     return named(convert_to_tensor(input), name)
 
 
@@ -96,7 +96,7 @@ def identity(input: Any, name: str | None = None) -> Tensor:
 _INT32: Final = 1 << 31
 
 
-_arange: Final[Any] = np.arange  # its stubs require the dtype
+_arange: Final[Any] = np.arange  # NumPy's stubs require the dtype
 
 
 def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> Any:
@@ -105,7 +105,7 @@ def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> 
     if start.dtype.kind == "f":
         steps = _float_steps(start, limit, delta)
         _check_length(steps, start)
-        if not steps:  # NumPy makes one where the quotient underflows
+        if not steps:  # NumPy makes one step if the quotient underflows
             return np.empty(0, start.dtype)
         return _arange(start, limit, delta, start.dtype)
     first, step = int(start), int(delta)  # NumPy would count in the dtype, which may overflow, or in floats
@@ -115,7 +115,7 @@ def _range_kernel(start: Any, limit: Any, delta: Any, *, length: int | None) -> 
 
 
 def _int_steps(first: int, limit: int, step: int) -> int:
-    """The length of a range of ints, also beyond 64 bits, where `len` raises."""
+    """The length of a range of ints, even beyond 64 bits, where `len` raises."""
     return max(0, -((first - limit) // step))
 
 
@@ -185,7 +185,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
 
 
 def _in_reach(start: Any, limit: Any, delta: Any) -> Any:
-    """A start that need not fit int32 where it is beyond the limit, for an int of Python's in the graph, as `i * i`."""
+    """The start clamped to the limit if it is a weak graph int, such as `i * i`: beyond, int32 may not hold it."""
     if not (isinstance(start, GraphTensor) and start.type.weak is True and start.dtype.is_integer):
         return start
     if isinstance(delta, int):
@@ -198,7 +198,7 @@ def _has_numpy(bounds: list[Any]) -> bool:
 
 
 def _plain(bounds: list[Any]) -> list[Any]:
-    """Python numbers as strong tensors of their common dtype."""
+    """Python numbers as tensors of their common dtype, not weak."""
     kind = t.float32 if any(isinstance(bound, float) for bound in bounds) else None
     if kind is None and any(type(bound) is int and not -_INT32 <= bound < _INT32 for bound in bounds):
         kind = t.int64
@@ -206,7 +206,7 @@ def _plain(bounds: list[Any]) -> list[Any]:
 
 
 def _range_length(bounds: list[Any]) -> int | None:
-    """The length of a range if all of its bounds are known, as NumPy computes it."""
+    """The length of a range as NumPy computes it, if all bounds are known; else None."""
     known = [b.value.constant if isinstance(b, GraphTensor) else b for b in bounds]
     if any(value is None for value in known):
         return None
@@ -221,8 +221,8 @@ def _range_length(bounds: list[Any]) -> int | None:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
-    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
-    of the bound that is a tensor; float32 if none is."""
+    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
+    of a floating bound that is a tensor; by default float32."""
     hint = next((x.dtype for x in (start, stop) if isinstance(x, Tensor) and not x.dtype.is_integer), t.float32)
     first, last = convert_to_tensor(start, dtype_hint=hint), convert_to_tensor(stop, dtype_hint=hint)
     place = axis_of("linspace", axis, first.ndim + 1)
@@ -254,9 +254,9 @@ def eye(num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: 
 
 def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None,
             dtype: Any = None, name: str | None = None) -> Tensor:
-    """`on_value` (1) at the index along a new axis of size `depth`, elsewhere `off_value` (0) (`tf.one_hot`).
+    """`on_value` (1) at the index along a new axis of size `depth`, `off_value` (0) elsewhere (`tf.one_hot`).
 
-    The dtype is that of the values, by default float32. An index out of range gives no `on_value`.
+    The dtype is that of the values, by default float32. An index out of range sets no `on_value`.
     """
     x = convert_to_tensor(indices)
     if not x.dtype.is_integer:

@@ -1,4 +1,4 @@
-"""Ops on iterators of datasets. An iterator is a param, not an operand; all of them are effects."""
+"""Ops on dataset iterators. An iterator is a param, not an operand; all of the ops are effects."""
 from __future__ import annotations
 
 from typing import Any, Final, Protocol
@@ -10,14 +10,14 @@ __all__ = ["NEXT", "START", "Iteration"]
 
 
 class Iteration(Protocol):
-    """The interface of iterators that the ops use."""
+    """The interface of iterators as used by the ops."""
 
     @property
     def types(self) -> tuple[TensorType, ...]:
         """The types of the arrays of an element."""
 
     def start(self, *sources: Any) -> None:
-        """Start in this thread, with these values of the dataset's sources."""
+        """Start in the current thread, with these values of the dataset's sources."""
 
     def advance(self) -> tuple[Any, ...]:
         """The arrays of the next element. OutOfRangeError after the last."""

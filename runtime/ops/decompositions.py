@@ -132,8 +132,8 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     """q with orthonormal columns, [..., n, k], and the upper triangle r, [..., k, m], of matrices q r, [..., n, m]
     (`tf.linalg.qr`). k = min(n, m), or with `full_matrices` n.
 
-    The derivative raises InvalidArgumentError where the first k columns are linearly dependent; there is none for what
-    `full_matrices` adds.
+    The derivative raises InvalidArgumentError if the first k columns are linearly dependent; there is none for the
+    parts that `full_matrices` adds.
     """
     q, r = apply(QR, input, full_matrices=bool(full_matrices))
     return named(q, name), r
@@ -169,8 +169,8 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 def triangular_solve(matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
                      ) -> Tensor:
-    """The X of T X = `rhs`, with the lower or upper triangle T of `matrix` (`tf.linalg.triangular_solve`).
-    InvalidArgumentError for a singular one."""
+    """The solution X of T X = `rhs` for the lower or upper triangle T of `matrix` (`tf.linalg.triangular_solve`).
+    InvalidArgumentError if T is singular."""
     triangle = band_part(matrix, -1 if lower else 0, 0 if lower else -1)
     return solve(triangle, rhs, adjoint, name)
 

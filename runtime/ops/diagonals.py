@@ -1,7 +1,7 @@
 """Several diagonals of matrices at a time: `tf.linalg.diag`, `diag_part` and `set_diag` with all their arguments.
 
-Diagonal d of a matrix has the elements [i, i + d]. In an array of diagonals each is a row, the uppermost first; shorter
-ones are aligned to the left or to the right, and padded.
+Diagonal d of a matrix consists of the elements [i, i + d]. In an array of diagonals each is a row, the uppermost first;
+shorter ones are aligned to the left or to the right, and padded.
 """
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def diag(
 ) -> Tensor:
     """Matrices with the last axis on their diagonal `k`, elsewhere `padding_value` (`tf.linalg.diag`).
 
-    For a pair `k` of the lowest and the highest diagonal the last two axes are these diagonals, uppermost first, of
-    which `align` says how the shorter ones above and below the main one are aligned. The matrices are square, and as
-    small as possible, unless `num_rows` or `num_cols` says more. ShapeError, InvalidArgumentError.
+    For a pair `k` of the lowest and the highest diagonal the last two axes are these diagonals, uppermost first;
+    `align` tells how shorter ones above and below the main one are aligned. The matrices are square, and as small as
+    possible, unless `num_rows` or `num_cols` is given. ShapeError, InvalidArgumentError.
     """
     if type(k) is int and k == 0 and num_rows == num_cols == -1 and type(padding_value) is int and not padding_value:
         return linalg.diag(diagonal, name)
@@ -51,8 +51,8 @@ def diag(
 
 
 def set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """Matrices with other diagonals, `k` or from `k[0]` to `k[1]`, which are given as to `diag` (`tf.linalg.set_diag`).
-    ShapeError, InvalidArgumentError."""
+    """Matrices with diagonals `k`, or from `k[0]` to `k[1]`, replaced by those of `diagonal`, in the layout of `diag`
+    (`tf.linalg.set_diag`). ShapeError, InvalidArgumentError."""
     x = convert_to_tensor(input)
     size = x.type.shape[-2:]
     if type(k) is int and k == 0 and len(size) == 2 and None not in size and size[0] == size[1]:
@@ -70,7 +70,7 @@ def diag_part(
     """The diagonals `k` of matrices [..., n, m] (`tf.linalg.diag_part`).
 
     For a pair `k` of the lowest and the highest diagonal the last two axes are these diagonals, uppermost first;
-    shorter ones have `padding_value` at the end that `align` says. ShapeError, InvalidArgumentError.
+    shorter ones are padded with `padding_value` at the end given by `align`. ShapeError, InvalidArgumentError.
     """
     x = convert_to_tensor(input)
     if type(k) is int and k == 0:
@@ -98,7 +98,7 @@ def _band(k: Any, align: str) -> tuple[int, int]:
 
 
 def _rows_of(op: str, x: Tensor, low: int, high: int) -> Tensor:
-    """The diagonals as rows: a single one need not be in one."""
+    """The diagonals as rows; a single one may be given as a vector."""
     if x.ndim < 1 + (low != high):
         raise located(ShapeError(f"{op} of {high - low + 1} diagonals takes them in the last two axes, not {x.type}"))
     if low == high:
@@ -118,7 +118,7 @@ def _size(op: str, x: Tensor, low: int, high: int) -> tuple[Any, Any]:
 
 
 def _sizes(x: Tensor) -> list[Any]:
-    """The sizes of the axes, known ones as ints, others as int64."""
+    """The sizes of the axes: known ones as ints, others as int64 tensors."""
     return [size if type(size) is int else cast(size, int64) for size in dims(x)]
 
 
@@ -140,13 +140,13 @@ def _length(d: Tensor, rows: Any, columns: Any) -> Tensor:
 
 
 def _offset(d: Tensor, length: Tensor, longest: Any, align: str) -> Tensor:
-    """Where diagonals begin in their rows."""
+    """The offset of diagonals within their rows."""
     above, below = [multiply(int(side == "RIGHT"), subtract(longest, length)) for side in align.split("_")]
     return where(greater_equal(d, 0), where(less_equal(d, 0), minimum(above, below), above), below)
 
 
 def _placed(x: Tensor, rows: Any, columns: Any, low: int, high: int, align: str) -> tuple[Tensor, Tensor]:
-    """For each place in a matrix, whether it is on one of the diagonals, and the element of `x` that belongs there."""
+    """For each place in a matrix, whether it is on one of the diagonals, and the element of `x` for it."""
     i, j = expand_dims(range_(rows, dtype=int64), 1), range_(columns, dtype=int64)
     d = subtract(j, i)
     longest = _sizes(x)[-1]
@@ -156,7 +156,7 @@ def _placed(x: Tensor, rows: Any, columns: Any, low: int, high: int, align: str)
 
 
 def _taken(x: Tensor, count: int, index: Tensor) -> Tensor:
-    """Elements of the last `count` axes, by their position there; those out of range are any."""
+    """Elements at flat indices into the last `count` axes; out of range, an arbitrary one."""
     sizes = dims(x)
     flat = reshape(x, [*sizes[:-count], -1])
     return gather(flat, clip_by_value(index, 0, _plus(_sizes(flat)[-1], -1)), axis=-1)

@@ -1,7 +1,7 @@
 """Effects: print, assertions, staged `raise`, and calls of Python functions. They run in program order.
 
-A message may be text with values of a graph in it (`runtime.core.text.Text`), and exceptions may hold graph
-tensors; both are resolved when the effect runs.
+A message may be text that contains graph values (`runtime.core.text.Text`), and exceptions may hold graph tensors;
+both are resolved when the effect runs.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plain_text(value: Any, nested: bool = False, depth: int = 4, style: Show = s
     """The text that `print` shows for `value`, with tensors as plain values: a str, or `Text` if it contains graph
     tensors.
 
-    Containers are searched down to a depth.
+    Nested containers are searched up to a depth.
     """
     if isinstance(value, EagerTensor):
         return style(value._array, ITEM if nested else "")
@@ -115,9 +115,9 @@ PRINT: Final = Op("print", _print_kernel, _print_rule, effect=True, foreign=True
 
 
 def print_text(text: str | Text, file: Any = None, flush: bool = False, style: Show = show) -> None:
-    """Write `text`: at once, or when the graph runs.
+    """Write `text`: at once, or in a graph at run time.
 
-    Python's standard streams are those at that time.
+    Python's standard streams are looked up when it is written.
     """
     params: dict[str, Any] = {}
     if file is not None and file is not sys.stdout:
@@ -130,7 +130,7 @@ def print_text(text: str | Text, file: Any = None, flush: bool = False, style: S
         _print_kernel(text=split(text)[0], **params)
         return
     if file is not None:
-        with contextlib.suppress(TypeError):  # objects without weak references
+        with contextlib.suppress(TypeError):  # an object without weak references
             _printed_to[id(file)] = until_gone(file, _printed_to, id(file))
     template, values = split(text)
     apply(PRINT, *map(wrap, values), text=template, **params)
@@ -148,9 +148,9 @@ def may_be_printed_to(file: Any) -> bool:
 def stage_print(
     *args: Any, sep: str | None = None, end: str | None = None, file: Any = None, flush: bool = False
 ) -> None:
-    """Python's `print`, with tensors shown as the plain values that they hold; in a graph, when it runs.
+    """Python's `print`, with tensors shown as plain values; in a graph, at run time.
 
-    Python values are formatted now, so later changes of them do not show.
+    Python values are formatted at once, so later changes to them are not shown.
     """
     for name, value in (("sep", sep), ("end", end)):
         if value is not None and not isinstance(value, (str, Text)):
@@ -163,9 +163,9 @@ def stage_print(
 
 @dataclass(frozen=True)
 class Deferred:
-    """A value that is filled in when the graph runs: text with holes, or (without text) one of the operands.
+    """A value that is filled in at run time: text with holes, or (without text) one of the operands.
 
-    `number`: the operand stands for a Python number.
+    `number`: the operand represents a Python number.
     """
 
     start: int
@@ -174,7 +174,7 @@ class Deferred:
 
 
 def _defer(value: Any, operands: list[Any]) -> Any:
-    """`value` with Deferred in place of graph tensors and text that contains them; their values are added to
+    """`value` with graph tensors, and text that contains them, replaced by Deferred; their values are appended to
     `operands`."""
     if isinstance(value, Text):
         operands += map(wrap, value.values)
@@ -203,25 +203,25 @@ def _resolve(value: Any, arrays: Sequence[Any]) -> Any:
 
 
 def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-    """An exception of the class with these arguments, without calling a constructor that the user wrote.
+    """An exception of the class with these arguments, without calling a user-defined constructor.
 
     TypeError for a class that requires its constructor, such as ExceptionGroup.
     """
     native: Any = cls
     while native.__flags__ & HEAP_TYPE:
-        native = native.__base__  # the base that determines the layout of instances: of two bases either may
+        native = native.__base__  # the base that determines the instance layout; any of several may
     error: BaseException = native.__new__(cls)
-    with contextlib.suppress(TypeError):  # a UnicodeError requires more than text; then it has its arguments only
+    with contextlib.suppress(TypeError):  # a UnicodeError requires more than text; then only `args` is set
         native.__init__(error, *args)
     error.args = args
-    if isinstance(error, OSError) and len(args) > 1:  # only the constructor sets these
+    if isinstance(error, OSError) and len(args) > 1:  # normally set by the constructor
         error.errno, error.strerror = args[:2]
     return error
 
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception to raise when the graph runs: its type and parts, and the user's frames that it passed through."""
+    """An exception to raise at run time: its type and parts, and the user's frames that it passed through."""
 
     exception: BaseException
     args: tuple[Any, ...]
@@ -232,20 +232,20 @@ class Raised:
 
     @classmethod
     def of(cls, exception: BaseException, operands: list[Any], place: Position | None = None) -> Raised:
-        """Graph tensors that it depends on are appended to `operands`. `place`: where it is raised, if not by the code
-        being traced."""
+        """Record an exception; graph tensors in it are appended to `operands`. `place`: where it is raised, if not in
+        the code being traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
         attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
         places = trail(exception.__traceback__) if place is None else (place,)
         return cls(exception.with_traceback(None), args, attributes, places, caught_by(exception.__cause__))
 
     def fresh(self, arrays: Sequence[Any]) -> BaseException:
-        """A new exception of the type, with the values of this run."""
+        """A new exception of the type, with the values of the current run."""
         old = self.exception
         cls = type(old)
         args = tuple([_resolve(arg, arrays) for arg in self.args])
         if isinstance(cls.__init__, FunctionType) or isinstance(cls.__new__, FunctionType):
-            new = made_of(cls, args)  # the user's constructor has run already
+            new = made_of(cls, args)  # the user's constructor has already run
         else:
             new = copy.copy(old)
             new.args = args
@@ -288,9 +288,9 @@ RAISE_UNLESS: Final = Op("raise_unless", _unless_kernel, _unless_rule, effect=Tr
 
 
 def raise_error(exception: BaseException) -> None:
-    """Raise `exception`: at once, or whenever the graph runs here, with the traceback it has now.
+    """Raise `exception`: at once, or whenever the graph reaches this point, with its current traceback.
 
-    Graph tensors in its arguments and attributes, also as part of text, get the values of that run.
+    Graph tensors in its arguments and attributes, also inside text, are replaced by the values of that run.
     """
     if current_graph() is None:
         raise exception
@@ -313,7 +313,7 @@ def holds_values(exception: BaseException) -> bool:
 
 
 def raise_unless(condition: Any, exception: BaseException) -> None:
-    """Raise `exception`, as `raise_error` does, unless the bool scalar `condition` holds."""
+    """Raise `exception`, like `raise_error`, unless the bool scalar `condition` holds."""
     if current_graph() is None:
         if not condition:
             raise exception
@@ -325,14 +325,14 @@ def raise_unless(condition: Any, exception: BaseException) -> None:
 
 
 def stage_assert(condition: Any, *message: Any) -> None:
-    """`assert condition, message`, checked when the graph runs: AssertionError."""
+    """`assert condition, message`, checked at run time: AssertionError."""
     raise_unless(condition, AssertionError(*message))
 
 
 # Variables that may be unbound or None
 
 def _errors(name: str, kind: str) -> type[Exception]:
-    """What Python raises for a missing variable, item or attribute, or for one that is None."""
+    """Python's error class for a missing variable, item or attribute, or for one that is None."""
     if kind == "none":
         return TypeError
     return MissingKeyError if name.endswith("]") else AttributeError if "." in name else UnboundLocalError
@@ -412,7 +412,7 @@ def _py_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: boo
 
 
 def _scalar(array: Any) -> Any:
-    return array[()] if isinstance(array, np.ndarray) and array.dtype == object else array  # of a string its bytes
+    return array[()] if isinstance(array, np.ndarray) and array.dtype == object else array  # a string's bytes
 
 
 def _numpy_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
@@ -452,14 +452,14 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
 def py_function(
     func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, name: str | None = None
 ) -> Any:
-    """Call a Python function whenever the graph runs here (`tf.py_function`).
+    """Call a Python function whenever the graph reaches this point (`tf.py_function`).
 
-    Without `inp` this is a decorator, `@rt.py_function(Tout=rt.float32)`: the function that it makes takes tensors.
+    Without `inp` it is a decorator, `@rt.py_function(Tout=rt.float32)`: the decorated function takes tensors.
 
     `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
-    `Tout` is a list; `Tout=[]` or None for no value. `Tout` has the dtype of each, or a `TensorSpec`, which also gives
-    the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run time
-    otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
+    `Tout` is a list; `Tout=[]` or None for no value. `Tout` gives the dtype of each, or a `TensorSpec`, which also
+    gives the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run
+    time otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
     """
     return _call_or_decorate(PY_FUNCTION, func, inp, Tout)
 
@@ -468,9 +468,9 @@ def numpy_function(
     func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None, stateful: bool = True,
     name: str | None = None
 ) -> Any:
-    """Call a Python function on NumPy arrays whenever the graph runs here (`tf.numpy_function`).
+    """Call a Python function on NumPy arrays whenever the graph reaches this point (`tf.numpy_function`).
 
-    As `py_function`, also as a decorator, but `func` takes and returns NumPy arrays. It is always an effect.
+    Like `py_function`, also as a decorator, but `func` takes and returns NumPy arrays. It is always an effect.
     """
     return _call_or_decorate(NUMPY_FUNCTION, func, inp, Tout)
 

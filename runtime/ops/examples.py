@@ -26,7 +26,7 @@ __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature of a known shape (`tf.io.FixedLenFeature`); without a default value it must be there."""
+    """A feature of a known shape (`tf.io.FixedLenFeature`); without a default value it is required."""
 
     shape: Any
     dtype: Any
@@ -43,13 +43,13 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature of any length, of which `parse_single_example` gives a SparseTensor of rank 1."""
+    """A feature of any length, which `parse_single_example` returns as a SparseTensor of rank 1."""
 
     dtype: Any
 
 
 _Wanted = tuple[str, tuple[int | None, ...], DType, tuple[Any, ...] | None]
-"""The name of a feature, its shape, dtype and default values."""
+"""The name, shape, dtype and default values of a feature."""
 _KINDS: Final = {t.string: BytesList, t.float32: FloatList, t.int64: Int64List}
 
 
@@ -76,8 +76,7 @@ def _array(example: Example, wanted: _Wanted) -> Any:
 
 
 class _Parser:
-    """Parses examples for certain features. The layouts of those that it has seen, by their lengths, tell where the
-    values of the next ones are."""
+    """Parses examples for certain features. Layouts of earlier messages, by their lengths, are tried on later ones."""
 
     def __init__(self, features: tuple[_Wanted, ...]) -> None:
         self.features = features
@@ -95,7 +94,7 @@ class _Parser:
         return self._by_message(data) if found is None else found
 
     def _by_layout(self, layout: Layout, data: bytes) -> list[Any] | None:
-        """The arrays of the features; None if some are not there, or of another kind or number."""
+        """The arrays of the features; None if some are missing, or of another kind or number."""
         arrays = []
         array: Any
         for name, shape, dtype, default in self.features:
@@ -117,8 +116,8 @@ class _Parser:
         return arrays
 
     def many(self, messages: list[bytes]) -> list[Any] | None:
-        """The arrays of the features of several examples of one layout, with one more, first axis; None if they are
-        not."""
+        """The arrays of the features of several examples with a common layout, with a new first axis; None if they have
+        none."""
         size = len(messages[0])
         layout = self._layouts.get(size)
         if layout is None or any(len(data) != size for data in messages):
@@ -212,9 +211,9 @@ def parse_single_example(
 ) -> dict[str, Any]:
     """The features of one serialized `rt.train.Example` by their names (`tf.io.parse_single_example`).
 
-    `features` maps names to `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`, for which there is a
-    SparseTensor of all its values. InvalidArgumentError where the example is damaged, or lacks a feature or has another
-    kind or number of values.
+    `features` maps names to `FixedLenFeature`, `FixedLenSequenceFeature` or `VarLenFeature`, which gives a SparseTensor
+    of all its values. InvalidArgumentError if the example is damaged, lacks a feature, or has another kind or number of
+    values.
     """
     return _parsed(serialized, features, 0)
 
@@ -222,7 +221,7 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], example_names: Any = None, name: str | None = None
 ) -> dict[str, Any]:
-    """As `parse_single_example`, of a vector of examples: the features have one more, first axis
+    """Like `parse_single_example`, for a vector of examples: the features have a new first axis
     (`tf.io.parse_example`)."""
     return _parsed(serialized, features, 1)
 

@@ -1,4 +1,4 @@
-"""`try`: a region of a graph whose errors are caught, and the ops that belong to it.
+"""`try`: a graph region whose errors are caught, and the ops that belong to it.
 
     results = try_(; body, handler0, handler1, ..., region, kinds)  is
 
@@ -9,15 +9,14 @@
     except kinds[1] as error:
         results = handler1(*region.state)
 
-The body has no inputs. The state with which a handler starts is set by `keep(*state; region)`, in the body or a graph
-nested in it, for the errors of all nodes that run after it: the values of the user's variables there. If the state is
-not empty, there is a `keep` before each node that may raise what is caught; an undeclared error (memory, interrupts)
-that comes before the first is passed on. In a handler, and in graphs nested in it, `reraise(; region)` raises the error
-again, and `error_text` and `error_part` give its contents.
+The body has no inputs. The initial state of a handler is set by `keep(*state; region)`, in the body or a graph nested
+in it, for the errors of all nodes that run after it: the values of the user's variables there. If the state is not
+empty, there is a `keep` before each node that may raise a caught error; an undeclared error (memory, interrupts) before
+the first `keep` is passed on. In a handler, and in graphs nested in it, `reraise(; region)` raises the error again, and
+`error_text` and `error_part` give its contents.
 
-A node in the body of a region may be needed for its error alone, so nodes that can raise are not dropped there.
-
-The reference executor raises Python exceptions. Native code jumps to the handlers, and keeps the state in memory
+A node in the body of a region may be needed for its error alone, so nodes that can raise are not dropped there. The
+reference executor raises Python exceptions. Native code jumps to the handlers, and keeps the state in memory
 (`runtime.backends.native.control.exceptions`).
 """
 from __future__ import annotations
@@ -45,17 +44,17 @@ Function = Callable[..., Sequence[Any]]  # a sub-graph with its captures bound: 
 
 
 def may_catch(kind: type[BaseException], error: type[BaseException]) -> bool:
-    """Whether `except kind` can catch what was declared as `error` (`Op.errors`)."""
+    """Whether `except kind` can catch an error declared as `error` (`Op.errors`)."""
     return issubclass(error, kind) or (error in ANY and issubclass(kind, error))
 
 
 class Run:
-    """One run of a region: the state with which a handler would start, and the error being handled."""
+    """One run of a region: the initial state for a handler, and the error being handled."""
 
     __slots__ = ("error", "state")
 
     def __init__(self, state: Sequence[Any] | None, error: BaseException | None = None) -> None:
-        self.state = state  # None: nothing was kept yet
+        self.state = state  # None: no `keep` has run yet
         self.error = error
 
 
@@ -63,12 +62,12 @@ _MARK: Final = "__region__"
 
 
 def mark_caught(exception: BaseException, region: Region) -> None:
-    """Mark `exception` as standing for the error that a handler of `region` is given."""
+    """Mark `exception` as the representative of the error passed to a handler of `region`."""
     exception.__dict__[_MARK] = region
 
 
 def caught_by(exception: BaseException | None) -> Region | None:
-    """The region of the handler for whose error `exception` stands, if any.
+    """The region of the handler whose error `exception` represents, or None.
 
     StagingError if the trace of that handler has ended.
     """
@@ -102,12 +101,12 @@ class _Runs(threading.local):
 
 
 class Region:
-    """What a `try_` node and the nodes that belong to it share.
+    """Data shared by a `try_` node and the nodes that belong to it.
 
     types    of the state
-    caught   what the body may raise and a handler may catch
-    handled  while a handler is traced: the exception that stands for the error
-    divided  the nodes that raise each have a `try_` with this region (`runtime.autodiff.errors_as_data`)
+    caught   errors that the body may raise and a handler may catch
+    handled  while a handler is traced: the exception that represents the error
+    divided  each raising node is in a `try_` of its own with this region (`runtime.autodiff.errors_as_data`)
     """
 
     __slots__ = ("_runs", "caught", "divided", "handled", "line", "types")
@@ -122,18 +121,18 @@ class Region:
 
     @property
     def runs(self) -> list[Run]:
-        """The running instances of the region in this thread, the innermost last."""
+        """The active runs of the region in this thread, innermost last."""
         return self._runs.open
 
     @property
     def error(self) -> BaseException:
-        """The error that the running handler was given, or that is held for one."""
+        """The error passed to the running handler, or held for one."""
         error = self.runs[-1].error if self.runs else self._runs.held
         assert error is not None, "only a handler asks for its error"
         return error
 
     def hold(self, held: bool) -> None:
-        """Hold the error of the running handler after its end, or let it go."""
+        """Hold the error of the running handler after its end, or release it."""
         self._runs.held = self.error if held else None
 
     def __repr__(self) -> str:
@@ -174,7 +173,7 @@ def _try_rule(
 
 
 def _try_errors(node: Node) -> Errors:
-    """The errors of the body that no handler surely catches, and those of the handlers."""
+    """Errors of the body that no handler certainly catches, and errors of the handlers."""
     found: dict[type[BaseException], None] = {}
     for name, graph in node.subgraphs.items():
         for error in graph.errors:

@@ -1,4 +1,4 @@
-"""FarmHash's Fingerprint64, by which TF puts strings into buckets: 64 bits of any bytes, the same everywhere."""
+"""FarmHash's Fingerprint64, by which TF hashes strings into buckets: 64 bits of any bytes, platform-independent."""
 from __future__ import annotations
 
 from typing import Final
@@ -26,7 +26,7 @@ def _shift_mix(x: int) -> int:
 
 
 def _combine(u: int, v: int, factor: int) -> int:
-    """Of two numbers one, as CityHash reduces 128 bits to 64."""
+    """Combine two numbers into one, as CityHash reduces 128 bits to 64."""
     v &= _MASK
     a = _shift_mix(((u & _MASK) ^ v) * factor)
     return _shift_mix((v ^ a) * factor) * factor & _MASK
@@ -98,7 +98,7 @@ def _round(
     data: bytes, start: int, state: tuple[int, int, int], v: tuple[int, int], w: tuple[int, int], factor: int,
     weight: int,
 ) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
-    """Take in 64 bytes. The last ones have another factor and weight."""
+    """Process 64 bytes. The last ones have another factor and weight."""
     x, y, z = state
     x = _rotate(x + y + v[0] + _word(data, start + 8), 37) * factor & _MASK
     y = _rotate(y + v[1] + _word(data, start + 48), 42) * factor & _MASK

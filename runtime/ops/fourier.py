@@ -72,7 +72,7 @@ def ifft2d(input: Any, name: str | None = None) -> Tensor:
 
 
 def _resized(x: Tensor, size: int) -> Tensor:
-    """The last axis cut, or filled with zeros, to a size."""
+    """The last axis truncated, or zero-padded, to a size."""
     x = getitem(x, (..., slice(None, size)))
     have = dim(x, x.ndim - 1)
     if have is size or (isinstance(have, int) and have == size):
@@ -83,7 +83,7 @@ def _resized(x: Tensor, size: int) -> Tensor:
 def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """The first n // 2 + 1 elements of `fft` of real numbers [..., n], which determine the rest (`tf.signal.rfft`).
 
-    The last axis is first cut, or filled with zeros, to `fft_length` (an int, or a list of one).
+    The last axis is first truncated, or zero-padded, to `fft_length` (an int, or a list of one).
     """
     x = convert_to_tensor(input_tensor)
     check_dtype("rfft", x.dtype, FLOATS)
@@ -94,13 +94,13 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
 
 def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-    """The real numbers of which `rfft` gives `input_tensor`: `fft_length` of them, by default 2 (n - 1)
+    """The inverse of `rfft`: `fft_length` real numbers, by default 2 (n - 1), for `input_tensor` [..., n]
     (`tf.signal.irfft`)."""
     x = _complex(input_tensor)
     size = fft_length[0] if isinstance(fft_length, (list, tuple)) else fft_length
     if size is None:
         size = 2 * (dim(x, x.ndim - 1) - 1)
     x = _resized(x, size // 2 + 1)
-    rest = getitem(x, (..., slice(1, (size + 1) // 2)))  # the conjugates of the others, in reverse order
+    rest = getitem(x, (..., slice(1, (size + 1) // 2)))  # to be conjugated and reversed
     whole = concat([x, reverse(complex_numbers.conj(rest), [x.ndim - 1])], x.ndim - 1)
     return named(complex_numbers.real(ifft(whole)), name)

@@ -48,7 +48,7 @@ def _gather_kernel(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
     batch = [grid.reshape(*grid.shape, *[1] * (indices.ndim - b)) for grid in grids]
     index = (*batch, indices)
     picked = np.moveaxis(x, axis, b)[index]
-    between = axis - b  # the axes between the batch and `axis` come before those of the indices
+    between = axis - b  # the axes between the batch and `axis` precede those of the indices
     order = (*range(b), *range(indices.ndim, indices.ndim + between), *range(b, indices.ndim),
              *range(indices.ndim + between, picked.ndim))
     return picked.transpose(order)
@@ -80,7 +80,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
            name: str | None = None) -> Tensor:
     """The slices of `params` along `axis` at `indices` (`tf.gather`).
 
-    The first `batch_dims` dimensions of both are matched; `axis` is by default the next one. Shape: params.shape[:axis]
+    The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. Shape: params.shape[:axis]
     + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
     x, places = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
@@ -90,7 +90,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
 
 
 def columns_of(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
-    """The index of each axis, checked."""
+    """The index array for each axis, bounds-checked."""
     columns = tuple(indices[..., i] for i in range(indices.shape[-1]))
     for axis, column in enumerate(columns):
         _check_bounds(column, shape[axis], axis)
@@ -98,7 +98,7 @@ def columns_of(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:
 
 
 def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
-    """How many dimensions of `x` each row of `indices` indexes."""
+    """The number of dimensions of `x` that each row of `indices` indexes."""
     _check_indices(op, indices)
     depth = indices.shape[-1] if indices.ndim else None
     if depth is None:
@@ -109,7 +109,7 @@ def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """The slices where `mask` is true; its dimensions start at `axis` and become one (`tf.boolean_mask`)."""
+    """The slices where `mask` is true; the dimensions that it masks, from `axis` on, become one (`tf.boolean_mask`)."""
     x, keep = convert_to_tensor(tensor), convert_to_tensor(mask)
     if not keep.dtype.is_bool or not keep.ndim:
         raise DTypeError(f"boolean_mask takes a bool mask of rank 1 or more, not {keep.type}")
@@ -173,7 +173,7 @@ SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_
 
 
 def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
-    """`x` with `updates` combined at the rows of `indices`, by `mode`: update, add, max or min."""
+    """`x` with `updates` combined into the rows at `indices`, by `mode`: update, add, max or min."""
     x = convert_to_tensor(x)
     values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
     rows = convert_to_tensor(indices, dtype_hint=int32)
@@ -181,8 +181,8 @@ def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
 
 
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """`tensor` with `updates` at the rows of `indices`, the last where rows repeat (`tf.tensor_scatter_nd_update`).
-    IndexOutOfRangeError."""
+    """`tensor` with `updates` at the rows of `indices`; of repeated rows the last one wins
+    (`tf.tensor_scatter_nd_update`). IndexOutOfRangeError."""
     return named(scatter(tensor, indices, updates), name)
 
 
@@ -197,17 +197,17 @@ def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | N
 
 
 def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The greater of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_max`)."""
+    """The elementwise maximum of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_max`)."""
     return named(scatter(tensor, indices, updates, "max"), name)
 
 
 def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The smaller of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_min`)."""
+    """The elementwise minimum of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_min`)."""
     return named(scatter(tensor, indices, updates, "min"), name)
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """`updates` at the rows of `indices` in zeros of `shape`, added where rows repeat (`tf.scatter_nd`)."""
+    """Zeros of `shape` with `updates` at the rows of `indices`, summed where rows repeat (`tf.scatter_nd`)."""
     values = convert_to_tensor(updates)
     return named(scatter(zeros(shape, values.dtype), indices, values, "add"), name)
 

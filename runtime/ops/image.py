@@ -40,7 +40,7 @@ def _image(image: Any, what: str) -> Tensor:
 
 
 def _sizes(x: Tensor, what: str) -> tuple[int, int]:
-    """The height and the width, which have to be known."""
+    """The height and the width. InvalidArgumentError if one is unknown."""
     height, width = x.shape[-3:-1]
     if height is None or width is None:
         error = InvalidArgumentError(f"{what} needs an image whose size is known, not {x.type}",
@@ -51,24 +51,24 @@ def _sizes(x: Tensor, what: str) -> tuple[int, int]:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirrored from left to right (`tf.image.flip_left_right`)."""
+    """The image mirrored from left to right (`tf.image.flip_left_right`)."""
     return reverse(_image(image, "flip_left_right"), [-2])
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Upside down (`tf.image.flip_up_down`)."""
+    """The image upside down (`tf.image.flip_up_down`)."""
     return reverse(_image(image, "flip_up_down"), [-3])
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Rows as columns (`tf.image.transpose`)."""
+    """The image with rows and columns swapped (`tf.image.transpose`)."""
     x = _image(image, "transpose")
     lead = [*range(x.ndim - 3)]
     return named(transposed(x, [*lead, x.ndim - 2, x.ndim - 3, x.ndim - 1]), name)
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """Turned by 90 degrees against the clock, `k` times (`tf.image.rot90`)."""
+    """The image rotated by 90 degrees counter-clockwise, `k` times (`tf.image.rot90`)."""
     x = _image(image, "rot90")
     turned = {0: lambda: x, 1: lambda: reverse(transpose(x), [-3]), 2: lambda: reverse(x, [-3, -2]),
               3: lambda: reverse(transpose(x), [-2])}
@@ -78,7 +78,7 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part that begins at an offset (`tf.image.crop_to_bounding_box`)."""
+    """The part of the target size that begins at an offset (`tf.image.crop_to_bounding_box`)."""
     x = _image(image, "crop_to_bounding_box")
     return x[..., offset_height:offset_height + target_height, offset_width:offset_width + target_width, :]
 
@@ -86,7 +86,7 @@ def crop_to_bounding_box(
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Zeros around the image, which begins at an offset (`tf.image.pad_to_bounding_box`)."""
+    """The image at an offset in zeros of the target size (`tf.image.pad_to_bounding_box`)."""
     x = _image(image, "pad_to_bounding_box")
     height, width = dims(x)[-3:-1]
     return pad(x, [*[[0, 0]] * (x.ndim - 3), [offset_height, target_height - height - offset_height],
@@ -94,7 +94,7 @@ def pad_to_bounding_box(
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The middle, of that fraction of the height and of the width (`tf.image.central_crop`)."""
+    """The central part, of that fraction of the height and of the width (`tf.image.central_crop`)."""
     x = _image(image, "central_crop")
     if not 0 < central_fraction <= 1:
         error = InvalidArgumentError(f"central_fraction must be above 0 and at most 1, not {central_fraction}")
@@ -106,7 +106,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
 
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """Cropped or padded with zeros around the middle (`tf.image.resize_with_crop_or_pad`)."""
+    """The image centrally cropped or padded with zeros (`tf.image.resize_with_crop_or_pad`)."""
     x = _image(image, "resize_with_crop_or_pad")
     height, width = _sizes(x, "resize_with_crop_or_pad")
     top, left = max((height - target_height) // 2, 0), max((width - target_width) // 2, 0)
@@ -119,8 +119,8 @@ def resize(
     images: Any, size: Any, method: str = "bilinear", preserve_aspect_ratio: bool = False, antialias: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """In another size, (height, width): "bilinear", in float32, or "nearest", in the dtype of the image
-    (`tf.image.resize`). Pixels are squares, whose middles are compared.
+    """The image resized to (height, width): "bilinear", in float32, or "nearest", in the dtype of the image
+    (`tf.image.resize`). Pixels are squares, sampled at their centres.
 
     UnimplementedError for other methods, and for `antialias`.
     """
@@ -152,13 +152,13 @@ def resize(
 
 
 def _middles(x: Tensor, axis: int, count: Any) -> tuple[Tensor, Tensor]:
-    """Where the middles of `count` pixels are among those of an axis, and the number of its last pixel."""
+    """The centres of `count` pixels in coordinates of an axis, and the index of its last pixel."""
     size = cast(dims(x)[axis], float32)
     return (range_of(cast(count, float32)) + 0.5) * (size / cast(count, float32)), size - 1.0
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
-    """In another dtype, with values scaled from its range: floats are in [0, 1] (`tf.image.convert_image_dtype`)."""
+    """The image in another dtype, with values rescaled: floats are in [0, 1] (`tf.image.convert_image_dtype`)."""
     x, target = convert_to_tensor(image), as_dtype(dtype)
     if x.dtype is target:
         return x
@@ -183,7 +183,7 @@ def _between_ints(x: Tensor, target: DType, saturate: bool) -> Tensor:
 
 
 def _as_floats(x: Tensor, change: Any) -> Tensor:
-    """A change of an image as floats, in the dtype of the image."""
+    """Apply a function of floats to an image, and convert the result to the image's dtype."""
     if x.dtype.is_floating:
         found: Tensor = change(x)
         return found
@@ -191,12 +191,12 @@ def _as_floats(x: Tensor, change: Any) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """With `delta`, of floats in [0, 1], added to each pixel (`tf.image.adjust_brightness`)."""
+    """`delta`, on the scale of floats in [0, 1], added to each pixel (`tf.image.adjust_brightness`)."""
     return _as_floats(_image(image, "adjust_brightness"), lambda x: x + delta)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """With the distances from each channel's mean multiplied (`tf.image.adjust_contrast`)."""
+    """The differences from each channel's mean multiplied by a factor (`tf.image.adjust_contrast`)."""
     def change(x: Tensor) -> Tensor:
         mean = reduce_mean(x, axis=[-3, -2], keepdims=True)
         found: Tensor = (x - mean) * contrast_factor + mean
@@ -211,7 +211,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """With the saturation multiplied, and limited to 1 (`tf.image.adjust_saturation`)."""
+    """The saturation multiplied by a factor, and clipped to [0, 1] (`tf.image.adjust_saturation`)."""
     def change(x: Tensor) -> Tensor:
         hsv = rgb_to_hsv(x)
         saturation = clip_by_value(hsv[..., 1] * saturation_factor, 0.0, 1.0)
@@ -221,7 +221,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """With the hue, which is in [0, 1], turned by `delta` (`tf.image.adjust_hue`)."""
+    """The hue, in [0, 1], rotated by `delta` (`tf.image.adjust_hue`)."""
     def change(x: Tensor) -> Tensor:
         hsv = rgb_to_hsv(x)
         hue = hsv[..., 0] + delta
@@ -231,7 +231,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """The luma of each pixel, in one channel (`tf.image.rgb_to_grayscale`)."""
+    """The luma of each pixel, as a single channel (`tf.image.rgb_to_grayscale`)."""
     def change(x: Tensor) -> Tensor:
         luma = tensordot(x, convert_to_tensor([0.2989, 0.587, 0.114], dtype=x.dtype), [[x.ndim - 1], [0]])
         found: Tensor = expand_dims(luma, -1)
@@ -241,7 +241,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """The one channel three times (`tf.image.grayscale_to_rgb`)."""
+    """The single channel repeated three times (`tf.image.grayscale_to_rgb`)."""
     x = _image(images, "grayscale_to_rgb")
     return named(tile(x, [*[1] * (x.ndim - 1), 3]), name)
 
@@ -270,7 +270,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """With mean 0 and variance 1, but not more than one by the root of the number of values
+    """(x - mean) / max(standard deviation, 1 / sqrt(n)) with n the number of values
     (`tf.image.per_image_standardization`), in float32."""
     x = cast(_image(image, "per_image_standardization"), float32)
     axes = [-3, -2, -1]
@@ -281,7 +281,7 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """The sums of the differences of neighbours, of each image (`tf.image.total_variation`)."""
+    """For each image, the sum of absolute differences of neighbouring pixels (`tf.image.total_variation`)."""
     x = _image(images, "total_variation")
     axes = [-3, -2, -1]
     down, right = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
@@ -289,7 +289,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The ratio of the largest value and the difference of two images, in decibels (`tf.image.psnr`)."""
+    """The peak signal-to-noise ratio of two images: 10 log10(max_val² / mean squared error) (`tf.image.psnr`)."""
     x, y = (cast(_image(image, "psnr"), float32) for image in (a, b))
     squares = reduce_mean((x - y) * (x - y), axis=[-3, -2, -1])
     return named(log(cast(max_val, float32) ** 2.0 / squares) * (10.0 / 2.302585092994046), name)

@@ -1,7 +1,7 @@
 """Indexing: `x[...]`, and the functional update for `x[...] = value`.
 
 An index is compiled into a `Spec`: for each entry an int, a slice (start, stop, step), None for a new axis, or "?" for
-an int that is an operand.
+an int given by an operand.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from runtime.ops.op_makers import apply_one, named
 from runtime.ops.shape import broadcast_to, dim, numbers, reshape, shape, size, stack
 from runtime.ops.static_arguments import axes_of, known_elements
 
-Part = int | str | None  # of a slice: "?" is an operand
+Part = int | str | None  # of a slice; "?": given by an operand
 Entry = int | str | None | tuple[Part, Part, Part]
 Spec = tuple[Entry, ...]
 
@@ -67,7 +67,7 @@ def _getitem_kernel(x: Any, *operands: Any, index: Spec) -> Any:
 
 
 def _sliced(x: Shape, index: Spec) -> Shape:
-    """The shape of `x[index]`. IndexOutOfRangeError for what is surely out of range."""
+    """The shape of `x[index]`. IndexOutOfRangeError for an index that is certainly out of range."""
     shape: list[int | None] = []
     axis = 0
     for entry in index:
@@ -121,7 +121,7 @@ def _getitem_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _index_errors(node: Any) -> Errors:
-    """No errors if the rule has seen all ints and the sizes that they index; slices take any start and stop."""
+    """No errors for ints that the type rule has checked against known sizes; slices accept any start and stop."""
     sizes = iter(node.operands[0].type.shape)
     found: dict[type[BaseException], None] = {}
     for entry in node.params["index"]:
@@ -219,13 +219,13 @@ SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
 # Compiling an index.
 
 class _Index:
-    """A compiled index of `x`: the spec, its operands, and at most one array (positions or a bool mask)."""
+    """A compiled index into `x`: the spec, its operands, and at most one array (indices or a bool mask)."""
 
     def __init__(self, x: Tensor, index: Any) -> None:
         entries = index if isinstance(index, tuple) else (index,)
         self.operands: list[Any] = []
         self.array: Tensor | None = None
-        self.axis = 0  # of the array, in the result of the spec
+        self.axis = 0  # the array's, in the result of the spec
         spec: list[Entry] = []
         for e in entries:
             if type(e) is list:
@@ -280,7 +280,7 @@ def _rank(e: Any) -> int:
 
 
 def _axes_used(e: Any) -> int:
-    """How many dimensions of the tensor an entry of its index consumes."""
+    """The number of dimensions that an entry of an index consumes."""
     if e is None or e is Ellipsis:
         return 0
     if isinstance(e, (int, slice)):
@@ -292,8 +292,8 @@ def _axes_used(e: Any) -> int:
 def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
     """`x[index]` (`tf.Tensor.__getitem__`): ints, slices of any step, None, `...`, and int scalar tensors.
 
-    Beyond TF2, one entry may be a tensor of positions (rank 1 or more) or a bool mask, which selects along its
-    axis. IndexOutOfRangeError for an index out of range; slices are cut to the size, as in Python.
+    Beyond TF2, one entry may be a tensor of indices (rank 1 or more) or a bool mask, which selects along its axis.
+    IndexOutOfRangeError for an index out of range; slices are clipped to the size, as in Python.
     """
     if not isinstance(x, Tensor):
         x = convert_to_tensor(x)
@@ -316,10 +316,10 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
 
 
 def from_end(positions: Tensor, size: Any) -> Tensor:
-    """Positions with negative ones counted from the end, as in Python."""
+    """Indices with negative ones counted from the end, as in Python."""
     if positions.dtype.is_unsigned:
         return positions
-    positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # a dtype that holds the size
+    positions = cast(positions, int32) if positions.dtype.size < 4 else positions  # a dtype that can hold the size
     size = cast(size, positions.dtype)
     return where(less(positions, 0), add(positions, size), positions)
 
@@ -341,7 +341,7 @@ def setitem(x: Any, index: Any, value: Any) -> Tensor:
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """The part that starts at `begin` and has the shape `size`, where -1 is all the rest (`tf.slice`).
+    """The part of shape `size` that starts at `begin`; a size of -1 is all the rest (`tf.slice`).
 
     IndexOutOfRangeError if it is not within the tensor.
     """
@@ -353,14 +353,14 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 def _vector(values: Any, length: int) -> tuple[list[Any], Any]:
-    """The number for each of `length` dimensions, an int where known; and the tensor of them."""
+    """The numbers for `length` dimensions, ints where known (else None or tensors); and the tensor of them."""
     if isinstance(values, GraphTensor) and known_elements(values) is None:
         return [None] * length, values
     items = numbers("the begin or size of slice", values)
     if len(items) != length:
         raise ShapeError(f"slice of a tensor of rank {length} takes {length} begins and sizes, not {len(items)}")
     if isinstance(values, EagerTensor):
-        return items, values  # uint64 may hold values that no other int dtype does
+        return items, values  # not restacked: uint64 may hold values that no other int dtype does
     return items, stack(items) if items else np.zeros(0, np.int32)
 
 
@@ -378,7 +378,8 @@ def strided_slice(
 ) -> Tensor:
     """`x[begin:end:strides]` along the leading axes (`tf.strided_slice`).
 
-    Bit i of a mask is about entry i: it has no begin, no end, is `...`, is a new axis, or is the one index `begin[i]`.
+    Bit i of a mask applies to entry i: it has no begin, no end, is `...`, is a new axis, or is the single index
+    `begin[i]`.
     """
     starts, ends = numbers("the begin of strided_slice", begin), numbers("the end of strided_slice", end)
     steps = [1] * len(starts) if strides is None else numbers("the strides of strided_slice", strides)

@@ -62,8 +62,8 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
            name: str | None = None) -> Tensor:
     """The matrix product over the last two axes, [..., n, k] by [..., k, m] (`tf.matmul`).
 
-    Leading dimensions broadcast. `transpose_*` and `adjoint_*` (which conjugates too) swap the last two axes first.
-    `*_is_sparse`, of tensors with many zeros, has no effect. `output_type`: the operands are cast to it.
+    Leading dimensions broadcast. `transpose_*` and `adjoint_*` (which also conjugates) swap the last two axes first.
+    `*_is_sparse` has no effect. `output_type`: the dtype to which the operands are cast.
     """
     if output_type is not None:
         a, b = math.cast(a, output_type), math.cast(b, output_type)
@@ -85,8 +85,7 @@ def _at(x: Any, y: Any) -> Tensor:
 
 
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors: a Python list adapts to the dtype of the other operand, and a NumPy array to that of a
-    tensor."""
+    """Both operands as tensors: a Python list adapts to the other operand's dtype, and a NumPy array to a tensor's."""
     if isinstance(x, Tensor):
         return x, convert_beside(y, x.dtype)
     if isinstance(y, Tensor):
@@ -101,7 +100,7 @@ def matvec(a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, n
 
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
-    """The last two axes swapped (`tf.linalg.matrix_transpose`)."""
+    """The tensor with its last two axes swapped (`tf.linalg.matrix_transpose`)."""
     x = convert_to_tensor(a)
     if x.ndim < 2:
         raise ShapeError(f"a matrix has rank 2 or more, not {x.type}")
@@ -109,12 +108,13 @@ def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
-    """The last two axes swapped, and conjugated (`tf.linalg.adjoint`)."""
+    """The complex conjugate with the last two axes swapped (`tf.linalg.adjoint`)."""
     return matrix_transpose(matrix, name, conjugate=True)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
-    """The product summed over `axes`: a number of a's last and b's first, or a pair of lists (`tf.tensordot`)."""
+    """The product summed over `axes`: a number of last axes of a and first of b, or a pair of lists
+    (`tf.tensordot`)."""
     x, y = _agreed(a, b)
     if np.ndim(axes) == 0:
         (count,) = static_ints("the axes of tensordot", axes)
@@ -175,7 +175,7 @@ def _einsum_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _einsum_errors(node: Any) -> Errors:
-    """No errors if all sizes are known, unless a letter that occurs twice in a tensor has the sizes n and 1 there."""
+    """No errors if all sizes are known, unless a tensor has a letter twice, for sizes that may be n and 1."""
     labels = node.params["equation"].split("->")[0].split(",")
     known = all(None not in value.type.shape for value in node.operands)
     return () if known and all(len(set(label)) == len(label) for label in labels) else (ShapeError,)
@@ -189,14 +189,14 @@ EINSUM: Final = Op("einsum", _einsum_kernel, _einsum_rule, agree=slice(None), sa
 def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) -> Tensor:
     """The product of tensors summed over the letters that are not in the result (`tf.einsum`).
 
-    `...` stands for leading dimensions; without `->` the result has the letters that occur once, sorted.
+    `...` stands for leading dimensions; without `->` the result has the letters that occur once, in sorted order.
     """
     xs = [convert_to_tensor(x) for x in inputs]
     return named(apply_one(EINSUM, *xs, equation=_explicit(equation, [x.ndim for x in xs])), name)
 
 
 def _explicit(equation: str, ranks: list[int]) -> str:
-    """The equation with `->`, and with letters in place of `...`."""
+    """The equation with an explicit `->`, and with letters in place of `...`."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     labels = left.split(",")
@@ -263,7 +263,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if it has a greater one (`tf.clip_by_norm`)."""
+    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if its norm is greater (`tf.clip_by_norm`)."""
     x = convert_to_tensor(t)
     length = norm(x, axis=axes, keepdims=True)
     return math.divide(math.multiply(x, clip_norm), math.maximum(length, clip_norm), name)
@@ -277,7 +277,8 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 
 def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
                         ) -> tuple[list[Any], Tensor]:
-    """Tensors scaled down together to the norm `clip_norm`, and their norm before (`tf.clip_by_global_norm`)."""
+    """Tensors scaled down by one factor to the global norm `clip_norm`, and their global norm before
+    (`tf.clip_by_global_norm`)."""
     length = global_norm(t_list) if use_norm is None else use_norm
     scale = math.divide(clip_norm, math.maximum(length, clip_norm))
     return [None if x is None else math.multiply(x, scale) for x in t_list], length
@@ -286,7 +287,7 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name:
 # Diagonals and triangles.
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with the last axis on their diagonal, elsewhere 0."""
+    """Matrices with the last axis on their diagonal, 0 elsewhere."""
     x = convert_to_tensor(diagonal)
     if not x.ndim:
         raise ShapeError("diag takes a tensor of rank 1 or more, not a scalar")
@@ -311,14 +312,14 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 
 
 def set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """Square matrices with another main diagonal."""
+    """Square matrices with their main diagonal replaced."""
     x = convert_to_tensor(input)
     values = convert_beside(diagonal, x.dtype)
     return where(_on_diagonal(*_matrix_size("set_diag", x)), expand_dims(values, -1), x, name)
 
 
 def band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
-    """Zeros outside of a band around the main diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle."""
+    """Matrices with zeros outside a band around the diagonal (`tf.linalg.band_part`); -1 keeps the whole triangle."""
     x = convert_to_tensor(input)
     rows, columns = _matrix_size("band_part", x)
     below = math.subtract(expand_dims(range_(rows), 1), range_(columns))
@@ -347,7 +348,7 @@ SOLVABLE: Final = tuple(d for d in INEXACT if d is not t.float16)
 
 
 def square(op: str, x: TensorType) -> Shape:
-    """The shape of square matrices, as operands of `op`."""
+    """The shape of an operand of `op`: DTypeError or ShapeError unless it is a batch of square matrices."""
     check_dtype(op, x.dtype, SOLVABLE)
     if x.ndim < 2 or (None not in x.shape[-2:] and x.shape[-1] != x.shape[-2]):
         raise ShapeError(f"{op} takes square matrices, not {x}")
@@ -379,7 +380,7 @@ def matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 def _solve_kernel(matrix: Any, rhs: Any) -> Any:
-    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # NumPy takes a rhs of lower rank for vectors
+    batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # for NumPy, a rhs of lower rank is vectors
     return np.linalg.solve(matrix, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])))
 
 
@@ -409,7 +410,7 @@ CHOLESKY: Final = Op("cholesky", unless_singular("cholesky", np.linalg.cholesky)
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The X of `matrix` X = `rhs`, [..., n, n] and [..., n, k] (`tf.linalg.solve`).
+    """The solution X of `matrix` X = `rhs`, [..., n, n] and [..., n, k] (`tf.linalg.solve`).
 
     InvalidArgumentError for a singular matrix.
     """
@@ -418,7 +419,7 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 
 
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverse of square matrices (`tf.linalg.inv`). InvalidArgumentError for a singular one."""
+    """The inverse of square matrices (`tf.linalg.inv`). InvalidArgumentError if one is singular."""
     x = convert_to_tensor(input)
     return solve(x, eye(_matrix_size("inv", x)[0], dtype=x.dtype), adjoint, name)
 
@@ -432,7 +433,7 @@ def det(input: Any, name: str | None = None) -> Tensor:
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """The lower triangle L of positive definite X = L Lᴴ (`tf.linalg.cholesky`). InvalidArgumentError.
+    """The lower triangle L of positive definite X = L Lᴴ (`tf.linalg.cholesky`). InvalidArgumentError for other X.
 
     The cotangent of X is Hermitian."""
     return named(apply_one(CHOLESKY, input), name)

@@ -1,7 +1,7 @@
-"""Ops on growable lists: values of a `ListType`. Lists are immutable; an update makes a new one.
+"""Ops on growable lists: values of a `ListType`. Lists are immutable; an update returns a new one.
 
-In kernels a list is a sequence of arrays, a tuple or `Items`, in which None stands for an element that was not written
-yet. Such elements read as zeros of the element's shape, whose unknown dimensions are those of the other elements.
+In kernels a list is a sequence of arrays, a tuple or `Items`, in which None is an element not yet written. Such
+elements read as zeros of the element's shape; unknown dimensions are those of the first written element.
 """
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 ListValue = GraphList | EagerList
 _INDEX: Final = TensorType(int32)
 MOST_ITEMS: Final = (1 << 31) - 1
-"""The maximal length of a list, which is an int32."""
+"""The maximum length of a list: lengths are int32."""
 
 
 def check_items(count: int) -> None:
@@ -55,7 +55,7 @@ def check_items(count: int) -> None:
 # Types
 
 def join_elements(a: TensorType, b: TensorType) -> TensorType:
-    """The type of elements that are of either type: weak dtypes adapt, differing dimensions become unknown.
+    """The join of two element types: weak dtypes adapt, differing dimensions become unknown.
 
     DTypeError for differing strong dtypes, ShapeError for differing ranks.
     """
@@ -112,7 +112,7 @@ def _rows(op: str, x: Type) -> TensorType:
 # Values
 
 def _position(items: Sequence[Any], index: Any, strict: bool, verb: str) -> int:
-    """The position of the element. `strict`: negative indices do not count from the end."""
+    """The index of the element. `strict`: negative indices do not count from the end."""
     i, size = int(index), len(items)
     if -size <= i < 0 and not strict:
         return i + size
@@ -181,7 +181,7 @@ _NEW: Final = Op("list_new", _new_kernel, _new_rule,
 
 
 def list_new(items: Sequence[Any], element: TensorType) -> Any:
-    """The list of tensors `items`, which are of type `element`, or weak and adapt to it."""
+    """The list of tensors `items`, which have the type `element`, or are weak and adapt to it."""
     weak = {"weak": True} if element.weak else {}
     cast = [x if x.dtype is element.dtype else apply(CAST, x, dtype=element.dtype, **weak) for x in items]
     return apply(_NEW, *cast, element=element)
@@ -207,7 +207,7 @@ _RESERVE: Final = Op("list_reserve", _reserve_kernel, _reserve_rule,
 
 
 def list_reserve(size: Any, element: TensorType, known: bool = True) -> Any:
-    """A list of `size` elements that are not written yet."""
+    """A list of `size` elements that are not yet written."""
     return apply(_RESERVE, size, element=element, known=known)
 
 
@@ -231,7 +231,7 @@ _CAST: Final = Op("list_cast", _cast_kernel, _cast_rule,
 
 
 def list_cast(list: Any, element: TensorType) -> Any:
-    """The list with elements of type `element`, whose shape allows all that the list may hold."""
+    """The list with elements of type `element`, whose shape must include the shapes of all that it may hold."""
     return apply(_CAST, list, element=element)
 
 
@@ -249,13 +249,13 @@ _APPEND: Final = Op("list_append", _append_kernel, _append_rule, doc="The list w
 
 
 def list_append(list: Any, x: Any) -> Any:
-    """The list with `x` appended. Of the list and `x`, a weak one adapts to the other."""
+    """The list with `x` appended. A weak list or `x` adapts to the other."""
     list, x = _agree(list, x)
     return apply(_APPEND, list, x)
 
 
 def _agree(list: Any, x: Any) -> tuple[Any, Any]:
-    """List and element in one dtype, if one of them is weak. Otherwise the rules report the error."""
+    """List and element converted to one dtype, if one of them is weak. Otherwise the type rules report the error."""
     element: TensorType = list.type.element
     found: TensorType = x.type
     if element.dtype is found.dtype and (found.weak or not element.weak):
@@ -284,7 +284,7 @@ _EXTEND: Final = Op("list_extend", _extend_kernel, _extend_rule, doc="The elemen
 
 
 def list_extend(list: Any, other: Any) -> Any:
-    """The list with the elements of the list `other` at its end."""
+    """The list extended by the elements of the list `other`."""
     dtype, weak = promote((list.type.element, other.type.element), "the two lists")
     list, other = (
         x if x.type.element.dtype is dtype and x.type.element.weak is weak
@@ -309,7 +309,7 @@ _GET: Final = Op("list_get", _get_kernel, _get_rule,
 
 
 def list_get(list: Any, index: Any, strict: bool = False) -> Any:
-    """The element `index`. IndexOutOfRangeError at run time; `strict`: also for a negative index."""
+    """The element at `index`. IndexOutOfRangeError at run time; with `strict` also for a negative index."""
     return apply(_GET, list, index, element=list.type.element, **({"strict": True} if strict else {}))
 
 
@@ -335,7 +335,7 @@ _SET: Final = Op("list_set", _set_kernel, _set_rule,
 
 
 def list_set(list: Any, index: Any, x: Any, strict: bool = False, grow: bool = False) -> Any:
-    """The list with `x` at `index`. IndexOutOfRangeError at run time, unless `grow` makes the list longer."""
+    """The list with `x` at `index`. IndexOutOfRangeError at run time, unless `grow` extends the list."""
     list, x = _agree(list, x)
     params = {name: True for name, given in (("strict", strict), ("grow", grow)) if given}
     return apply(_SET, list, index, x, **params)
@@ -356,7 +356,7 @@ _INSERT: Final = Op("list_insert", _insert_kernel, _insert_rule,
 
 
 def list_insert(list: Any, index: Any, x: Any) -> Any:
-    """The list with `x` inserted before the element `index`; as in `list.insert`, any index is valid."""
+    """The list with `x` inserted before the element at `index`; as in `list.insert`, any index is valid."""
     list, x = _agree(list, x)
     return apply(_INSERT, list, index, x)
 
@@ -386,7 +386,7 @@ _POP: Final = Op("list_pop", _pop_kernel, _pop_rule,
 
 
 def list_pop(list: Any, *index: Any) -> tuple[Any, Any]:
-    """The list without the last element, or without that at `index`; and that element."""
+    """The list without its last element, or without that at `index`; and the removed element."""
     rest, x = apply(_POP, list, *index, element=list.type.element)
     return rest, x
 
@@ -461,8 +461,8 @@ _STACK: Final = Op("list_stack", _stack_kernel, _stack_rule,
 
 
 def list_stack(list: Any, lanes: bool = False) -> Any:
-    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ; with `lanes`, its message is
-    about the lanes of a vectorized map."""
+    """The elements as the rows of a tensor. ShapeError at run time if their shapes differ; with `lanes` its message is
+    about the lanes of a vectorised map."""
     return apply(_STACK, list, element=list.type.element, **({"lanes": True} if lanes else {}))
 
 
@@ -508,7 +508,7 @@ _FROM_TENSOR: Final = Op("list_from_tensor", _from_tensor_kernel, _from_tensor_r
 
 
 def list_from_tensor(x: Any, *size: Any) -> Any:
-    """The rows of the tensor `x` as a list; ShapeError at run time if they are not `size`, where it is given."""
+    """The rows of the tensor `x` as a list; with `size`, ShapeError at run time if their number is another."""
     return apply(_FROM_TENSOR, x, *size)
 
 
@@ -534,7 +534,7 @@ _SPLIT: Final = Op("list_split", _split_kernel, _split_rule,
 
 
 def list_split(x: Any, lengths: Any) -> Any:
-    """The tensor `x` cut along its rows into elements of the lengths `lengths`."""
+    """The tensor `x` split along its first axis into elements of the lengths `lengths`."""
     return apply(_SPLIT, x, lengths)
 
 

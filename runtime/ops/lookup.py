@@ -1,4 +1,4 @@
-"""Tables that map keys to values and do not change (`tf.lookup`)."""
+"""Immutable tables that map keys to values (`tf.lookup`)."""
 from __future__ import annotations
 
 import os
@@ -23,8 +23,8 @@ __all__ = ["Entries", "KeyValueTensorInitializer", "StaticHashTable", "StaticVoc
 
 
 class Entries:
-    """What is in a table: keys and values as arrays, and the position of each key. What is not there has the default
-    value, or for a vocabulary the number of one of `buckets`, after those of the keys."""
+    """The contents of a table: keys and values as arrays, and the position of each key. A missing key has the default
+    value or, in a vocabulary, the number of one of `buckets` after the keys' numbers."""
 
     def __init__(self, keys: Any, values: Any, default: Any, buckets: int = 0) -> None:
         self.keys, self.values, self.default, self.buckets = keys, values, default, buckets
@@ -74,8 +74,8 @@ _FIND: Final = Op("table_find", _find_kernel, _find_rule, samples=_find_samples,
 class KeyValueTensorInitializer:
     """The keys and values of a table, vectors of one length (`tf.lookup.KeyValueTensorInitializer`).
 
-    TypeError for keys that are neither strings nor ints; ValueError if the lengths differ; InvalidArgumentError if a
-    key is there with different values.
+    TypeError if keys are neither strings nor ints; ValueError if the lengths differ; InvalidArgumentError if a key
+    occurs with different values.
     """
 
     def __init__(
@@ -97,20 +97,21 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """What of the lines of a file a table has, apart from the number of a column (`tf.lookup.TextFileIndex`)."""
+    """The indices, besides column numbers, by which a table takes parts of a file's lines
+    (`tf.lookup.TextFileIndex`)."""
 
     WHOLE_LINE: Final = -2
     LINE_NUMBER: Final = -1
 
 
 class TextFileInitializer(KeyValueTensorInitializer):
-    """The keys and values of a table from the lines of a file (`tf.lookup.TextFileInitializer`): each a column, between
-    delimiters, the whole line, or its number, int64 from `value_index_offset` on for values. Columns are strings or
-    int64, values also float32.
+    """The keys and values of a table from the lines of a file (`tf.lookup.TextFileInitializer`): each a column between
+    delimiters, the whole line, or the line number, int64, for values plus `value_index_offset`. Columns are strings or
+    int64, value columns also float32.
 
-    ValueError for an index below -2 or a dtype that does not go with it. NotFoundError if there is no file.
-    InvalidArgumentError, with the file and the line, for an empty line, one with too few columns or no number, and for
-    fewer lines than `vocab_size`, which is how many are read.
+    ValueError for an index below -2 or a dtype that does not suit it. NotFoundError if the file does not exist.
+    InvalidArgumentError, with the file and the line, for an empty line, one with too few columns or an invalid number,
+    and for fewer lines than `vocab_size`, the number of lines that are read.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class _Table:
         self.key_dtype, self.value_dtype = key_dtype, value_dtype
 
     def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The values of the keys, in a tensor of their shape. TypeError for keys of another dtype."""
+        """The values of the keys, in a tensor of the same shape. TypeError for keys of another dtype."""
         return named(apply_one(_FIND, convert_to_tensor(keys, self.key_dtype), table=self._entries), name)
 
     def __getitem__(self, keys: Any) -> Tensor:
@@ -191,7 +192,7 @@ class _Table:
 
 
 class StaticHashTable(_Table):
-    """A table that does not change (`tf.lookup.StaticHashTable`); keys that are not there have `default_value`."""
+    """An immutable table (`tf.lookup.StaticHashTable`); missing keys have `default_value`."""
 
     def __init__(
         self, initializer: KeyValueTensorInitializer, default_value: Any, name: str | None = None,
@@ -235,5 +236,5 @@ class StaticVocabularyTable(_Table):
         self._num_oov_buckets = int(num_oov_buckets)
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of ids, int64: of keys and buckets."""
+        """The number of ids, int64: keys plus buckets."""
         return convert_to_tensor(len(self._entries.positions) + self._num_oov_buckets, t.int64)

@@ -34,7 +34,7 @@ from runtime.ops.op_makers import (
     unary,
 )
 
-# Kernels that are not just a NumPy function.
+# Kernels that are more than a NumPy function.
 
 
 def _nonzero_divisor(op: str, x: Any, y: Any) -> None:
@@ -57,7 +57,7 @@ def _pow(x: Any, y: Any) -> Any:
         raise InvalidArgumentError("an integer to a negative integer power is no integer",
                                    remedy="Cast the base: rt.cast(x, rt.float32).")
     power = np.power(x, y)
-    if y.dtype.kind == "f" and y.size == 1 and y == 0.5:  # NumPy computes it by sqrt, which has other edge cases
+    if y.dtype.kind == "f" and y.size == 1 and y == 0.5:  # NumPy uses sqrt, which has other edge cases
         power = np.where(x == -np.inf, x.dtype.type(np.inf), power + x.dtype.type(0))
     return power
 
@@ -66,7 +66,7 @@ _overflow: Final = of_ints(NumberOverflowError)
 
 
 def _division_errors(node: Any) -> Errors:
-    """No errors for floats, nor for division by a constant without zeros."""
+    """No errors for floats, nor for a constant divisor without zeros."""
     divisor = node.operands[1]
     known = divisor.constant
     safe = not divisor.type.dtype.is_integer or (known is not None and bool(np.all(known)))
@@ -78,7 +78,7 @@ def _floordiv_errors(node: Any) -> Errors:
 
 
 def _pow_errors(node: Any) -> Errors:
-    """Errors for Python's floats as in Python, and where Python would return a complex number."""
+    """Errors where Python raises for its floats, and where it would return a complex number."""
     type = node.outputs[0].type
     if type.weak and type.dtype.is_floating:
         return DivisionByZeroError, InvalidArgumentError, NumberOverflowError
@@ -89,7 +89,7 @@ def _pow_errors(node: Any) -> Errors:
 
 
 def _sigmoid(x: Any) -> Any:
-    e = np.exp(-np.abs(x))  # at most 1, so that nothing overflows
+    e = np.exp(-np.abs(x))  # at most 1, so nothing overflows
     return (np.where(x >= 0, x.dtype.type(1), e) / (1 + e)).astype(x.dtype, copy=False)
 
 
@@ -122,7 +122,7 @@ def _erfinv(x: Any) -> Any:
     guess = y * np.where(w < 5, np.polyval(_ERFINV_NEAR, w - 2.5), np.polyval(_ERFINV_FAR, np.sqrt(w) - 3))
     for _ in range(4):
         rest = _erfc(guess)
-        # on erf, or on log(erfc), so that neither y nor 1 - y loses digits
+        # of erf, or of log(erfc), so that neither y nor 1 - y loses digits
         error = np.where(y < 0.5, y - _erf(guess), np.log(rest / (1 - y)) * rest)
         guess = guess + error * (math.sqrt(math.pi) / 2) * np.exp(guess * guess)
     return np.copysign(np.where(y == 1, np.inf, guess), x).astype(x.dtype)
@@ -220,16 +220,16 @@ _STOP_GRADIENT = unary("stop_gradient", np.asarray, t.ALL, doc="x, as a constant
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The value of `input`, which is a constant for derivatives (`tf.stop_gradient`)."""
+    """The value of `input`, treated as a constant by derivatives (`tf.stop_gradient`)."""
     return _STOP_GRADIENT(input, name)
 
 
 # Dtypes.
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real drops the rest."""
+    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real keeps the real part."""
     want = as_dtype(dtype)
-    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # Python's floats keep all of their bits
+    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # keeps all bits of Python floats
     if value.dtype is want and not value.type.weak:
         return value
     return named(_cast(value, want), name)
@@ -237,13 +237,13 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 def _cast(x: Tensor, dtype: DType) -> Tensor:
     constant = x.value.constant if isinstance(x, GraphTensor) else None
-    if constant is not None and not constant.ndim:  # stays known
+    if constant is not None and not constant.ndim:  # stays a known constant
         return convert_to_tensor(CAST.kernel(constant, dtype=dtype))
     return apply_one(CAST, x, dtype=dtype)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` in another dtype, clipped to the range of that (`tf.saturate_cast`)."""
+    """`value` in another dtype, clipped to its range (`tf.saturate_cast`)."""
     x, want = convert_to_tensor(value), as_dtype(dtype)
     if not want.is_integer or x.dtype.kind not in (1, 2):
         return cast(x, want, name)
@@ -251,7 +251,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     if x.dtype.is_integer:
         bounds = x.dtype.limits
         return cast(maximum(minimum(x, min(high, bounds[1])), max(low, bounds[0])), want, name)
-    # as floats the bounds may be rounded outwards: what exceeds them takes the bound itself
+    # as floats the bounds may be rounded outwards: values beyond them become the bound itself
     inside = where(logical_or(less_equal(x, _like(low, x)), greater_equal(x, _like(high, x))), _like(0, x), x)
     kind = want.as_numpy_dtype
     result = where(less_equal(x, _like(low, x)), kind(low), cast(inside, want))
@@ -280,14 +280,14 @@ def _is_inexact(x: Any) -> bool:
 
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
-    """Operands of `/`, neither of them a float tensor or a float: integers become floats."""
+    """Converts int operands of `/`, neither of them a float or float tensor, to floats."""
     given = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     x, y = (v if isinstance(v, int) else convert_to_tensor(v) if given is None else convert_beside(v, given)
             for v in (x, y))
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
     if any(dtype.kind != 1 for dtype in strong) or len(set(strong)) > 1:
-        return x, y  # floats; or operands that `divide` refuses
-    if not strong:  # made of Python numbers alone, and stays weak
+        return x, y  # floats, or operands that `divide` refuses
+    if not strong:  # computed from Python numbers alone: stays weak
         return tuple(apply(CAST, v, dtype=t.float32, weak=True) if isinstance(v, Tensor) else float(v)
                      for v in (x, y))  # type: ignore[return-value]
     dtype = t.float32 if strong[0] in _TO_FLOAT32 else t.float64
@@ -308,10 +308,10 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x * y, but 0 where y is 0, also if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
+    """x * y, but 0 where y is 0, even if x is infinite or NaN (`tf.math.multiply_no_nan`)."""
     y = convert_to_tensor(y, dtype_hint=t.float32)
     x = convert_beside(x, y.dtype)
-    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # infinite or NaN; otherwise y has the derivative x
+    lost = logical_and(equal(y, 0), not_equal(subtract(x, x), 0))  # otherwise y keeps its derivative x
     return multiply(where(lost, _like(0, x), x), y, name)
 
 
@@ -349,14 +349,14 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
-    """`t`, at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`).
+    """`t` clipped to at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`).
 
-    The derivative by `t` is 1 at the bounds, too."""
+    The derivative with respect to `t` is 1 at the bounds, too."""
     return maximum(minimum(t, clip_value_max), clip_value_min, name)
 
 
 def round(x: Any, ndigits: int = 0, name: str | None = None) -> Tensor:
-    """The nearest integer, halves to even (`tf.round`); with `ndigits` that many decimals, as Python's."""
+    """The nearest integer, halves to even (`tf.round`); with `ndigits` to that many decimals, like Python's `round`."""
     value = convert_to_tensor(x)
     if value.dtype.is_integer and ndigits >= 0:
         return value
@@ -393,7 +393,7 @@ def _float(x: Any, op: str) -> Tensor:
 
 
 def _dividing(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """The operator for `function`: division of what became of Python numbers by zero raises, too."""
+    """The operator for `function`; also raises for a division by zero of values derived from Python numbers."""
 
     def operator(x: Any, y: Any) -> Any:
         if _is_pythons(x) and _is_pythons(y) and (function is truediv or _is_inexact(x) or _is_inexact(y)):
@@ -416,7 +416,7 @@ def _check_divisor(y: Any) -> None:
         raise ZeroDivisionError("division by zero")
 
 
-# Beside numbers, bools are the numbers 0 and 1, as in Python.
+# Combined with numbers, bools are the numbers 0 and 1, as in Python.
 
 _OF_PYTHON: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "truediv": operator.truediv,
@@ -427,10 +427,10 @@ _OF_PYTHON: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 
 
 def _with_numbers(name: str, x: Any, y: Any) -> Any:
-    """The operator `name` for two operands of which at least one has dtype bool.
+    """The operator `name` for two operands, at least one of dtype bool.
 
-    A bool scalar is a Python int: itself eagerly, a weak one in a graph. Bools of higher rank take the dtype of the
-    numbers that they meet; where only bools meet, the operator decides whether it accepts them.
+    A bool scalar is treated as a Python int, weak in a graph. Bools of higher rank take the dtype of the numbers that
+    they are combined with; if both operands are bools, the operator decides whether it accepts them.
     """
     x, y = _operand(x), _operand(y)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):
@@ -451,7 +451,7 @@ def _rank(x: Any) -> int:
 
 
 def _number(x: Any, other: Any) -> Any:
-    """The operand as the numbers that it stands for beside the other one."""
+    """The operand as numbers, in the dtype that suits the other one."""
     if not _is_bool(x):
         return x
     if isinstance(x, Tensor) and x.ndim:

@@ -50,11 +50,11 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """x, at least 0 and at most 6 (`tf.nn.relu6`). The derivatives at 0 and 6 are 0."""
-    return math.minimum(6, relu(features), name)  # where they are equal, 6 has the derivative
+    return math.minimum(6, relu(features), name)  # 6 comes first: it takes the derivative where both are equal
 
 
 def _float(op: str, x: Any) -> Tensor:
-    """A tensor of floats: Python numbers are float32."""
+    """A floating tensor; Python numbers become float32."""
     value = convert_to_tensor(x, dtype_hint=t.float32)
     check_dtype(op, value.dtype, FLOATS)
     return value
@@ -188,7 +188,7 @@ def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: An
 
 
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
-    """`value` plus a bias of rank 1 along the last axis, or with "NC..." the second (`tf.nn.bias_add`)."""
+    """`value` plus a bias of rank 1 along the last axis, or the second with "NC..." (`tf.nn.bias_add`)."""
     x, b = convert_to_tensor(value), convert_to_tensor(bias)
     if data_format is not None and data_format.startswith("NC"):
         b = reshape(b, [-1] + [1] * (x.ndim - 2))
@@ -196,7 +196,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
-    """Each element 0 with probability `rate`, else scaled by 1 / (1 - rate) (`tf.nn.dropout`)."""
+    """Each element replaced by 0 with probability `rate`, else scaled by 1 / (1 - rate) (`tf.nn.dropout`)."""
     value = _float("dropout", x)
     if isinstance(rate, (int, float)):
         if not 0 <= rate < 1:

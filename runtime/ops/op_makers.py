@@ -70,7 +70,7 @@ def named(result: T, name: str | None) -> T:
 def random_array(
     rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], low: float = -4, high: float = 4
 ) -> Any:
-    """Random values between `low` and `high` (from 0 if unsigned)."""
+    """Random values between `low` and `high` (from 0 for unsigned dtypes)."""
     if dtype.is_bool:
         return rng.random(shape) < 0.5
     values = rng.uniform(max(low, 0) if dtype.is_unsigned else low, high, shape)
@@ -80,8 +80,8 @@ def random_array(
 
 
 def of_ints(*errors: type[BaseException]) -> Callable[[Any], Errors]:
-    """The declaration of errors that are raised if the running graph finds that Python's ints are too large for the op,
-    or not valid in Python (`runtime.numbers.overflow_checks`)."""
+    """Declares errors that are raised if Python ints turn out at run time to be too large for the op, or not valid in
+    Python (`runtime.numbers.overflow_checks`)."""
 
     def declared(node: Any) -> Errors:
         type = node.outputs[0].type
@@ -99,9 +99,9 @@ def unary(
     low: float = -4, high: float = 4, public: str | None = None, real: bool = False,
     errors: Callable[[Any], Errors] | Errors = (),
 ) -> Unary:
-    """An element-wise op of one operand: same shape, and the same dtype or `out`; if `real`, its real dtype.
+    """An element-wise op of one operand. The result has its shape, and its dtype or `out`; if `real`, its real dtype.
 
-    `low` and `high` bound the values it is tested with.
+    `low` and `high` bound the test values.
     """
 
     def rule(x: TensorType) -> TensorType:
@@ -128,7 +128,7 @@ def binary(
 ) -> Binary:
     """An element-wise op of two operands of one dtype, which broadcast. The result has that dtype, or `out`.
 
-    `strings`: it takes these, too.
+    `strings`: it accepts these, too.
     """
 
     def rule(x: TensorType, y: TensorType) -> TensorType:

@@ -1,4 +1,4 @@
-"""Whether arithmetic on ints fits their dtype, element-wise: checks of Python's numbers in graphs."""
+"""Whether element-wise arithmetic on ints fits their dtype: for checks of Python ints in graphs."""
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ __all__ = ["add_fits", "multiply_fits", "subtract_fits"]
 
 def _add(x: Any, y: Any) -> Any:
     total = np.add(x, y)
-    return np.greater_equal((x ^ total) & (y ^ total), 0)  # it has the sign of one operand
+    return np.greater_equal((x ^ total) & (y ^ total), 0)  # the sum has the sign of an operand
 
 
 def _subtract(x: Any, y: Any) -> Any:
@@ -23,7 +23,7 @@ def _subtract(x: Any, y: Any) -> Any:
 
 
 def _multiply(x: Any, y: Any) -> Any:
-    """A wrapped product differs by a multiple of 2**64, far more than rounding changes."""
+    """A wrapped product differs by a multiple of 2**64, far more than rounding errors do."""
     near = np.multiply(np.asarray(x, np.float64), np.asarray(y, np.float64))
     return np.less(np.abs(near - np.asarray(np.multiply(x, y), np.float64)), 2.0 ** 62)
 

@@ -1,7 +1,7 @@
 """Pooling: the maximum, or the mean, of each window.
 
-Padding is ignored. A mean is the convolution of each channel with ones, divided by the number of elements within; for
-float16 it is computed in float32. NaN counts as the maximum of a window.
+Padding is ignored. A mean is the convolution of each channel with ones, divided by the number of elements in the window
+that are not padding; for float16 it is computed in float32. NaN counts as the maximum of a window.
 """
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def _counts(shape: Shape, window: Ints, strides: Ints, padding: Padding) -> Shap
 
 
 def _taps(x: Any, window: Ints, strides: Ints, padding: Padding) -> Iterable[tuple[Any, tuple[Any, ...]]]:
-    """For each position in a window: the elements there of all windows, and their index along each spatial axis.
+    """For each position in a window: the elements there of all windows, and their indices along each spatial axis.
 
-    In place of padding the next element within is used: it is in the window, too.
+    A padding position repeats the nearest element along the axis, which is in the window, too.
     """
     counts = _counts(x.shape, window, strides, padding)
-    axes = []  # for each axis, the index of each window's element at each position
+    axes = []  # for each axis and position, the index of each window's element
     for axis, (size, count, many, stride) in enumerate(zip(x.shape[1:-1], counts, window, strides, strict=True)):
         low, _ = sliding_windows.bounds(size, many, stride, 1, padding, axis)
         first = np.arange(count or 0, dtype=np.int64) * stride - low
@@ -64,7 +64,7 @@ def _taps(x: Any, window: Ints, strides: Ints, padding: Padding) -> Iterable[tup
 
 
 def _as_slice(index: Any) -> Any:
-    """Evenly spaced indices as a slice, which needs no copy."""
+    """Evenly spaced indices as a slice, which avoids a copy."""
     if len(index) < 2:
         return slice(int(index[0]), int(index[0]) + 1) if len(index) else slice(0, 0)
     step = int(index[1] - index[0])
@@ -121,7 +121,7 @@ def _samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield (x,), {"window": window, "strides": strides, "padding": padding}
             if dtype.is_floating and x.size and padding != "VALID":
                 x = x.copy()
-                x[..., :1, :1] = np.nan  # and ties, and values less than any padding could be
+                x[..., :1, :1] = np.nan  # and ties, and values less than any finite padding
                 x[..., 1:, :] = np.where(rng.random(x[..., 1:, :].shape) < 0.5, -np.inf, x[..., 1:, :])
                 yield (x,), {"window": window, "strides": strides, "padding": padding}
 
@@ -158,7 +158,7 @@ def _greatest(x: Tensor, window: Ints, plan: Plan) -> Tensor:
 def _mean(x: Tensor, window: Ints, plan: Plan) -> Tensor:
     wide = math.cast(x, t.float32) if x.dtype is t.float16 else x
     counts: Any = float(np.prod(window))
-    if plan.padding != "VALID":  # the number of elements within
+    if plan.padding != "VALID":  # the number of elements that are not padding
         counts = _sums(ones([1, *dims(x)[1:-1], 1], wide.dtype), window, plan)
     mean = math.divide(_sums(wide, window, plan), counts)
     return math.cast(mean, x.dtype) if x.dtype is t.float16 else mean
@@ -179,8 +179,8 @@ def max_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: 
     """The greatest element of each window of images [n, h, w, c]: [n, h', w', c] (`tf.nn.max_pool2d`).
 
     ksize, strides: a number, or a list of 1, 2 or 4. padding: "SAME", "VALID", or a pair (before, after) for each axis;
-    what it adds is never the greatest. data_format: "NHWC", or "NCHW" for [n, c, h, w]. Ints and floats; NaN is greater
-    than all. Of equal elements the first has the derivative. ShapeError, InvalidArgumentError.
+    padding is never the maximum. data_format: "NHWC", or "NCHW" for [n, c, h, w]. Ints and floats; NaN is greater than
+    everything else. The derivative goes to the first of equal elements. ShapeError, InvalidArgumentError.
     """
     return _pooled("max_pool2d", 2, input, ksize, strides, padding, data_format, name, _greatest, REAL)
 
@@ -207,7 +207,7 @@ def avg_pool2d(input: Any, ksize: Any, strides: Any, padding: Any, data_format: 
                ) -> Tensor:
     """The mean of each window of images [n, h, w, c]: [n, h', w', c] (`tf.nn.avg_pool2d`).
 
-    As `max_pool2d`, for floats. What padding adds is not counted.
+    As `max_pool2d`, for floats. Padding is not counted.
     """
     return _pooled("avg_pool2d", 2, input, ksize, strides, padding, data_format, name, _mean, FLOATS)
 
@@ -228,8 +228,8 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
 def max_pool_with_argmax(input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC",
                          output_dtype: Any = t.int64, include_batch_in_index: bool = False, name: str | None = None
                          ) -> tuple[Tensor, Tensor]:
-    """`max_pool2d`, and where in the image [h, w, c] the first maximum is, as an index in C order; with
-    `include_batch_in_index`, where in the batch (`tf.nn.max_pool_with_argmax`). Images [n, h, w, c].
+    """`max_pool2d`, and the index of the first maximum in the image [h, w, c], in C order; with
+    `include_batch_in_index`, in the batch (`tf.nn.max_pool_with_argmax`). Images [n, h, w, c].
 
     The gradient of `max_pool2d` adds to the elements at these positions.
     """

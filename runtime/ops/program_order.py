@@ -1,4 +1,4 @@
-"""TF's functions for devices and for the order of ops, of which there is one: that of the program."""
+"""TF's functions for devices and for the order of ops; here ops always run in program order."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -42,8 +42,8 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @contextmanager
 def device(device_name: Any) -> Iterator[None]:
-    """Ops inside run on the CPU, which is the only device (`tf.device`). As in TF 2, where soft placement is on, the
-    name of another one has no effect; InvalidArgumentError for what names no device."""
+    """A context whose ops run on the CPU, the only device (`tf.device`). As in TF 2, which has soft placement, the name
+    of another device has no effect; InvalidArgumentError for a text that names no device."""
     kinds = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
     if isinstance(device_name, str) and device_name and not any(kind in device_name.upper() for kind in kinds):
         error = InvalidArgumentError(f"{device_name!r} names no device", remedy='The device here is "/CPU:0".')
@@ -54,12 +54,12 @@ def device(device_name: Any) -> Iterator[None]:
 
 @contextmanager
 def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]:
-    """Ops inside run after others (`tf.control_dependencies`): so they do anyway, in the order of the program."""
+    """Ops inside run after others (`tf.control_dependencies`): no effect, since ops run in program order."""
     yield
 
 
 def group(*inputs: Any, **kwargs: Any) -> None:
-    """One op that runs all of the inputs (`tf.group`), which have run here, in the order of the program."""
+    """One op that runs all inputs (`tf.group`): no effect, since they have run, in program order."""
     if unknown := kwargs.keys() - {"name"}:
         raise TypeError(f"group() got an unexpected keyword argument {unknown.pop()!r}")
 
@@ -74,10 +74,10 @@ def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None =
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
-    """The tensors (`tf.identity_n`)."""
+    """The tensors, unchanged (`tf.identity_n`)."""
     return [identity(x) for x in input]
 
 
 def is_symbolic_tensor(tensor: Any) -> bool:
-    """Whether it is a tensor of a graph, without a value (`tf.is_symbolic_tensor`)."""
+    """Whether it is a graph tensor, without a value (`tf.is_symbolic_tensor`)."""
     return isinstance(tensor, GraphTensor)

@@ -22,8 +22,8 @@ def _op(
     name: str, function: Callable[..., Any], samples: Samples, *errors: type[Exception], results: str = "f",
     rank: int = 0,
 ) -> Op:
-    """The op of a function of Python numbers, or of lists where `rank` is 1. Its results are the floats and ints that
-    `results` spells with "f" and "i", of 64 bits if the operands have 64, where floats decide if there are any."""
+    """The op of a function of Python numbers, or with `rank` 1 also of lists. `results` spells its results by "f" for
+    float and "i" for int; they have 64 bits if an operand has (if there are floats, one of these)."""
 
     def rule(*operands: Type, **params: Any) -> Any:
         found: list[TensorType] = []
@@ -95,7 +95,7 @@ def _made() -> Iterable[Op]:
     yield _op("ldexp", math.ldexp, _of(0.7, -3), OverflowError)
     yield _op("nextafter", math.nextafter, _of(1.0, 2.0))
     yield _op("fsum", _fsum, _of(0.1, [1e16, -1e16, 0.25], 3.0), ValueError, OverflowError, rank=1)
-    if hasattr(math, "sumprod"):  # from Python 3.12 on, as are the steps of `nextafter`
+    if hasattr(math, "sumprod"):  # as `steps` of `nextafter`, from Python 3.12 on
         yield _op("nextafter_steps", _steps_after, _of(1.0, 2.0, 3), ValueError)
         yield _op("sumprod", _sumprod, _sumprod_samples(np.float64), ValueError, rank=1)
         yield _op("sumprod_ints", _sumprod_ints, _sumprod_samples(np.int64), ValueError, OverflowError, results="i",
@@ -105,5 +105,5 @@ def _made() -> Iterable[Op]:
 
 
 FLOAT_FUNCTIONS: Final = {op.name: op for op in _made()}
-"""The ops by name. `nextafter_steps` is `nextafter` with the steps as a third operand. Of the operands of `sumprod`,
-and of `sumprod_ints`, which gives an int, the first `count` belong to the first iterable."""
+"""The ops by name. `nextafter_steps` is `nextafter` with the steps as a third operand. For `sumprod`, and for
+`sumprod_ints`, whose result is an int, the first `count` operands are the items of the first iterable."""

@@ -1,6 +1,6 @@
 """Random numbers. Drawing is an effect: it happens in program order, and advances the generator.
 
-A generator is made from a seed; `set_seed` restarts the global one and those of ops with a seed of their own.
+A generator is made from a seed; `set_seed` restarts the global one and those of ops with their own seed.
 """
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def state(self) -> Any:
-        """The state that determines the next numbers."""
+        """The state that determines the numbers drawn next."""
         return self.generator.bit_generator.state
 
     @state.setter
@@ -72,7 +72,7 @@ def _source_in(state: Any) -> Source:
 
 
 class _Seeds:
-    """The sources of ops without a generator of their own, by the op's seed (None: the global source)."""
+    """The sources of ops without an explicit generator, by the op's seed (None: the global source)."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -91,11 +91,11 @@ class _Seeds:
         return [seed, 0 if self.seed is None else self.seed + 1]
 
     def reset(self, seed: int | None) -> None:
-        """Reseed in place: graphs refer to the sources."""
+        """Reseed the sources in place, since graphs refer to them."""
         with self.lock:
             self.seed = seed
             sources = list(self.sources.items())
-        for own, source in sources:  # without the lock: the holder of a source may wait for it
+        for own, source in sources:  # the lock is released: the holder of a source's lock may be waiting for it
             source.restart(self.entropy(own))
 
 
@@ -112,16 +112,16 @@ def _source(seed: Any) -> Source:
 
 
 def state_of(source: Source) -> Any:
-    """The state of a source, of which `source_of` makes one again; None for the global source."""
+    """The state of a source, for `source_of`; None for the global source."""
     return None if source is _seeds.sources.get(None) else source.state
 
 
 def source_of(state: Any) -> Source:
-    """The global source for None; else a new one that goes on where another was."""
+    """The global source for None; else a new one that continues from a state."""
     return _seeds.source(None) if state is None else _source_in(state)
 
 
-# The ops. Dims are as in reshape: the known dimensions; the operand has the shape if not all are known.
+# The ops. As in reshape, dims are the known dimensions; if some are unknown, an operand has the whole shape.
 
 def _draw(generator: np.random.Generator, distribution: str, shape: tuple[int, ...], dtype: DType) -> Any:
     wide = np.float32 if dtype is t.float16 else dtype.np
@@ -137,7 +137,7 @@ def _random_kernel(*shape: Any, dims: Dims, dtype: DType, distribution: str, sou
 
 
 def _wanted(op: str, shape: Sequence[Any], dims: Dims, dtype: DType) -> tuple[int, ...]:
-    """The shape in a kernel: from the operand, if there is one."""
+    """The shape in a kernel: that of the operand, if there is one."""
     wanted: Any = tuple(shape[0].tolist()) if shape else dims
     if any(size < 0 for size in wanted):
         raise ShapeError(f"{op} takes sizes of at least 0, not {list(wanted)}")
@@ -267,7 +267,7 @@ STATELESS_INT: Final = Op("stateless_random_int", _stateless_int_kernel, _statel
 
 # Distributions.
 
-Floats = Callable[[str], Tensor]  # from the name of a distribution to numbers from it
+Floats = Callable[[str], Tensor]  # from the name of a distribution to numbers drawn from it
 
 
 def _floats(source: Source, shape: Any, dtype: Any) -> Floats:
@@ -342,7 +342,7 @@ def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any 
 
 
 def _truncated(draw: Floats) -> Tensor:
-    """The inverse distribution function of uniform numbers between its values at -2 and 2."""
+    """Draws by the inverse of the distribution function, from uniform numbers between its values at -2 and 2."""
     edge = python_math.erf(2 / python_math.sqrt(2))
     return math.multiply(math.erfinv(math.multiply(_between(draw, -1, 1), edge)), python_math.sqrt(2))
 
@@ -350,8 +350,8 @@ def _truncated(draw: Floats) -> Tensor:
 def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                       name: str | None = None) -> Tensor:
     """Uniform numbers from `minval` to below `maxval` that depend only on `seed`, two ints: floats (by default below
-    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if that is
-    not greater than `minval`."""
+    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if it is not
+    greater than `minval`."""
     want = as_dtype(dtype)
     if not want.is_integer:
         return named(_between(_stateless(seed, shape, want), minval, 1 if maxval is None else maxval), name)
@@ -369,7 +369,7 @@ def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, 
 
 def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
                                name: str | None = None) -> Tensor:
-    """As `truncated_normal`, of numbers that depend only on `seed`, two ints
+    """As `truncated_normal`, but the numbers depend only on `seed`, two ints
     (`tf.random.stateless_truncated_normal`)."""
     from_uniform = _stateless(seed, shape, dtype)
     return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
@@ -385,7 +385,7 @@ def shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any = None, name: str | None = None
                 ) -> Tensor:
-    """Classes drawn with the odds exp(logits): [batch, classes] to int[batch, num_samples]
+    """Classes drawn with probabilities proportional to exp(logits): [batch, classes] to int[batch, num_samples]
     (`tf.random.categorical`).
     """
     x = convert_to_tensor(logits)

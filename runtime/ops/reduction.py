@@ -52,7 +52,7 @@ def _reduced(x: TensorType, axis: Axes, keepdims: bool) -> t.Shape:
 def _reduction(
     name: str, kernel: Callable[..., Any], dtypes: DTypes, doc: str, errors: Callable[[Any], Errors] | Errors = (),
 ) -> Reduction:
-    """A reduction along several axes: same dtype, without these axes, or with `keepdims` of size 1."""
+    """A reduction along several axes, with the same dtype. The axes are dropped, or with `keepdims` get size 1."""
 
     def rule(x: TensorType, *, axis: Axes, keepdims: bool) -> TensorType:
         check_dtype(name, x.dtype, dtypes)
@@ -76,7 +76,7 @@ def _reduction(
     return function  # type: ignore[return-value]
 
 
-# NumPy's stubs of `reduce` are incomplete.
+# untyped, since NumPy's stubs of `reduce` are incomplete
 _add: Final[Any] = np.add.reduce
 _multiply: Final[Any] = np.multiply.reduce
 _maximum: Final[Any] = np.maximum.reduce
@@ -195,7 +195,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 def count_nonzero(input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = t.int64,
                   name: str | None = None) -> Tensor:
-    """How many elements along `axis` are not 0 (`tf.math.count_nonzero`)."""
+    """The number of elements along `axis` that are not 0 (`tf.math.count_nonzero`)."""
     return reduce_sum(math.cast(math.cast(input, t.bool_), dtype), axis, keepdims, name)
 
 

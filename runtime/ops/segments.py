@@ -35,9 +35,9 @@ def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each int from 0 on occurs, or the sums of the `weights` where it does (`tf.math.bincount`).
+    """The number of occurrences of each int from 0 on, or the sums of their `weights` (`tf.math.bincount`).
 
-    The result has as many elements as the largest value needs, at least `minlength` and at most `maxlength`; larger
+    The result has as many elements as the largest value requires, at least `minlength` and at most `maxlength`; larger
     values are ignored.
     """
     values = reshape(convert_to_tensor(arr, dtype_hint=int32), [-1])
@@ -58,8 +58,8 @@ def bincount(
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """The number of the bin of each value, of `nbins` bins of one width between the two ends of `value_range`; what is
-    outside is in the first or the last bin (`tf.histogram_fixed_width_bins`)."""
+    """The index of each value's bin, of `nbins` equal bins between the two ends of `value_range`; values outside are in
+    the first or the last bin (`tf.histogram_fixed_width_bins`)."""
     x = convert_to_tensor(values)
     ends = convert_to_tensor(value_range, dtype=x.dtype)
     low, high = cast(ends[0], float64), cast(ends[1], float64)
@@ -71,7 +71,7 @@ def histogram_fixed_width_bins(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many values are in each of `nbins` bins (`tf.histogram_fixed_width`); see `histogram_fixed_width_bins`."""
+    """The number of values in each of `nbins` bins (`tf.histogram_fixed_width`); see `histogram_fixed_width_bins`."""
     bins = histogram_fixed_width_bins(values, value_range, nbins)
     return named(bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype), name)
 
@@ -88,14 +88,14 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """The slices of `data` by their number in `partitions`: a list of `num_partitions` tensors
+    """The slices of `data` grouped by their number in `partitions`: a list of `num_partitions` tensors
     (`tf.dynamic_partition`)."""
     x, numbers = convert_to_tensor(data), convert_to_tensor(partitions, dtype_hint=int32)
     return [boolean_mask(x, equal(numbers, k)) for k in range(num_partitions)]
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
-    """The rows of several tensors in the places that `indices` say, the last one where several have one
+    """The rows of several tensors at the positions `indices`; of several for one position the last
     (`tf.dynamic_stitch`)."""
     places = [convert_to_tensor(index, dtype_hint=int32) for index in indices]
     parts = [convert_to_tensor(x) for x in data]
@@ -110,8 +110,8 @@ def _count(segment_ids: Tensor) -> Tensor:
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-    """The sums of the rows of `data` with each id, of which `segment_ids`, sorted, has one for each row; 0 for an id
-    without rows (`tf.math.segment_sum`)."""
+    """For each id, the sum of the rows of `data` with this id in `segment_ids`, which is sorted; 0 for an id without
+    rows (`tf.math.segment_sum`)."""
     ids = convert_to_tensor(segment_ids, dtype_hint=int32)
     return named(unsorted_segment_sum(data, ids, _count(ids)), name)
 
@@ -147,7 +147,7 @@ def _end(dtype: DType, high: bool) -> Tensor:
 
 
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The means of the slices of `data` with each segment id, 0 for one without (`tf.math.unsorted_segment_mean`)."""
+    """The means of the slices of `data` with each segment id, 0 if there are none (`tf.math.unsorted_segment_mean`)."""
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     total = unsorted_segment_sum(x, ids, num_segments)
     count = unsorted_segment_sum(ones_like(x), ids, num_segments)
@@ -155,13 +155,13 @@ def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The largest of the slices with each segment id; the smallest value of the dtype for one without
+    """The maxima of the slices with each segment id; the dtype's smallest value if there are none
     (`tf.math.unsorted_segment_max`)."""
     return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_max), name)
 
 
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The smallest of the slices with each segment id; the largest value of the dtype for one without
+    """The minima of the slices with each segment id; the dtype's largest value if there are none
     (`tf.math.unsorted_segment_min`)."""
     return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_min), name)
 
@@ -177,7 +177,7 @@ def confusion_matrix(
     labels: Any, predictions: Any, num_classes: Any = None, weights: Any = None, dtype: Any = int32,
     name: str | None = None,
 ) -> Tensor:
-    """How often each label (row) was predicted as each class (column) (`tf.math.confusion_matrix`)."""
+    """The number of times that each label (row) was predicted as each class (column) (`tf.math.confusion_matrix`)."""
     rows = reshape(convert_to_tensor(labels, dtype_hint=int32), [-1])
     columns = reshape(convert_to_tensor(predictions, dtype_hint=int32), [-1])
     count = maximum(reduce_max(rows), reduce_max(columns)) + 1 if num_classes is None else convert_to_tensor(
@@ -194,7 +194,7 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """The polynomial whose list of coefficients begins with that of the highest power (`tf.math.polyval`)."""
+    """The value at `x` of the polynomial with these coefficients, the highest power first (`tf.math.polyval`)."""
     at = convert_to_tensor(x)
     total = at * 0
     for coefficient in coeffs:

@@ -32,7 +32,7 @@ Dims = tuple[int | None, ...]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """The index of `part` along dimension `axis`, with all preceding dimensions complete."""
+    """The index `part` along dimension `axis`, with all preceding dimensions complete."""
     return (*(slice(None),) * axis, part)
 
 
@@ -43,7 +43,7 @@ def _dim_kernel(x: Any, *, axis: int, dtype: DType = t.int32) -> Any:
 
 
 def _count_as(count: int, dtype: DType) -> Any:
-    """A number of elements in an int dtype."""
+    """A number of elements as an int dtype. ShapeError if it does not fit."""
     if count > dtype.limits[1]:
         raise ShapeError(f"a size of {count} does not fit {dtype.name}",
                          remedy="Ask for it as int64: rt.shape(x, out_type=rt.int64), rt.size(x, rt.int64).")
@@ -79,9 +79,9 @@ SIZE: Final = Op("size", _size_kernel, lambda x, *, dtype: TensorType(dtype), sa
 
 
 def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
-    """The size of dimension `axis` (0 or more): an int where it is known, else a scalar tensor of an int dtype.
+    """The size of dimension `axis` (0 or more): an int if it is known, else a scalar tensor of an int dtype.
 
-    ShapeError when the graph runs if `dtype` cannot hold it.
+    ShapeError at run time if `dtype` cannot hold it.
     """
     size = x._array.shape[axis] if isinstance(x, EagerTensor) else x.type.shape[axis]
     if size is not None:
@@ -90,12 +90,12 @@ def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
 
 
 def dims(x: Tensor, dtype: DType = t.int64) -> list[Any]:
-    """All dimensions of `x`, each as `dim` gives it; int64 holds any."""
+    """The sizes of all dimensions of `x`, as returned by `dim`; int64 can hold any."""
     return [dim(x, axis, dtype) for axis in range(x.ndim)]
 
 
 def shape(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor:
-    """The shape as an int tensor of rank 1, known at run time (`tf.shape`); `x.shape` is what is known before."""
+    """The shape as an int tensor of rank 1, known at run time (`tf.shape`); `x.shape` is the static shape."""
     x = convert_to_tensor(input)
     dtype = t.as_dtype(out_type)
     sizes = dims(x, dtype)
@@ -128,7 +128,7 @@ def shape_n(input: Sequence[Any], out_type: Any = t.int32, name: str | None = No
 
 
 def product(sizes: Iterable[Any]) -> Any:
-    """The product of ints and scalar tensors of ints: an int if all are ints, else int64."""
+    """The product of ints and integer scalar tensors: an int if all are ints, else int64."""
     known, result = 1, None
     for item in sizes:
         if type(item) is int:
@@ -139,11 +139,11 @@ def product(sizes: Iterable[Any]) -> Any:
     return known if result is None else result if known == 1 else multiply(result, known)
 
 
-# Shapes as arguments. Dims are their known dimensions; there is an operand if some are unknown.
+# Shapes as arguments. Dims are the known dimensions; if some are unknown, an operand has the whole shape.
 
 def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
-    """The known dims of a shape given as ints, tensors, a TensorShape or a mixture; and, if not all are known, the
-    tensor that has them all."""
+    """The known dims of a shape given as ints, tensors, a TensorShape or a mixture; and, if some are unknown, the whole
+    shape as a tensor."""
     if isinstance(shape, TensorShape):
         shape = shape.as_list()
     if isinstance(shape, GraphTensor) or hasattr(type(shape), "__tensor__"):
@@ -170,7 +170,7 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
     if None not in known:
         return tuple(known), None
     kinds = {item.dtype for item in items if isinstance(item, Tensor)}
-    if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # ints of any dtypes mix
+    if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # mixed int dtypes
         items = [_as_dtype(item, t.int64) if isinstance(item, Tensor) else item for item in items]
     return tuple(known), stack(items)
 
@@ -180,7 +180,7 @@ def _fits(size: int | None, dtype: DType) -> bool:
 
 
 def numbers(what: str, values: Any) -> list[Any]:
-    """The elements of a list or rank-1 tensor of known length: ints where known, else scalar tensors."""
+    """The elements of a list or rank-1 tensor of known length: ints if known, else scalar tensors."""
     if not isinstance(values, GraphTensor):
         items = values if isinstance(values, (Sequence, np.ndarray, EagerTensor, TensorShape)) else [values]
         return [item if static_int(item) is None else static_int(item) for item in items]
@@ -191,7 +191,7 @@ def numbers(what: str, values: Any) -> list[Any]:
 
 
 def _wanted(dims: Dims, operand: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape in a kernel: from the operand, if there is one."""
+    """The shape in a kernel: that of the operand, if there is one."""
     return tuple(operand[0].tolist()) if operand else dims  # type: ignore[return-value]
 
 
@@ -206,7 +206,7 @@ def _check_operand(op: str, operand: tuple[TensorType, ...], dims: Dims) -> None
 
 def _reshape_kernel(x: Any, *shape: Any, dims: Dims) -> Any:
     wanted = _wanted(dims, shape)
-    known = math.prod([size for size in wanted if size != -1])  # NumPy would count in 64 bits, and takes -2 as -1
+    known = math.prod([size for size in wanted if size != -1])  # NumPy would count in 64 bits, and take -2 for -1
     fits = known == x.size if -1 not in wanted else known and not x.size % known
     if not fits or min(wanted, default=0) < -1 or wanted.count(-1) > 1:
         raise ShapeError(f"a tensor of shape {shape_text(x.shape)} cannot become {shape_text(wanted)}")
@@ -257,7 +257,7 @@ RESHAPE: Final = Op("reshape", _reshape_kernel, _reshape_rule, samples=_reshape_
 
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The elements in another shape, where one size may be -1, which is computed (`tf.reshape`).
+    """The elements in another shape, one size of which may be -1: it is computed (`tf.reshape`).
 
     ShapeError if the number of elements differs.
     """
@@ -371,7 +371,7 @@ SQUEEZE: Final = Op("squeeze", _squeeze_kernel, _squeeze_rule, samples=_squeeze_
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Without the dimensions `axis`, each of size 1; without `axis`, all of size 1 (`tf.squeeze`)."""
+    """The tensor without the dimensions `axis`, each of size 1; by default without all of size 1 (`tf.squeeze`)."""
     x = convert_to_tensor(input)
     if axis is None or axis == []:
         if None in x.type.shape:
@@ -405,7 +405,7 @@ TRANSPOSE: Final = Op("transpose", _transpose_kernel, _transpose_rule, samples=_
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
-    """Axes in the order `perm`, by default reversed (`tf.transpose`)."""
+    """The tensor with its axes in the order `perm`, by default reversed (`tf.transpose`)."""
     x = convert_to_tensor(a)
     if perm is None:
         order = tuple(range(x.ndim))[::-1]
@@ -420,7 +420,7 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | Non
 # Stack, here because partly known shapes are stacks of scalars.
 
 def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """The tensor with one or several axes at other places; the others stay in their order."""
+    """The tensor with one or several axes moved; the others keep their order."""
     places, targets = ([axis % x.ndim for axis in ((axes,) if isinstance(axes, int) else axes)]
                        for axes in (source, destination))
     order = [axis for axis in range(x.ndim) if axis not in places]
@@ -462,7 +462,7 @@ STACK: Final = Op("stack", _stack_kernel, _stack_rule, agree=slice(None), sample
 
 
 def stack(values: Any, axis: Any = 0, name: str | None = None) -> Tensor:
-    """Tensors of one shape and dtype, along a new axis at `axis` of the result (`tf.stack`)."""
+    """Tensors of one shape and dtype stacked along a new axis, `axis` of the result (`tf.stack`)."""
     if isinstance(values, (list, tuple)):
         if not values:
             raise ShapeError("stack takes at least one tensor")

@@ -1,10 +1,10 @@
-"""Windows that slide over the spatial axes of a tensor: what convolution and pooling share.
+"""Windows that slide over the spatial axes of a tensor: the common part of convolution and pooling.
 
 A padding is "SAME", "VALID", or a pair (before, after) for each spatial axis. Along an axis of `size` elements, with
 windows that span `span = (window - 1) * dilation + 1` of them (https://www.tensorflow.org/api_docs/python/tf/nn):
 
-    "SAME"    ceil(size / stride) windows; as many elements are added as these need, the odd one after
-    "VALID"   as many windows as lie within; it is the pairs (0, 0)
+      "SAME"    ceil(size / stride) windows; padded by as many elements as these need, the odd one after
+      "VALID"   as many windows as fit inside; equivalent to the pairs (0, 0)
 """
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ __all__ = ["Padding", "Plan", "blocks", "bounds", "located", "plan", "positive",
 Padding = str | tuple[tuple[int, int], ...]
 
 _FORMATS: Final = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-_BLOCK: Final = 1 << 22  # bytes of windows that are copied at once
+_BLOCK: Final = 1 << 22  # the number of bytes of windows that are copied at once
 
 
-# Their number and position.
+# The number and position of windows.
 
 def bounds(size: int, window: int, stride: int, dilation: int, padding: Padding, axis: int) -> tuple[int, int]:
-    """How many elements are added before and after spatial axis `axis`."""
+    """The number of elements added before and after spatial axis `axis`."""
     if padding == "VALID":
         return 0, 0
     if padding == "SAME":
@@ -62,7 +62,7 @@ def window_counts(sizes: Shape, windows: Shape, strides: Sequence[int], dilation
             assert window is not None
             low, high = bounds(size, window, stride, dilation, padding, axis)
             room = size + low + high - (window - 1) * dilation - 1 + stride
-            if room <= -stride:  # as in TensorFlow: a window that just does not fit gives an empty result
+            if room <= -stride:  # as in TensorFlow, a window that only just does not fit gives an empty result
                 raise ShapeError(f"a window of {window} elements{f', {dilation} apart,' if dilation > 1 else ''} does "
                                  f"not fit into {size + low + high} along spatial axis {axis}",
                                  remedy='Take smaller windows, or pad: padding="SAME".')
@@ -75,7 +75,7 @@ def view(x: Any, counts: Sequence[int], window: Sequence[int], strides: Sequence
     """The windows of a padded array [n, *sizes, c] as a view [n, *counts, *window, c], writable if the array is."""
     steps = x.strides
 
-    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # the step along an axis of size 1 may be anything
+    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # along an axis of size 1 any step is valid
         return [step * n if size > 1 else 0 for step, size, n in zip(steps[1:-1], sizes, by, strict=True)]
 
     return np.lib.stride_tricks.as_strided(
@@ -103,7 +103,7 @@ R = TypeVar("R")
 
 
 def located(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, with the user's line in its errors."""
+    """`function`, with the user's position added to its errors."""
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -127,7 +127,7 @@ class Plan:
     channels_first: bool
 
     def inward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
-        """A tensor in the form [n, *sizes, c], and the leading dimensions that were merged."""
+        """A tensor in the form [n, *sizes, c], and its leading dimensions if these were merged."""
         at = x.ndim - self.rank - 1  # the axis of the channels, if they come first
         if self.channels_first:
             x = transpose(x, [*range(at), *range(at + 1, x.ndim), at])
@@ -146,7 +146,7 @@ class Plan:
         return transpose(x, [*range(at), x.ndim - 1, *range(at, x.ndim - 1)])
 
     def ordered(self, sizes: Sequence[Any]) -> list[Any]:
-        """A shape in the order of the arguments, as [n, *sizes, c]."""
+        """A shape in the order of the arguments, reordered to [n, *sizes, c]."""
         return [sizes[0], *sizes[2:], sizes[1]] if self.channels_first else list(sizes)
 
     @property
@@ -155,7 +155,7 @@ class Plan:
 
 
 def plan(op: str, rank: int, strides: Any, padding: Any, data_format: str | None, dilations: Any = None) -> Plan:
-    """The arguments as TF2 takes them: a number, or a list of 1, `rank` or `rank + 2` of them."""
+    """Check arguments in TF2's forms: a number, or a list of 1, `rank` or `rank + 2` of them."""
     if rank not in _FORMATS:
         raise ShapeError(f"{op} takes a tensor of 1, 2 or 3 spatial axes besides batch and channels, not {rank}")
     last, first = _FORMATS[rank]
@@ -168,7 +168,7 @@ def plan(op: str, rank: int, strides: Any, padding: Any, data_format: str | None
 
 
 def positive(op: str, what: str, values: Any, rank: int, channels_first: bool) -> tuple[int, ...]:
-    """One positive int for each spatial axis."""
+    """One positive int per spatial axis."""
     try:
         found = static_ints(f"the {what} of {op}", values)
     except StagingError:
@@ -218,7 +218,7 @@ def _padding(op: str, padding: Any, rank: int, channels_first: bool) -> Padding:
 
 def tensor(op: str, what: str, value: Any, rank: int, dtypes: DTypes = FLOATS, hint: t.DType = t.float32,
            more: bool = False) -> Tensor:
-    """`value` as a tensor with `rank` spatial axes and two others, or also `more`."""
+    """`value` as a tensor with `rank` spatial axes and two others; with `more`, or more than two."""
     x = convert_to_tensor(value, dtype_hint=hint)
     check_dtype(op, x.dtype, dtypes)
     if x.ndim < rank + 2 or (x.ndim > rank + 2 and not more):

@@ -28,7 +28,7 @@ from runtime.ops.static_arguments import axis_of, merge_shapes
 def _argsort_kernel(x: Any, *, descending: bool) -> Any:
     if not descending:
         return np.argsort(x, -1, "stable").astype(np.int32)
-    last = x.shape[-1] - 1  # equal elements keep their order, so the reversed input is sorted, and reversed
+    last = x.shape[-1] - 1  # equal elements keep their order: sort the reversed input, and reverse the result
     return (last - np.argsort(x[..., ::-1], -1, "stable")[..., ::-1]).astype(np.int32)
 
 
@@ -115,12 +115,12 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
                      InvalidArgumentError("top_k cannot give as many elements as it is asked for"))
     order = getitem(apply(ARGSORT, x, descending=True), (..., slice(0, k)))
     if type(k) is int:
-        order.set_shape([None] * (x.ndim - 1) + [k])  # checked above
+        order.set_shape([None] * (x.ndim - 1) + [k])  # holds by the check above
     return TopK(_along_last(x, order), cast(order, index_type))
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
-    """Whether the prediction of each row's target is among its k greatest (`tf.math.in_top_k`)."""
+    """Whether the prediction for each row's target is among its k greatest (`tf.math.in_top_k`)."""
     classes, scores = convert_to_tensor(targets, dtype_hint=t.int32), convert_to_tensor(predictions)
     score = gather(scores, classes, axis=1, batch_dims=1)
     better = reduce_sum(cast(greater(scores, getitem(score, (slice(None), None))), t.int32), axis=1)
@@ -161,9 +161,9 @@ SEARCHSORTED: Final = Op("searchsorted", _searchsorted_kernel, _searchsorted_rul
 
 def searchsorted(sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = t.int32,
                  name: str | None = None) -> Tensor:
-    """Where each value goes in a sequence sorted along its last axis (`tf.searchsorted`).
+    """The insertion index of each value in a sequence sorted along its last axis (`tf.searchsorted`).
 
-    `side`: "left" of equal elements or "right" of them. A sequence of rank 1 serves values of any rank.
+    `side`: "left" or "right" of equal elements. A sequence of rank 1 serves values of any rank.
     """
     if side not in ("left", "right"):
         raise ValueError(f"the side of searchsorted is 'left' or 'right', not {side!r}")
@@ -189,7 +189,7 @@ class UniqueWithCounts(NamedTuple):
 
 def _unique_kernel(x: Any, *, dtype: DType) -> tuple[Any, Any, Any]:
     values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
-    order = np.argsort(first, kind="stable")  # np.unique sorts; here the order is that of the first occurrence
+    order = np.argsort(first, kind="stable")  # np.unique sorts; restore the order of first occurrence
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
     return values[order], place[inverse.reshape(-1)].astype(dtype.np), counts[order].astype(dtype.np)
@@ -216,11 +216,11 @@ UNIQUE: Final = Op("unique", _unique_kernel, _unique_rule, samples=_unique_sampl
 def unique(x: Any, out_idx: Any = t.int32, name: str | None = None) -> Unique:
     """The distinct elements in order of appearance, and for each element its index there (`tf.unique`).
 
-    Of equal elements the first has the derivative.
+    The derivative goes to the first of equal elements.
     """
     return Unique(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx))[:2])
 
 
 def unique_with_counts(x: Any, out_idx: Any = t.int32, name: str | None = None) -> UniqueWithCounts:
-    """As `unique`, and how often each element occurs (`tf.unique_with_counts`)."""
+    """As `unique`, with the number of occurrences of each element (`tf.unique_with_counts`)."""
     return UniqueWithCounts(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx)))

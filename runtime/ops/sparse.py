@@ -1,8 +1,8 @@
-"""Sparse tensors, composed of ops on their positions and values (`tf.sparse`).
+"""Sparse tensors, composed of ops on their indices and values (`tf.sparse`).
 
-Where a rule holds for both classes, the positions are a matrix: a row for each value, of which `IndexedSlices` has one
-column. Positions that come twice add up. Two tensors are put side by side by numbering positions in row-major order:
-the distinct numbers of both are the positions of the result.
+In rules for both classes, positions are a matrix: one row per value; that of `IndexedSlices` has one column. Values at
+repeated positions add up. Two tensors are matched by numbering their positions in row-major order: the distinct numbers
+of both are the positions of the result.
 """
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ __all__ = [
 ]
 
 Sizes = tuple[Any, ...]
-"""A size for each axis: an int, or an int64 scalar where only the run of the graph knows it."""
+"""A size for each axis: an int, or an int64 scalar if it is known only at run time."""
 
 
 class _Operators:
     """Arithmetic of sparse tensors with each other, dense tensors and numbers."""
 
     __slots__ = ()
-    __array_ufunc__: Final = None  # so that `array * sparse` asks the sparse tensor
+    __array_ufunc__: Final = None  # so that `array * sparse` calls the sparse tensor
 
     def __add__(self, other: Any) -> Any:
         return add(self, other)
@@ -77,12 +77,12 @@ class _Operators:
 
 @dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
 class SparseTensor(_Operators):
-    """A tensor of which few elements are not zero (`tf.sparse.SparseTensor`): an argument, a result and a variable of
-    loops and branches as any structure of tensors is.
+    """A tensor with few non-zero elements (`tf.sparse.SparseTensor`). It can be an argument, a result, or a variable of
+    loops and branches, like any structure of tensors.
 
     `indices`: int64 [n, rank], the position of each value. `values`: [n]. `dense_shape`: the size of each axis, ints or
-    a tensor. The order of positions is free, see `rt.sparse.reorder`. ShapeError where the three do not fit, DTypeError
-    for indices that are not integers. That indices are inside of the shape is checked where they are used.
+    a tensor. The order of positions is arbitrary, see `rt.sparse.reorder`. ShapeError if the three are inconsistent,
+    DTypeError for indices that are not integers. That indices are within the shape is checked where they are used.
     """
 
     indices: Tensor
@@ -112,7 +112,7 @@ class SparseTensor(_Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape, as far as it is known without a run."""
+        """The static shape."""
         return _known(self.sizes)
 
     @property
@@ -140,8 +140,8 @@ class IndexedSlices(_Operators):
     """Rows `values` for the positions `indices` along the first axis of a tensor that is zero elsewhere
     (`tf.IndexedSlices`).
 
-    `values`: [n, ...], `indices`: integers [n]. `dense_shape`: the shape of the whole; without it the rows can only be
-    given to `Variable.scatter_update` and the like.
+    `values`: [n, ...], `indices`: integers [n]. `dense_shape`: the shape of the whole tensor; without it the rows can
+    only be passed to `Variable.scatter_update` and the like.
     """
 
     values: Any
@@ -155,14 +155,14 @@ class IndexedSlices(_Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape of the whole, as far as it is known without a run."""
+        """The static shape of the whole tensor."""
         if self.sizes is None:
             return TensorShape([None, *convert_to_tensor(self.values).shape[1:]])
         return _known(self.sizes)
 
     @property
     def dense_shape(self) -> Tensor | None:
-        """The shape of the whole as a tensor: int64 [rank]."""
+        """The shape of the whole tensor: int64 [rank]."""
         return None if self.sizes is None else _as_tensor(self.sizes)
 
     @property
@@ -209,7 +209,7 @@ def _as_tensor(sizes: Sizes) -> Tensor:
 
 
 def sizes_of(x: Any) -> Sizes:
-    """The sizes of a sparse or dense tensor. InvalidArgumentError for IndexedSlices without them."""
+    """The sizes of a sparse or dense tensor. InvalidArgumentError for IndexedSlices without a dense_shape."""
     if not is_sparse(x):
         return tuple(shape.dims(x))
     if x.sizes is None:
@@ -221,7 +221,7 @@ def sizes_of(x: Any) -> Sizes:
 # Positions.
 
 def positions(x: Sparse) -> Tensor:
-    """int64 [n, k]: a row for each of the values."""
+    """The positions, int64 [n, k]: one row per value."""
     indices = convert_to_tensor(x.indices)
     return indices if isinstance(x, SparseTensor) else cast(indices, t.int64)[:, None]
 
@@ -234,8 +234,8 @@ def at_positions(like: Sparse, where: Tensor, values: Any) -> Any:
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The sparse tensor with `op` of the values, which have to stay as many (`tf.sparse.map_values`). Further arguments
-    are given to `op`, of sparse ones with the same positions the values."""
+    """The sparse tensor with `op` applied to the values, whose number must stay the same (`tf.sparse.map_values`).
+    Other arguments are passed on to `op`; sparse ones, which must have the same positions, as their values."""
     like = next((x for x in (*args, *kwargs.values()) if is_sparse(x)), None)
     if like is None:
         raise DTypeError("map_values has no sparse tensor among its arguments")
@@ -256,7 +256,7 @@ def _numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:
 
 
 def _unnumbered(numbers: Tensor, sizes: Sequence[Any]) -> Tensor:
-    """The positions int64 [n, k] with these numbers."""
+    """The positions, int64 [n, k], with these numbers."""
     columns = []
     for size in reversed(sizes):
         columns.append(numbers % size)
@@ -265,7 +265,7 @@ def _unnumbered(numbers: Tensor, sizes: Sequence[Any]) -> Tensor:
 
 
 def _columns(x: Sparse) -> Sizes:
-    """The sizes of the axes that positions count along."""
+    """The sizes of the axes that positions index."""
     return sizes_of(x) if isinstance(x, SparseTensor) else sizes_of(x)[:1]
 
 
@@ -276,7 +276,7 @@ def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
 
 
 def without_duplicates(x: Sparse) -> Any:
-    """The same tensor with each position once, whose values are added."""
+    """The same tensor with distinct positions; values at repeated ones are added."""
     sizes = _columns(x)
     distinct, place = sorting.unique(_numbered(positions(x), sizes), out_idx=t.int64)
     values = _sum_by(convert_to_tensor(x.values), place, shape.size(distinct))
@@ -292,8 +292,8 @@ def _need_one_shape(x: Sparse, y: Sparse) -> None:
 def combined(
     function: Callable[[Any, Any], Any], x: Sparse, y: Sparse, in_both: bool = False, linear: bool = False
 ) -> Any:
-    """`function` of two sparse tensors of one shape, element by element: at the positions of either, or `in_both`.
-    Elsewhere it has to be 0. `linear`: it can be applied to values of one position before they are added."""
+    """`function` of two sparse tensors of one shape, element by element: at the positions of either or, if `in_both`,
+    of both. Elsewhere it must be 0. `linear`: it may be applied before values at repeated positions are added."""
     _need_one_shape(x, y)
     if x.indices is y.indices and (linear or isinstance(x, SparseTensor)):
         return at_positions(x, positions(x), function(x.values, y.values))
@@ -311,7 +311,7 @@ def combined(
 
 
 def scaled(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
-    """`function` of a sparse tensor and a dense one or a number, element by element, where it is 0 for zeros of `x`:
+    """`function` of a sparse tensor and a dense one or a number, element by element, if it is 0 for zeros of `x`:
     sparse if `y` broadcasts to the shape of `x`, else dense."""
     if isinstance(y, Tensor) and y.ndim:
         if not _fits_into(x, y):
@@ -350,8 +350,8 @@ def _undefined(divisor: Tensor, x: Sparse) -> Tensor:
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The dense tensor (`tf.sparse.to_dense`). Values of a position that comes twice are added; `default_value` is
-    where there is none. IndexOutOfRangeError for a position outside of the shape."""
+    """The dense tensor (`tf.sparse.to_dense`). Values at repeated positions are added; positions without a value get
+    `default_value`. IndexOutOfRangeError for a position outside the shape."""
     sizes, where, values = list(sizes_of(sp_input)), positions(sp_input), convert_to_tensor(sp_input.values)
     if values.dtype.is_bool:
         dense = scatter_nd(where, cast(values, t.int32), sizes) > 0
@@ -364,7 +364,7 @@ def to_dense(
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements that are not 0, in row-major order (`tf.sparse.from_dense`)."""
+    """The non-zero elements, in row-major order (`tf.sparse.from_dense`)."""
     tensor = convert_to_tensor(tensor)
     where = logic.where(tensor if tensor.dtype.is_bool else logic.not_equal(tensor, 0))
     return SparseTensor(where, gather_nd(tensor, where), sizes_of(tensor))
@@ -374,7 +374,7 @@ def _dense(x: Any) -> Tensor:
     return to_dense(x) if is_sparse(x) else convert_to_tensor(x)
 
 
-# Positions moved, of SparseTensors.
+# Changes of positions, of SparseTensors.
 
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """The same tensor with its positions in row-major order (`tf.sparse.reorder`)."""
@@ -389,7 +389,7 @@ def retain(sp_input: SparseTensor, to_retain: Any) -> SparseTensor:
 
 
 def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
-    """Axes exchanged; without `perm` they are reversed (`tf.sparse.transpose`)."""
+    """The tensor with its axes permuted, by default reversed (`tf.sparse.transpose`)."""
     rank = sp_input.ndim
     order = [*range(rank)][::-1] if perm is None else [axis_of("transpose", axis, rank) for axis in perm]
     if sorted(order) != [*range(rank)]:
@@ -398,7 +398,7 @@ def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: s
 
 
 def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> SparseTensor:
-    """Another shape of as many elements, where one size may be -1 (`tf.sparse.reshape`). ShapeError."""
+    """The tensor in another shape with as many elements; one size may be -1 (`tf.sparse.reshape`). ShapeError."""
     new, whole = list(_sizes(shape)), product(sp_input.sizes)
     if -1 in [size for size in new if isinstance(size, int)]:
         place = next(i for i, size in enumerate(new) if isinstance(size, int) and size == -1)
@@ -412,7 +412,7 @@ def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> Spar
 
 
 def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None) -> SparseTensor:
-    """A new axis of size 1 (`tf.sparse.expand_dims`)."""
+    """The tensor with a new axis of size 1 (`tf.sparse.expand_dims`)."""
     sizes, axis = list(sp_input.sizes), axis_of("expand_dims", axis, sp_input.ndim + 1)
     columns = [sp_input.indices[:, i] for i in range(len(sizes))]
     columns.insert(axis, creation.zeros([shape.dim(sp_input.values, 0)], t.int64))
@@ -420,7 +420,7 @@ def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None)
 
 
 def squeeze(sp_input: SparseTensor, axis: Any = None) -> SparseTensor:
-    """Without the axes of size 1, or without some of them. ShapeError for an axis of another size."""
+    """The tensor without its axes of size 1, or some of them. ShapeError for an axis of another size."""
     sizes = sp_input.sizes
     gone = ([i for i, size in enumerate(sizes) if isinstance(size, int) and size == 1] if axis is None
             else axes_of("squeeze", axis, sp_input.ndim))
@@ -433,7 +433,7 @@ def squeeze(sp_input: SparseTensor, axis: Any = None) -> SparseTensor:
 
 
 def concat(axis: Any, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
-    """One after the other along an axis (`tf.sparse.concat`). ShapeError where the other axes differ."""
+    """Concatenation along an axis (`tf.sparse.concat`). ShapeError if the other axes differ."""
     first = sp_inputs[0]
     axis, before, moved = axis_of("concat", axis, first.ndim), 0, []
     for x in sp_inputs:
@@ -460,30 +460,30 @@ def slice(sp_input: SparseTensor, start: Any, size: Any, name: str | None = None
 # Arithmetic.
 
 def add(a: Any, b: Any) -> Any:
-    """The sum: sparse of two sparse tensors, else dense (`tf.sparse.add`)."""
+    """The sum: sparse if both are sparse, else dense (`tf.sparse.add`)."""
     if is_sparse(a) and is_sparse(b):
         return combined(math_ops.add, a, b, linear=True)
     return _dense(a) + _dense(b)
 
 
 def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-    """The greater of each two elements (`tf.sparse.maximum`)."""
+    """The element-wise maximum (`tf.sparse.maximum`)."""
     return combined(math_ops.maximum, sp_a, sp_b)
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> Any:
-    """The smaller of each two elements (`tf.sparse.minimum`)."""
+    """The element-wise minimum (`tf.sparse.minimum`)."""
     return combined(math_ops.minimum, sp_a, sp_b)
 
 
 def _operand(y: Any) -> Any:
-    """A dense operand: numbers stay what they are, and adapt to the other's dtype."""
+    """A dense operand: numbers are kept, so that they adapt to the other's dtype."""
     return y if isinstance(y, (int, float, complex)) else convert_to_tensor(y)
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """The product, element by element: sparse if one is sparse. A dense one broadcasts to the shape of the sparse one;
-    where that has to broadcast, too, the result is dense."""
+    """The element-wise product: sparse if an operand is sparse. A dense operand broadcasts to the shape of the sparse
+    one; if the sparse one would have to broadcast, too, the result is dense."""
     if is_sparse(x) and is_sparse(y):
         return combined(math_ops.multiply, x, y, in_both=True)
     if is_sparse(y):
@@ -502,8 +502,8 @@ def divide(x: Any, y: Any) -> Any:
 def reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: bool = False, output_is_sparse: bool = False, name: str | None = None
 ) -> Any:
-    """The sum along axes (None: all): dense, or sparse with `output_is_sparse` (`tf.sparse.reduce_sum`). Of
-    `IndexedSlices` it is dense if the first axis is among them."""
+    """The sum along axes (None: all): dense, or sparse with `output_is_sparse` (`tf.sparse.reduce_sum`). For
+    `IndexedSlices` it is dense if the first axis is summed."""
     found = _sum(sp_input, axis, bool(keepdims))
     return found if output_is_sparse else _dense(found)
 
@@ -526,7 +526,7 @@ def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
 def sparse_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix product of a sparse and a dense matrix, in any order (`tf.sparse.sparse_dense_matmul`)."""
+    """The matrix product of a sparse and a dense matrix, in either order (`tf.sparse.sparse_dense_matmul`)."""
     return _dense(matmul(_adjoint(sp_a) if adjoint_a else sp_a, _adjoint(b) if adjoint_b else b))
 
 
@@ -536,15 +536,15 @@ def _adjoint(x: Any) -> Any:
 
 
 def _transposed(x: Any) -> Any:
-    """With the last two axes exchanged."""
+    """The tensor with its last two axes exchanged."""
     rank = x.ndim
     order = [*range(rank - 2), rank - 1, rank - 2]
     return transpose(x, order) if isinstance(x, SparseTensor) else shape.transpose(x, order)
 
 
 def matmul(x: Any, y: Any) -> Any:
-    """The matrix product over the last two axes, of which one or both are sparse: dense, or sparse if both are. The
-    axes before are the same, or the dense one has none. ShapeError."""
+    """The matrix product over the last two axes, where one or both operands are sparse: dense, or sparse if both are.
+    The leading axes are the same, or the dense operand has none. ShapeError."""
     x, y = [v if isinstance(v, SparseTensor) else _dense(v) for v in (x, y)]
     if x.ndim < 2 or y.ndim < 2 or not (isinstance(x, SparseTensor) or isinstance(y, SparseTensor)):
         return linalg.matmul(x, y) if min(x.ndim, y.ndim) > 1 else linalg.tensordot(_dense(x), _dense(y), 1)
@@ -571,7 +571,8 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
 
 
 def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:
-    """Each value of `x` meets those of the row of `y` that its column names: they stand together when `y` is sorted."""
+    """Each value of `x` is multiplied by those in the row of `y` that its column selects: consecutive ones if `y` is
+    sorted."""
     if x.ndim != y.ndim or not all(map(_may_be_equal, x.shape[:-2], y.shape[:-2])):
         raise ShapeError(f"SparseTensors of the shapes {_text(x.shape)} and {_text(y.shape)} cannot be multiplied: the "
                          "axes before the matrices differ", remedy="Make one dense: rt.sparse.to_dense(x).")

@@ -1,4 +1,4 @@
-"""Special functions that occur in derivatives of others."""
+"""Special functions that occur in the derivatives of others."""
 from __future__ import annotations
 
 import math
@@ -16,12 +16,12 @@ from runtime.ops.op_makers import FLOATS, apply_one, check_dtype, named, random_
 __all__ = ["POLYGAMMA", "digamma"]
 
 _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)  # B2, B4, ...
-_NEAR: Final = 16  # where the asymptotic series becomes exact, for order 0
+_NEAR: Final = 16  # from here on the asymptotic series is exact, for order 0
 
 
 def _polygamma_kernel(x: Any, *, order: int) -> Any:
-    """Computed by the recurrence up to where the asymptotic series holds, and by reflection below 1/2 (M. Abramowitz
-    and I. Stegun, "Handbook of Mathematical Functions", 6.4)."""
+    """Uses the recurrence up to where the asymptotic series holds, and reflection below 1/2 (M. Abramowitz and I.
+    Stegun, "Handbook of Mathematical Functions", 6.4)."""
     z = np.asarray(x, np.float64)
     y = np.where(z < 0.5, 1 - z, z)
     total = np.zeros_like(y)
@@ -44,7 +44,7 @@ def _asymptotic(y: Any, n: int) -> Any:
 
 
 def _of_cotangent(x: Any, n: int) -> Any:
-    """pi times the n-th derivative of cot(pi x), as a polynomial in it."""
+    """pi times the n-th derivative of cot(pi x), as a polynomial in cot(pi x)."""
     p = np.poly1d([1, 0])
     for _ in range(n):
         p = -math.pi * np.poly1d([1, 0, 1]) * p.deriv()

@@ -16,12 +16,12 @@ __all__ = ["axes_of", "axis_of", "known_elements", "merge_shapes", "static_int",
 
 
 def static_int(x: Any) -> int | None:
-    """The int that `x` is, or None for a tensor whose value only a run knows. TypeError if it is no int."""
+    """The int that `x` is, or None for a tensor whose value is known only at run time. TypeError if it is no int."""
     return _scalar(x.value) if isinstance(x, GraphTensor) else operator.index(x)
 
 
 def _scalar(value: Value) -> int | None:
-    """A constant, or an item of what is known, as `shape(x)[0]`."""
+    """The int in a constant, or in a known item of a tensor, such as `shape(x)[0]`; else None."""
     constant = value.constant
     if constant is not None:
         return operator.index(constant[()])
@@ -65,7 +65,7 @@ def _elements(value: Value, count: int) -> list[int | None]:
 def static_ints(what: str, values: Any) -> tuple[int, ...]:
     """`values`, an int, a sequence of ints or a tensor of them, as ints.
 
-    StagingError, with `what` as the subject, if only a run knows them.
+    StagingError, with `what` as the subject, if they are known only at run time.
     """
     if isinstance(values, GraphTensor):
         known = [static_int(values)] if not values.type.shape else known_elements(values)
@@ -100,7 +100,7 @@ def axes_of(op: str, axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def merge_shapes(what: str, *shapes: Shape) -> Shape:
-    """The join of what `shapes` say about one shape. ShapeError, with `what` as the subject, if they contradict."""
+    """The join of static `shapes` of one tensor. ShapeError, with `what` as the subject, if they are incompatible."""
     merged = shapes[0]
     for shape in shapes[1:]:
         if len(shape) != len(merged) or any(

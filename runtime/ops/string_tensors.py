@@ -30,7 +30,7 @@ _WORDS: Final = ("", "a", "Hello wörld ", " 12 ")
 
 
 def _each(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...], *flats: Iterable[Any]) -> Any:
-    """The array of what the function gives for each element."""
+    """The array of the function's results for each element."""
     found = list(map(function, *flats))
     array = np.empty(len(found), dtype.np)
     array[:] = found
@@ -41,8 +41,8 @@ def _mapped(
     name: str, function: Callable[..., Any], out: DType | None = t.string, doc: str = "",
     params: Sequence[dict[str, Any]] = ({},), words: Sequence[str] = _WORDS,
 ) -> Op:
-    """An element-wise op of strings, of `function(bytes, **params)`; without `out` the param `out_type` is its dtype.
-    It is tested with these params and words."""
+    """An element-wise op of strings, `function(bytes, **params)`; without `out` the param `out_type` is its dtype.
+    `params` and `words` are for tests."""
 
     def kernel(x: Any, **params: Any) -> Any:
         return _each(functools.partial(function, **params), out or params["out_type"], x.shape, x.flat)
@@ -66,7 +66,7 @@ def _need_strings(op: str, *types: TensorType) -> None:
 
 
 def _strings(x: Any) -> Tensor:
-    """A tensor of strings; what is no string is an error."""
+    """A tensor of strings. DTypeError for other values."""
     return convert_to_tensor(x, t.string)
 
 
@@ -103,34 +103,35 @@ _BUCKET: Final = _mapped(
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Lower case (`tf.strings.lower`): of ASCII letters, or with the encoding "utf-8" of all."""
+    """Lower case (`tf.strings.lower`): of ASCII letters, or of all letters with the encoding "utf-8"."""
     return named(apply_one(_LOWER, _strings(input), encoding=_one_of("encoding", encoding, ("", "utf-8"))), name)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
-    """Upper case (`tf.strings.upper`): of ASCII letters, or with the encoding "utf-8" of all."""
+    """Upper case (`tf.strings.upper`): of ASCII letters, or of all letters with the encoding "utf-8"."""
     return named(apply_one(_UPPER, _strings(input), encoding=_one_of("encoding", encoding, ("", "utf-8"))), name)
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Without white space at both ends (`tf.strings.strip`)."""
+    """Strips white space at both ends (`tf.strings.strip`)."""
     return named(apply_one(_STRIP, _strings(input)), name)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """The length of each string as int32, in bytes or with the unit "UTF8_CHAR" in characters (`tf.strings.length`)."""
+    """The length of each string as int32, in bytes, or in characters with the unit "UTF8_CHAR"
+    (`tf.strings.length`)."""
     return named(apply_one(_LENGTH, _strings(input), unit=_one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """A number from 0 to `num_buckets` - 1 for each string, as int64: its FarmHash Fingerprint64 modulo that, as in TF
-    (`tf.strings.to_hash_bucket_fast`). InvalidArgumentError for less than one bucket."""
+    """For each string a number from 0 to `num_buckets` - 1, int64: its FarmHash Fingerprint64 modulo `num_buckets`, as
+    in TF (`tf.strings.to_hash_bucket_fast`). InvalidArgumentError for less than one bucket."""
     if num_buckets < 1:
         raise InvalidArgumentError(f"to_hash_bucket_fast takes at least 1 bucket, not {num_buckets}")
     return named(apply_one(_BUCKET, _strings(input), num_buckets=int(num_buckets)), name)
 
 
-# Regular expressions: of RE2 in TF, here Python's, whose common part means the same.
+# Regular expressions: TF uses RE2; here Python's, with the same meaning for the common subset.
 
 @functools.lru_cache(maxsize=256)
 def _pattern(pattern: str) -> re.Pattern[str]:
@@ -145,7 +146,7 @@ def _pattern(pattern: str) -> re.Pattern[str]:
 
 @functools.lru_cache(maxsize=256)
 def _rewriting(pattern: str, rewrite: str) -> Callable[[re.Match[str]], str]:
-    r"""What replaces a match: `\0` to `\9` stand for its groups, and two backslashes for one."""
+    r"""The replacement of a match: `\0` to `\9` stand for its groups, and two backslashes for one."""
     pieces: list[str | int] = []
     for piece in re.findall(r"\\.?|[^\\]+", rewrite, re.DOTALL):
         group = piece[1:]
@@ -174,7 +175,7 @@ def regex_replace(
     input: Any, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
     r"""Each match of the pattern replaced by `rewrite`, in which `\0` to `\9` are the groups; or only the first match
-    (`tf.strings.regex_replace`). InvalidArgumentError for a pattern that is none."""
+    (`tf.strings.regex_replace`). InvalidArgumentError for an invalid pattern."""
     pattern, rewrite = _argument("pattern", pattern), _argument("rewrite", rewrite)
     _rewriting(pattern, rewrite)
     return named(apply_one(_REPLACE, _strings(input), pattern=pattern, rewrite=rewrite,
@@ -182,7 +183,7 @@ def regex_replace(
 
 
 def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:
-    """Whether the whole of each string matches the pattern (`tf.strings.regex_full_match`)."""
+    """Whether each string as a whole matches the pattern (`tf.strings.regex_full_match`)."""
     _pattern(pattern := _argument("pattern", pattern))
     return named(apply_one(_MATCH, _strings(input), pattern=pattern), name)
 
@@ -216,8 +217,8 @@ _NUMBER: Final = _mapped("string_to_number", _number, None, words=("1", "-20", "
 
 
 def to_number(input: Any, out_type: Any = t.float32, name: str | None = None) -> Tensor:
-    """The numbers that strings write, as float32, float64, int32 or int64 (`tf.strings.to_number`).
-    InvalidArgumentError for a string that is no such number."""
+    """The numbers that strings represent, as float32, float64, int32 or int64 (`tf.strings.to_number`).
+    InvalidArgumentError for a string that is not such a number."""
     dtype = t.as_dtype(out_type)
     if dtype not in (t.float32, t.float64, t.int32, t.int64):
         raise DTypeError(f"to_number gives float32, float64, int32 or int64, not {dtype.name}")
@@ -256,8 +257,8 @@ def as_string(
 ) -> Tensor:
     """Numbers and bools as strings (`tf.strings.as_string`).
 
-    Floats have `precision` digits after the point, 6 without it; `scientific` ones an exponent; or the `shortest` of
-    both. `fill` (" ", "0", "-" or "+") fills up to `width`. Strings stay as they are.
+    Floats have `precision` digits after the point, by default 6; with `scientific` an exponent; with `shortest` the
+    shorter of both forms. `fill` (" ", "0", "-" or "+") pads to `width`. Strings are returned unchanged.
     """
     x = convert_to_tensor(input, strings=True)
     if x.dtype.is_string:
@@ -305,8 +306,8 @@ _SUBSTR: Final = Op("substr", _substr_kernel, _substr_rule, samples=_substr_samp
 
 
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
-    """The part of each string from `pos` (from the end if negative) of at most `len` bytes or characters; all three
-    broadcast (`tf.strings.substr`). InvalidArgumentError for a position outside of a string."""
+    """The part of each string that starts at `pos` (from the end if negative), of at most `len` bytes or characters;
+    all three broadcast (`tf.strings.substr`). InvalidArgumentError for a position outside a string."""
     return named(apply_one(_SUBSTR, _strings(input), convert_to_tensor(pos), convert_to_tensor(len),
                            unit=_one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
 
@@ -335,8 +336,8 @@ _SPLIT: Final = Op("string_split", _split_kernel, _split_rule, samples=_split_sa
 
 
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
-    """The parts of one string between separators, or without `sep` between white space, as string[n]
-    (`tf.strings.split`). UnimplementedError for more than one string, whose parts are ragged in TF."""
+    """The parts of one string between separators, by default white space, as string[n] (`tf.strings.split`).
+    UnimplementedError for more than one string, whose parts are ragged in TF."""
     separator = b"" if sep is None else _data(_argument("sep", sep))
     return named(apply_one(_SPLIT, _strings(input), sep=separator, maxsplit=int(maxsplit)), name)
 
@@ -364,7 +365,8 @@ _JOIN: Final = Op("string_join", _join_kernel, _join_rule, samples=_join_samples
 
 
 def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
-    """Element-wise the strings of several tensors of one shape, or scalars, with a separator (`tf.strings.join`)."""
+    """The strings of several tensors of one shape, or scalars, joined element-wise with a separator
+    (`tf.strings.join`)."""
     if not len(inputs):
         raise ValueError("join takes at least one tensor")
     tensors = list(map(_strings, inputs))
@@ -377,7 +379,7 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
 
 
 def _concatenate(x: Any, y: Any) -> Tensor:
-    """`x + y`, which broadcast. DTypeError if one of them is no string."""
+    """`x + y`, which broadcast. DTypeError if an operand is not of strings."""
     return apply_one(_JOIN, _strings(x), _strings(y), separator=b"")
 
 
@@ -385,7 +387,7 @@ OPERATIONS.define(concatenate_strings=_concatenate)
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
-    """x + y, element-wise, which broadcast; strings are joined (`tf.add`)."""
+    """x + y, element-wise, with broadcasting; strings are concatenated (`tf.add`)."""
     if _is_text(x) or _is_text(y):
         return named(_concatenate(x, y), name)
     return math_ops.add(x, y, name)
@@ -458,6 +460,6 @@ _RAW: Final = Op("decode_raw", _raw_kernel, _raw_rule, samples=_raw_samples, err
 
 
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
-    """The bytes of strings of one length as numbers, along a last axis (`tf.io.decode_raw`)."""
+    """The bytes of strings of one length as numbers, along a new last axis (`tf.io.decode_raw`)."""
     return named(apply_one(_RAW, _strings(input_bytes), out_type=t.as_dtype(out_type),
                            little_endian=bool(little_endian)), name)

@@ -1,4 +1,4 @@
-"""Text in graphs: a vector of uint8 in UTF-8."""
+"""Text in graphs: a vector of uint8, in UTF-8."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +37,7 @@ _RENDER: Final = Op("render_text", _render_kernel, _render_rule, samples=_render
 
 
 def as_bytes(text: str | Text) -> Any:
-    """The text as a tensor of the graph that is traced."""
+    """The text as a tensor of the current graph."""
     template, values = split(text)
     if not values:
         return apply(CONST, value=np.frombuffer(template.pieces[0].encode(), np.uint8))
@@ -61,7 +61,7 @@ _RECORDS: Final = Op("render_records", _records_kernel, _records_rule,
 
 
 class _Part:
-    """Stands for a part of a record in the record's text."""
+    """Stands for a part of a record in the template of the record's text."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -71,7 +71,7 @@ class _Part:
 
 
 def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> Text:
-    """The text of the items of a list of records in the graph that is traced; `pack` makes a record of its parts."""
+    """The text of the items of a list of records in the current graph; `pack` builds a record from its parts."""
     record, order = split(repr_of(pack(map(_Part, range(len(columns))))))
     return Text.held(apply(_RECORDS, *columns, record=record, order=order).value)
 

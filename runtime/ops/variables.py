@@ -14,7 +14,7 @@ __all__ = ["ACCUMULATE", "ASSIGN", "READ", "Storage"]
 
 
 class Storage(Protocol):
-    """The interface of variables that the ops use. The array is read-only: an assignment replaces it."""
+    """The interface of variables as used by the ops. The array is read-only: an assignment replaces it."""
 
     name: str
     array: Any

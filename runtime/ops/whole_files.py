@@ -44,13 +44,13 @@ def _write(name: bytes, contents: bytes) -> None:
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """What is in a file, as a string scalar, read whenever the graph runs (`tf.io.read_file`). `filename` is a string
-    scalar. NotFoundError if there is none, ShapeError for several names, TypeError for what is no string."""
+    """The contents of a file as a string scalar, read whenever the graph runs (`tf.io.read_file`). `filename` is a
+    string scalar. NotFoundError if the file does not exist, ShapeError for several names, TypeError for other
+    values."""
     result: Tensor = numpy_function(_read, [_scalar("name", filename)], TensorSpec((), string))
     return named(result, name)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> None:
-    """Write a string scalar as a file whenever the graph runs, with the folders that it is in
-    (`tf.io.write_file`)."""
+    """Write a string scalar to a file whenever the graph runs, creating its folders (`tf.io.write_file`)."""
     numpy_function(_write, [_scalar("name", filename), _scalar("contents", contents)], [])

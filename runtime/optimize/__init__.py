@@ -24,11 +24,11 @@ def rewrite(
     graph: Graph, rules: Iterable[Rule] | None = None, log: list[Fired] | None = None, keep_captures: bool = False,
     fast_math: bool = False,
 ) -> Graph:
-    """A new graph with the same inputs as `graph` and the same results bit for bit, effects and errors.
+    """A new graph equivalent to `graph`: same inputs, results (bit for bit), effects and errors.
 
     The rules are those of `RULES`, or only `rules`; with `fast_math` also those of `FAST`, which round differently. The
-    rules that fired are appended to `log`. `graph` is not changed. `keep_captures`: keep all captures, in their order,
-    also unused ones.
+    rules that fired are appended to `log`. `graph` is not changed. `keep_captures`: keep all captures, even unused
+    ones, in their order.
     """
     tables = (RULES, FAST) if fast_math else (RULES,)
     context = Context([rule for table in tables for rule in table.values()] if rules is None else rules, log, visit)

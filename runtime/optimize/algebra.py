@@ -1,7 +1,7 @@
 """Rules for values: constants, arithmetic, comparison, logic and dtypes.
 
 Each is exact: the same bits, also for nan, infinities and -0.0. So identities that hold only for real numbers are not
-used, and rules for integers say so. (A signalling nan may stay one; arithmetic would quieten it.)
+used, and rules for integers say so. (A signalling nan may be kept, where arithmetic would make it quiet.)
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made_by(value: Value, *ops: str) -> Node | None:
 
 
 def uniform(value: Value) -> Any:
-    """The number that all elements of a value equal, or None."""
+    """The number that all elements of a value equal; None if there is none or it is unknown."""
     node = made_by(value, "broadcast_to")
     constant = (value if node is None else node.inputs[0]).constant
     if constant is None or not constant.size:
@@ -56,7 +56,7 @@ def _all_bits(value: Value) -> bool:
 
 
 def _filled(b: Builder, node: Node, number: Any) -> Result:
-    """A constant in place of the result of the node, if its shape is known."""
+    """A constant that replaces the result of the node, if its shape is known."""
     type = node.outputs[0].type
     assert isinstance(type, TensorType)
     if None in type.shape:
@@ -69,7 +69,7 @@ def _filled(b: Builder, node: Node, number: Any) -> Result:
 
 @rule("fold", sees=True)
 def fold(b: Builder, node: Node) -> Result:
-    """An op on constants is computed, unless the result is larger than they are, or it raises."""
+    """An op on constants is folded, unless the result is larger than they are, or it raises."""
     if not node.inputs:
         return None
     arrays = []
@@ -87,7 +87,7 @@ def fold(b: Builder, node: Node) -> Result:
             kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
             found = kernel(*arrays, **node.params)
     except Exception:
-        return None  # it raises when it is reached
+        return None  # raised when the op is reached
     results = []
     for array in (found,) if node.single else found:
         array = np.array(array)
@@ -101,8 +101,8 @@ def fold(b: Builder, node: Node) -> Result:
 @rule("identity", "add", "subtract", "multiply", "divide", "floordiv", "pow", "bitwise_and", "bitwise_or",
       "bitwise_xor", "left_shift", "right_shift")
 def identity(b: Builder, node: Node) -> Result:
-    """x + 0, x - 0, x * 1, x / 1, x // 1, x ** 1, x & ~0, x | 0, x ^ 0, x << 0, x >> 0: x. Of floats x + -0.0,
-    x - 0.0, x * 1 and x / 1 alone."""
+    """x + 0, x - 0, x * 1, x / 1, x // 1, x ** 1, x & ~0, x | 0, x ^ 0, x << 0, x >> 0: x. For floats only x + -0.0,
+    x - 0.0, x * 1 and x / 1."""
     x, y = node.inputs
     if y.constant is None and x.constant is None and not (made_by(x, "broadcast_to") or made_by(y, "broadcast_to")):
         return None
@@ -129,7 +129,7 @@ def _neutral(op: str, dtype: DType, y: Value) -> bool:
 
 @rule("absorb", "multiply", "mod", "bitwise_and", "bitwise_or")
 def absorb(b: Builder, node: Node) -> Result:
-    """x * 0, x % 1, x & 0: 0; x | ~0: ~0. Of integers and bools."""
+    """x * 0, x % 1, x & 0: 0; x | ~0: ~0. For integers and bools."""
     op, dtype = node.op.name, dtype_of(node.inputs[0])
     if not (dtype.is_integer or dtype.is_bool):
         return None
@@ -145,7 +145,7 @@ def absorb(b: Builder, node: Node) -> Result:
 @rule("same", "subtract", "bitwise_xor", "bitwise_and", "bitwise_or", "maximum", "minimum", "equal", "not_equal",
       "less", "less_equal", "greater", "greater_equal")
 def same(b: Builder, node: Node) -> Result:
-    """x & x, x | x, max(x, x), min(x, x): x. Of integers and bools also x - x, x ^ x: 0; x == x: True, x < x: False."""
+    """x & x, x | x, max(x, x), min(x, x): x. For integers and bools x - x, x ^ x: 0; x == x: True, x < x: False."""
     x, y = node.inputs
     if x is not y:
         return None
@@ -159,7 +159,7 @@ def same(b: Builder, node: Node) -> Result:
 
 @rule("gather constants", "add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor")
 def gather_constants(b: Builder, node: Node) -> Result:
-    """(x + 1) + 2: x + 3. The same for -, *, &, | and ^. Of integers and bools."""
+    """(x + 1) + 2: x + 3. The same for -, *, &, | and ^. For integers and bools."""
     op, (x, y) = node.op.name, node.inputs
     if dtype_of(x).kind > 1:
         return None
@@ -213,7 +213,7 @@ def abs_of_negative(b: Builder, node: Node) -> Result:
 
 @rule("stop_gradient", "stop_gradient")
 def stop_gradient(b: Builder, node: Node) -> Result:
-    """stop_gradient(x): x. Gradients are taken before."""
+    """stop_gradient(x): x. Gradients have been taken by then."""
     return node.inputs[0]
 
 
@@ -225,7 +225,7 @@ _OPPOSITE: Final = {"less": "greater_equal", "less_equal": "greater", "greater":
 
 @rule("not of a comparison", "invert")
 def not_of_comparison(b: Builder, node: Node) -> Result:
-    """not x == y: x != y, and the other way round. Of integers and bools also not x < y: x >= y, and so on."""
+    """not x == y: x != y, and vice versa. For integers and bools also not x < y: x >= y, and so on."""
     inner = made_by(node.inputs[0], *_OPPOSITE)
     if inner is None or (inner.op.name not in ("equal", "not_equal") and dtype_of(inner.inputs[0]).kind > 1):
         return None
@@ -247,7 +247,7 @@ def compared_with_bool(b: Builder, node: Node) -> Result:
 
 @rule("where", "where")
 def where(b: Builder, node: Node) -> Result:
-    """where(c, x, x): x. where(True, x, y): x. where(not c, x, y): where(c, y, x). Of bools where(c, True, y) and
+    """where(c, x, x): x. where(True, x, y): x. where(not c, x, y): where(c, y, x). For bools where(c, True, y) and
     where(c, c, y): c | y; where(c, x, False) and where(c, x, c): c & x; where(c, False, True): not c."""
     condition, x, y = node.inputs
     if x is y:
@@ -285,7 +285,7 @@ def where_of_where(b: Builder, node: Node) -> Result:
 
 @rule("cast", "cast")
 def cast(b: Builder, node: Node) -> Result:
-    """A cast to the dtype that a value has is nothing. So is a cast that keeps all values, before another cast."""
+    """A cast to the dtype that the value has is removed. So is a lossless cast before another cast."""
     x = node.inputs[0]
     if not isinstance(x.type, TensorType):
         return None
@@ -305,7 +305,7 @@ _DIGITS: Final = {t.float16: 11, t.float32: 24, t.float64: 53, t.complex64: 24, 
 
 
 def _holds(wide: DType, narrow: DType) -> bool:
-    """Whether each value of `narrow` is one of `wide`."""
+    """Whether `wide` can represent each value of `narrow`."""
     if wide is narrow or narrow.is_bool:
         return True
     if wide.is_bool or wide.kind < narrow.kind:
@@ -320,10 +320,10 @@ def _holds(wide: DType, narrow: DType) -> bool:
 
 
 def _passes(source: DType, middle: DType, target: DType) -> bool:
-    """Whether source to target is what it is by way of `middle`, which holds all of source.
+    """Whether a cast from source to target equals one by way of `middle`, which can represent all of source.
 
-    What a float becomes that is out of the range of an integer depends on the float's dtype, and NumPy rounds an
-    integer on its way to float16 twice.
+    The result for a float out of an integer's range depends on the float's dtype, and NumPy rounds integers twice on
+    the way to float16.
     """
     if target.is_integer and not middle.is_integer:
         return source.is_bool or _holds(target, source)

@@ -15,14 +15,14 @@ __all__ = ["BROADCASTING"]
 
 
 def _known(value: Value) -> Shape | None:
-    """The shape, if all of its dimensions are known."""
+    """The shape, if it is fully known; else None."""
     type = value.type
     return type.shape if isinstance(type, TensorType) and None not in type.shape else None
 
 
 @rule("shape as it is", "reshape", "broadcast_to", "transpose", "expand_dims", "squeeze", "concat")
 def as_it_is(b: Builder, node: Node) -> Result:
-    """What gives a tensor the shape that it has is nothing; of transpose, axes in the order that they have."""
+    """An op that gives a tensor the shape that it has, or a transpose that keeps the order of axes, is removed."""
     x = node.inputs[0]
     if node.op.name == "transpose":
         return x if node.params["perm"] == tuple(range(len(node.params["perm"]))) else None
@@ -35,8 +35,8 @@ def as_it_is(b: Builder, node: Node) -> Result:
 
 @rule("shape of a shape", "reshape", "broadcast_to", "transpose")
 def shape_of_shape(b: Builder, node: Node) -> Result:
-    """A reshape of what was only reshaped (also by expand_dims or squeeze), a transpose of a transpose, a
-    broadcast of a broadcast: one of them. The shapes are known."""
+    """A reshape of a reshape (also of expand_dims or squeeze), a transpose of a transpose, a broadcast of a broadcast:
+    a single one. For known shapes."""
     x, wanted = node.inputs[0], _known(node.outputs[0])
     if node.op.name == "transpose":
         inner = made_by(x, "transpose")
@@ -57,7 +57,7 @@ def shape_of_shape(b: Builder, node: Node) -> Result:
 
 @rule("squeeze of expand_dims", "squeeze", "expand_dims")
 def squeeze_of_expand(b: Builder, node: Node) -> Result:
-    """Dimensions of size 1 that are put in and taken out again, or the other way round, at the same axes: nothing."""
+    """squeeze(expand_dims(x)) at the same axes, or the other way round: x."""
     other = "expand_dims" if node.op.name == "squeeze" else "squeeze"
     inner = made_by(node.inputs[0], other)
     return inner.inputs[0] if inner is not None and inner.params["axis"] == node.params["axis"] else None
@@ -87,8 +87,8 @@ def element_of_stack(b: Builder, node: Node) -> Result:
 
 @rule("element of a range", "getitem", sees=True)
 def element_of_range(b: Builder, node: Node) -> Result:
-    """range(start, limit, delta)[i] of integers, where i counts the iterations of a loop, as many as the range has
-    elements or less: start + i * delta."""
+    """range(start, limit, delta)[i] of integers, where i is the iteration counter of a loop with at most as many
+    iterations as the range has elements: start + i * delta."""
     inner, out = made_by(node.inputs[0], "range"), node.outputs[0].type
     if inner is None or node.params["index"] != ("?",) or inner.params["length"] is None:
         return None
@@ -112,7 +112,7 @@ BROADCASTING: Final = (
 
 @rule("broadcast of an operand", *BROADCASTING)
 def broadcast_operand(b: Builder, node: Node) -> Result:
-    """x + broadcast_to(y, shape): x + y, where the result has that shape all the same. The shapes are known."""
+    """x + broadcast_to(y, shape): x + y, if the result has the same shape. For known shapes."""
     for i, value in enumerate(node.inputs):
         inner = made_by(value, "broadcast_to")
         if inner is None:

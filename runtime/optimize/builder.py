@@ -1,8 +1,8 @@
 """Building the rewritten graph: one walk over the old graph, in which each node is simplified before it is added.
 
-A value of the new graphs has one home: the graph that defines it. While graphs are built, nodes refer to homes, also
-across graphs; a finished graph captures values from outside. So a node of a loop's body whose inputs all have homes
-outside can be hoisted. Constants belong to no graph, and are defined where they are used.
+A value of the new graphs has one home: the value in the graph that defines it. During construction, nodes refer to
+homes, also across graphs; a finished graph captures values from outside. So a node of a loop's body whose inputs all
+have homes outside can be hoisted. Constants belong to no graph, and are defined where they are used.
 """
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ T = TypeVar("T")
 Visit = Callable[["Builder", Node, list[Value]], Sequence[Value]]
 
 
-_by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by the set of rules, and by op
+_by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by the set of rules, then by op
 
 
 class Scope:
-    """A builder, and what is around it."""
+    """A scope of lookups: a builder's, and the enclosing ones."""
 
     __slots__ = ("_depth", "_outer", "is_left")
 
     def __init__(self, outer: Scope | None) -> None:
         self.is_left = False
-        """Whether nothing is looked up in it any more."""
+        """Whether it has been left, so that no lookup starts in it any more."""
         self._outer = outer
         self._depth: int = 0 if outer is None else outer._depth + 1
 
     def is_in(self, scope: Scope) -> bool:
-        """Whether this is `scope`, or inside it."""
+        """Whether this is `scope`, or nested in it."""
         inner: Scope | None = self
         while inner is not None and inner._depth > scope._depth:
             inner = inner._outer
@@ -50,7 +50,7 @@ class Scope:
 
 
 class Scoped(Generic[T]):
-    """What is known in scopes, by key. A search takes time that does not grow with their depth."""
+    """A scoped table. The time of a lookup does not grow with the depth of scopes."""
 
     def __init__(self) -> None:
         self._found: dict[Any, list[tuple[Scope, T]]] = {}
@@ -59,7 +59,7 @@ class Scoped(Generic[T]):
         self._found.setdefault(key, []).append((scope, value))
 
     def get(self, key: Any, scope: Scope) -> T | None:
-        """What was last added in this scope or one around it."""
+        """The value last added in this scope or an enclosing one."""
         found = self._found.get(key, ())
         while found and found[-1][0].is_left:
             found.pop()
@@ -70,17 +70,17 @@ class Scoped(Generic[T]):
 
 
 class Context:
-    """The state that the builders of one rewrite share."""
+    """The state shared by the builders of one rewrite."""
 
     def __init__(self, rules: Iterable[Rule], log: list[Fired] | None, visit: Visit) -> None:
         self.log = log
-        self.visit = visit  # of nodes with sub-graphs
+        self.visit = visit  # for nodes with sub-graphs
         self.active = frozenset(rules)
         self.enabled = frozenset([rule.name for rule in self.active])
         self.by_op = _by_op.setdefault(self.active, {})
         self.constants: dict[Any, Value] = {}
         self.shared: Scoped[tuple[Value, ...]] = Scoped()  # results by op, inputs and params
-        self.known: Scoped[Value] = Scoped()  # constants, by the values that are known to be these
+        self.known: Scoped[Value] = Scoped()  # constants, by the values known to equal them
         self.pool = Graph("constants")
 
     def rules(self, op: Op) -> tuple[Rule, ...]:
@@ -110,10 +110,10 @@ class Context:
 class Builder:
     """Builds one graph.
 
-    loop     it is the body or test of a loop: loop invariants may be hoisted
+    loop     it is the body or test of a loop: loop-invariant nodes may be hoisted
     certain  it runs at least once whenever its node runs
     index    of a counted loop's body: the iteration counter, from 0
-    counter  that, and the number of iterations, where it is known
+    counter  the iteration counter and the number of iterations, if that is known
     """
 
     def __init__(
@@ -129,13 +129,13 @@ class Builder:
         self.position: Position | None = None  # of the node being simplified
         self.values: dict[Value, Value] = {}  # from values of the old graphs to their homes
         self.scope: Scope = Scope(parent.scope if parent is not None else None)
-        self._inner: dict[Value, Value] = {}  # values of this graph by their home outside
-        self._homes: dict[Value, Value] = {}  # the inverse: homes by value of this graph
+        self._inner: dict[Value, Value] = {}  # captured values of this graph, by their home outside
+        self._homes: dict[Value, Value] = {}  # the inverse: homes, by value of this graph
 
     # Reading the old graph.
 
     def home(self, old: Value) -> Value:
-        """The home of a value of an old or finished graph; or the constant that it is."""
+        """The home of a value of an old or finished graph; or a constant that it is known to equal."""
         builder: Builder | None = self
         value = None
         while value is None and builder is not None:
@@ -149,7 +149,7 @@ class Builder:
         return self.index is home or (self.parent is not None and self.parent.counts(home))
 
     def count_of(self, home: Value) -> int | None:
-        """The number of values, from 0 on, of the iteration counter of an enclosing loop; None for other values."""
+        """If a value is the iteration counter of an enclosing loop, the number of iterations, if known; else None."""
         builder: Builder | None = self
         while builder is not None:
             if builder.counter is not None and builder.counter[0] is home:
@@ -173,7 +173,7 @@ class Builder:
             if any(new.type is not v.type for new, v in zip(inputs, old.inputs)):
                 try:
                     types = _refined(types, old.op.rule(*[v.type for v in inputs], **old.params))
-                except OpError:  # it raises when it is reached, as it would have without what is known now
+                except OpError:  # raised when the op is reached, as without the refined types
                     inputs = [self._forget(new, v.type) for new, v in zip(inputs, old.inputs)]
             node = Node(self.graph, old.op, inputs, old.params, types[0] if old.single else types, old.position)
             for old_value, value in zip(old.outputs, node.outputs):
@@ -209,14 +209,14 @@ class Builder:
         return self.context.constant(array, position=self.position)
 
     def apply(self, op: str, *inputs: Value, **params: Any) -> Value:
-        """The result of an op applied to homes, at the position of the node that is being simplified."""
+        """The result of an op applied to homes, at the position of the node being simplified."""
         record = REGISTRY[op]
         types = record.rule(*[v.type for v in inputs], **params)
         (result,) = self.place(Node(self.graph, record, inputs, params, types, self.position))
         return result
 
     def place(self, node: Node) -> Sequence[Value]:
-        """The results to use for a node whose inputs are homes: simpler values, or those of the added node."""
+        """The results that replace a node whose inputs are homes: simpler values, or those of the added node."""
         self.position = node.position
         for rule in self.context.rules(node.op):
             result = rule.function(self, node)  # type: ignore[misc]
@@ -231,7 +231,7 @@ class Builder:
         return node.outputs
 
     def learn(self, condition: Value, truth: bool) -> None:
-        """Record that a bool scalar is known from here on."""
+        """Record the truth of a bool scalar, which is known from here on."""
         if LEARN in self.context.enabled:
             for value, holds in implied(condition, truth):
                 if value.constant is None:
@@ -240,7 +240,7 @@ class Builder:
     # Finishing.
 
     def local(self, home: Value) -> Value:
-        """The value of this graph for a home that may be outside: a capture, or a copy of a constant."""
+        """The value in this graph for a home that may be outside: a capture, or a copy of a constant."""
         if home.graph is self.graph:
             return home
         inner = self._inner.get(home)
@@ -271,11 +271,11 @@ class Builder:
         return graph
 
 
-_CHECKS: Final = frozenset(("check_bound", "raise_unless"))  # they raise unless their first operand is true
+_CHECKS: Final = frozenset(("check_bound", "raise_unless"))  # raise unless their first operand is true
 
 
 def _refined(old: tuple[Type, ...], inferred: Type | tuple[Type, ...]) -> tuple[Type, ...]:
-    """The inferred types where they are more specific."""
+    """The inferred types, where they are more specific."""
     new = inferred if isinstance(inferred, tuple) else (inferred,)
     return tuple([_refine(a, b) for a, b in zip(old, new, strict=True)])
 
@@ -287,7 +287,7 @@ def _refine(old: Type, new: Type) -> Type:
 
 
 def implied(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
-    """Bools that are known if `condition` is: it, and its components, up to a limit."""
+    """Bools that are known if `condition` is: itself, and its operands, recursively up to a limit."""
     pending = [(condition, truth)]
     for _ in range(MOST_IMPLIED):
         if not pending:
@@ -302,12 +302,12 @@ def implied(condition: Value, truth: bool) -> Iterator[tuple[Value, bool]]:
 
 
 def certainly_raises(graph: Graph) -> bool:
-    """Whether a graph always ends in an error."""
+    """Whether a graph always raises."""
     return any(node.op.name in ("raise", "reraise") for node in graph.nodes)
 
 
 def is_removable(node: Node) -> bool:
-    """Whether a node can be dropped if its results are unused: it raises nothing, and terminates."""
+    """Whether a node can be dropped if its results are unused: it cannot raise, and terminates."""
     if node.effect or node.errors:
         return False
     return node.op.name != "while_loop" and all(

@@ -25,8 +25,8 @@ FIXED: Final = named("fixed state", "State that no iteration changes is what it 
 CUSTOM: Final = named("custom gradient", "What has a gradient of its own is what it is. Gradients are taken before.")
 TWINS: Final = named("twins", "Two variables of a loop that start alike and change alike are one.")
 
-MOST_SPECULATED: Final = 8  # maximal number of nodes of both branches that a select computes
-MOST_COMPARED: Final = 8  # maximal number of flags compared with one, and of dependent nodes of a flag
+MOST_SPECULATED: Final = 8  # maximum number of nodes, in both branches, that a select computes
+MOST_COMPARED: Final = 8  # maximum number of flags compared with one, and of dependent nodes of a flag
 CHEAP: Final = frozenset((
     "add", "subtract", "multiply", "negative", "abs", "sign", "maximum", "minimum", "floordiv", "mod", "cast", "where",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "invert", "bitwise_and", "bitwise_or",
@@ -35,11 +35,11 @@ CHEAP: Final = frozenset((
 ))
 """Ops that cost about as much as a branch on scalars."""
 CHECKS: Final = frozenset(("raise_unless", "add_fits", "subtract_fits", "multiply_fits"))
-"""Ops that cost nothing next to what they check."""
+"""Ops whose cost is negligible compared with what they check."""
 
 
 def visit(b: Builder, old: Node, operands: list[Value]) -> Sequence[Value]:
-    """The results to use for a node with sub-graphs, whose operands have the homes `operands`."""
+    """The results that replace a node with sub-graphs, whose operands have the homes `operands`."""
     if old.op.name == "cond":
         return _cond(b, old, operands[0])
     if old.op.name in ("while_loop", "reduce"):
@@ -60,7 +60,7 @@ def _add(
     b: Builder, old: Node, operands: Sequence[Value], graphs: dict[str, Graph], types: Type | tuple[Type, ...],
     hints: Sequence[Value],
 ) -> Node:
-    """Add the node with other, finished graphs."""
+    """Add the node with new, finished sub-graphs."""
     params = {**old.params, **graphs}
     captured = [outer for graph in params.values() if isinstance(graph, Graph) for outer, _ in graph.captures]
     node = Node(b.graph, old.op, [*operands, *captured], params, types, old.position)
@@ -74,7 +74,7 @@ def _add(
 
 @rule("check", "check_bound", "raise_unless", sees=True)
 def check(b: Builder, node: Node) -> Result:
-    """A check of what is known to hold is nothing."""
+    """A check that is known to hold is removed."""
     (condition, *_), constant = node.inputs, node.inputs[0].constant
     if constant is not None and bool(constant):
         return ()
@@ -90,7 +90,7 @@ def _is_zero(value: Value) -> bool:
 
 
 def _least(b: Builder, value: Value, depth: int = 8) -> int | None:
-    """1 or 0 if a scalar is surely at least that: iteration counters, and sums of them."""
+    """A lower bound of a scalar, 1 or 0, or None: for constants, iteration counters, and sums and maxima of them."""
     value = b.home(value)
     constant = value.constant
     if constant is not None:
@@ -141,7 +141,7 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
 
 
 def _without_choice(b: Builder, old: Node, pred: Value, outputs: Sequence[Sequence[Value]]) -> dict[int, Value]:
-    """By position, the results that need no select: both branches give the same, or the truth of the predicate."""
+    """By position, the results that need no select: both branches give the same value, or the predicate's truth."""
     enabled, fired = b.context.enabled, b.context.fired
     results: dict[int, Value] = {}
     for i, (value, x, y) in enumerate(zip(old.outputs, *outputs, strict=True)):
@@ -155,7 +155,7 @@ def _without_choice(b: Builder, old: Node, pred: Value, outputs: Sequence[Sequen
 
 
 def _selected(b: Builder, old: Node, pred: Value, graphs: Sequence[Graph]) -> list[Value]:
-    """Compute both branches, and select by the predicate."""
+    """Compute both branches, and select their results by the predicate."""
     negated = (b.apply("invert", pred), pred) if any(map(_checks, graphs)) else (None, None)
     computed = [_speculated(b, graph, other) for graph, other in zip(graphs, negated)]
     b.position = old.position
@@ -165,7 +165,7 @@ def _selected(b: Builder, old: Node, pred: Value, graphs: Sequence[Graph]) -> li
 def _branched(
     b: Builder, old: Node, pred: Value, graphs: Sequence[Graph], places: Sequence[int]
 ) -> Sequence[Value]:
-    """A `cond` of these branches. If one always raises, the other is inlined after it."""
+    """A `cond` of these branches. If one always raises, later code learns that the other ran."""
     outputs = [old.outputs[i] for i in places]
     node = _add(b, old, [pred], dict(zip(("true", "false"), graphs)), tuple([v.type for v in outputs]), outputs)
     for graph, truth in zip(graphs, (True, False)):
@@ -194,8 +194,8 @@ def _checks(graph: Graph) -> bool:
 
 
 def _speculated(b: Builder, graph: Graph, other: Value | None) -> list[Value]:
-    """The outputs of a branch that is speculated. Its checks must not fail where `other` is true: then they are not
-    needed."""
+    """The outputs of a speculated branch. Its checks are weakened so that they hold if `other`, the other branch's
+    predicate, is true."""
     for outer, inner in graph.captures:
         b.values[inner] = b.home(outer)
     for node in graph.nodes:
@@ -221,10 +221,10 @@ def _is_flag(value: Value) -> bool:
 # Loops.
 
 class _Loop:
-    """A `while_loop` or `reduce`: `results` has the homes of its results.
+    """A `while_loop` or `reduce`: `results` are the homes of its results.
 
-    State k of the old loop is `kept`, or `fixed` to a home outside, or equal to another state, its twin. Fixed state
-    can make the body simpler, and so more of the state fixed: then the body is built again, from its current form.
+    State k of the old loop is `kept`, or `fixed` to a home outside the loop, or equal to another state, its twin. Fixed
+    state may simplify the body, so that more state becomes fixed: then the body is rebuilt from its current form.
     """
 
     def __init__(self, b: Builder, old: Node, operands: list[Value]) -> None:
@@ -238,12 +238,12 @@ class _Loop:
         self.fixed: dict[int, Value] = {}
         self.twins: dict[int, int] = {}
         count = self.lead[0].constant if self.lead and old.params.get("stream") is None else None
-        self.length = None if count is None else int(count)  # of a counted loop, or an upper bound
+        self.length = None if count is None else int(count)  # the exact or greatest number of iterations, if known
         self.first = self._first()
         self.results = self._results()
 
     def _first(self) -> bool | None:
-        """Whether there is a first iteration, where that is known."""
+        """Whether there is a first iteration; None if unknown."""
         count = self.length
         if self.old.op.name == "reduce":
             return None if count is None else count > 0
@@ -287,7 +287,7 @@ class _Loop:
         return [found[self.twins.get(k, k)] for k in range(len(old.outputs))]
 
     def _attempt(self) -> dict[str, Graph] | None:
-        """Build the graphs. None if more is known of the state than before, so that another attempt is worthwhile."""
+        """Build the graphs. None if more state proved to be fixed or twins, so that another attempt is worthwhile."""
         b, before = self.b, self.kept
         self.kept = [k for k in before if k not in self.fixed and k not in self.twins]
         subs: dict[str, Builder] = {}
@@ -311,7 +311,7 @@ class _Loop:
         return None
 
     def _certainly_runs(self, name: str) -> bool:
-        """Whether the test or the body surely runs at least once."""
+        """Whether the test or the body certainly runs at least once."""
         if self.first or name != "test" or self.old.op.name != "while_loop":
             return bool(self.first)
         return not self.old.params.get("limited") or (self.length is not None and self.length > 0)
@@ -319,9 +319,9 @@ class _Loop:
     def _inputs(
         self, sub: Builder, graph: Graph, name: str, before: Sequence[int]
     ) -> tuple[list[Value], dict[int, Value]]:
-        """The inputs with which a test or body is inlined: new inputs, or the home or twin of fixed state; and, by
-        position, the state among them."""
-        own = len(graph.inputs) - len(before)  # inputs that are not state
+        """The inputs with which a test or body is inlined: new inputs, or the homes or twins of fixed state; and the
+        state among them, by position."""
+        own = len(graph.inputs) - len(before)  # the number of inputs that are not state
         operands = [sub.graph.add_input(v.type, v.hint) for v in graph.inputs[:own]]
         if name == "body" and self.old.op.name == "reduce" and self.old.params.get("stream") is None:
             sub.index = operands[0]
@@ -335,7 +335,7 @@ class _Loop:
         return operands, state
 
     def _learn_from_test(self, holds: Value, states: dict[str, dict[int, Value]], body: Builder) -> None:
-        """Use in the body that the test was true. A reduce has no test before the first iteration."""
+        """Let the body use that the test was true. A reduce has no test before the first iteration."""
         positions = {value: k for k, value in states["test"].items()}
         for value, truth in implied(holds, True):
             k = positions.get(value)
@@ -346,8 +346,8 @@ class _Loop:
                 body.learn(states["body"][k], truth)
 
     def _compare(self, body: Builder, made: dict[int, Value], after: dict[int, Value]) -> bool:
-        """Find state that is fixed, or has a twin: `made` is the state before an iteration, `after` the state after
-        it."""
+        """Find state that is fixed, or has a twin: `made` is the state before an iteration, `after` the state after it.
+        Returns whether there was any."""
         again = False
         alike: dict[tuple[Value, Type], list[int]] = {}  # states with equal initial values that are not twins
         for k in self.kept:
@@ -365,14 +365,14 @@ class _Loop:
         return again
 
     def _is_fixed(self, body: Builder, made: Value, after: Value, init: Value) -> bool:
-        """Whether an iteration leaves a state at its initial value; for a flag, given that it had it before."""
+        """Whether an iteration leaves a state at its initial value; for a flag, assuming that it was so before."""
         if after is made or after is init:
             return True
         return init.constant is not None and _is_flag(made) and _with(body, after, {made: init}, MOST_COMPARED) is init
 
     def _are_twins(self, body: Builder, made: dict[int, Value], after: dict[int, Value], j: int, k: int) -> bool:
-        """Whether two states with equal initial values are equal after each iteration; for flags, given that they were
-        before."""
+        """Whether two states with equal initial values stay equal in each iteration; for flags, assuming that they were
+        so before."""
         if after[j] is after[k]:
             return True
         if not _is_flag(made[k]):
@@ -382,7 +382,7 @@ class _Loop:
 
 
 def _with(b: Builder, value: Value, new: dict[Value, Value], depth: int) -> Value:
-    """A bool of the builder's graph with some values replaced by others."""
+    """A bool of the builder's graph, with some values replaced by others."""
     if value in new or value.node is None or value.graph is not b.graph or not depth:
         return new.get(value, value)
     node = value.node

@@ -1,4 +1,4 @@
-"""Dead code elimination: nodes, captures, results of branches, and state of loops."""
+"""Dead code elimination: of nodes, captures, results of branches, and loop state."""
 from __future__ import annotations
 
 from typing import Final
@@ -70,7 +70,7 @@ def _trim(node: Node, used: set[Value]) -> bool:
 
 
 def _live_state(node: Node, unused: list[int]) -> list[int]:
-    """The state of a loop on which its used results, its test, its effects and its possible errors depend."""
+    """The state of a loop on which its used results, its test, its effects or its possible errors depend."""
     body, test, count = node.params["body"], node.params.get("test"), len(node.outputs)
     live = set(range(count)) - set(unused)
     state = {value: k for k, value in enumerate(body.inputs[len(body.inputs) - count:])}

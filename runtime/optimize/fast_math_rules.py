@@ -1,4 +1,4 @@
-"""Rules that change rounding, for `fast_math` only. They have a table of their own, `FAST`."""
+"""Rules that change rounding, for `fast_math` only. They are in a separate table, `FAST`."""
 from __future__ import annotations
 
 from typing import Final
@@ -11,7 +11,7 @@ from runtime.optimize.rules import Result, rule
 __all__: list[str] = []
 
 _CYCLES: Final = {"add": 4, "subtract": 4, "multiply": 4, "divide": 13, "sqrt": 18}  # latency
-_MOST: Final = 32  # maximal number of nodes to inspect
+_MOST: Final = 32  # maximum number of nodes to inspect
 
 
 @rule("divide early", "divide", fast=True)
@@ -37,8 +37,8 @@ def divide_early(b: Builder, node: Node) -> Result:
 
 
 def _ready(b: Builder, value: Value, known: dict[Value, int]) -> int:
-    """The number of cycles of an iteration after which a value is available, approximately: 0 for values from outside
-    or from the previous iteration."""
+    """The approximate number of cycles of an iteration after which a value is available: 0 for values from outside or
+    from the previous iteration."""
     if value in known:
         return known[value]
     node = value.node

@@ -14,8 +14,8 @@ VIEWS: Final = frozenset(("dim", "expand_dims", "getitem", "reshape", "split", "
 
 @rule("hoist", sees=True)
 def hoist(b: Builder, node: Node) -> Result:
-    """A node in a loop that depends on nothing that the loop changes moves out of it. It must not raise, and not make
-    more elements than go in. Where the loop may not run at all it must cost next to nothing: scalars and views."""
+    """A loop-invariant node moves out of the loop. It must not raise, and its result must not have more elements than
+    its operands. If the loop may not run at all, it must cost next to nothing: scalars and views."""
     if not b.loop or b.parent is None or not node.inputs:
         return None
     variable = False
@@ -38,7 +38,7 @@ def _is_cheap(node: Node) -> bool:
 
 
 def _inflates(node: Node) -> bool:
-    """Whether a result is a list, or may have more elements than each of the operands."""
+    """Whether a result is a list, or may have more elements than the largest operand."""
     sizes = [v.type.size for v in node.inputs if isinstance(v.type, TensorType)]
     ranks = [v.type.ndim for v in node.inputs if isinstance(v.type, TensorType)]
     for value in node.outputs:
@@ -55,9 +55,9 @@ def _inflates(node: Node) -> bool:
 
 @rule("share", sees=True)
 def share(b: Builder, node: Node) -> Result:
-    """A node that is equal to one that ran before, here or in a graph around, gives what that gave."""
+    """A node equal to one that ran before, in the same or an enclosing graph, is replaced by its results."""
     if any(isinstance(v.type, ListType) for v in node.outputs):
-        return None  # lists are updated in place if nothing else refers to them
+        return None  # lists are updated in place if there is no other reference
     inputs: tuple[Value, ...] = tuple(node.inputs)
     if node.op.name in _SYMMETRIC and id(inputs[0]) > id(inputs[1]):
         type = inputs[0].type
@@ -66,7 +66,7 @@ def share(b: Builder, node: Node) -> Result:
     key = node.op, inputs, tuple(node.params.items())
     try:
         found = b.context.shared.get(key, b.scope)
-    except TypeError:  # a param that is not hashable
+    except TypeError:  # an unhashable param
         return None
     if found is None:
         b.context.shared.add(key, b.scope, node.outputs)
@@ -74,4 +74,4 @@ def share(b: Builder, node: Node) -> Result:
 
 
 _SYMMETRIC: Final = frozenset(("add", "multiply", "equal", "not_equal", "bitwise_and", "bitwise_or", "bitwise_xor"))
-"""Commutative ops; for floats only comparisons, as a sum of two nans keeps the first."""
+"""Commutative ops; for floats only comparisons, since a sum of two nans keeps the first."""

@@ -1,4 +1,4 @@
-"""Checks of all results for infinities and NaN, for `rt.debugging.enable_check_numerics`."""
+"""Checks of all results for infinities and NaN: `rt.debugging.enable_check_numerics`."""
 from __future__ import annotations
 
 from runtime.core.graph import Graph, Node, Value

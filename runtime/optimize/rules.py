@@ -21,11 +21,11 @@ Function = Callable[["Builder", Node], Result]
 class Rule:
     """One rewrite.
 
-    ops       the ops that it is tried on; empty: all without effect and without sub-graphs
-    function  returns what to use in place of the results of a node, or None. The inputs of the node are simplified
-              already. If it is None: a rule of control flow, or for whole graphs, which asks by name.
-    sees      it handles errors and shapes itself. Else it is not tried on a node that may raise, which stays;
-              where shapes decide whether it raises, they may also decide the shape of the result.
+    ops       the ops that it is tried on; if empty: all ops without effect and without sub-graphs
+    function  returns replacements for the results of a node whose inputs have been simplified, or None. Itself None
+              for rules of control flow or whole graphs, which ask by name whether they are enabled
+    sees      it handles errors and shapes itself. Otherwise it is not used on a node that may raise: where shapes
+              decide whether it raises, they may also decide the shape of the result
     """
 
     name: str
@@ -36,7 +36,7 @@ class Rule:
 
 
 class Fired(NamedTuple):
-    """A rule that fired: its name, the op of the node that it changed, and the position of that."""
+    """A rule that fired: its name, and the op and position of the node that it changed."""
 
     rule: str
     op: str
@@ -49,11 +49,11 @@ class Fired(NamedTuple):
 RULES: Final[dict[str, Rule]] = {}
 """All exact rules by name, in the order in which they are tried."""
 FAST: Final[dict[str, Rule]] = {}
-"""Rules that round differently, for `fast_math` only; they are tried after the others."""
+"""Rules that round differently, for `fast_math` only; tried after the others."""
 
 
 def rule(name: str, *ops: str, sees: bool = False, fast: bool = False) -> Callable[[Function], Function]:
-    """Add the decorated function, whose docstring describes the rule, to `RULES`, or to `FAST`."""
+    """Decorator: add the function, whose docstring describes the rule, to `RULES` or `FAST`."""
 
     def add(function: Function) -> Function:
         _add(Rule(name, " ".join((function.__doc__ or "").split()), ops, function, sees), FAST if fast else RULES)

@@ -82,11 +82,11 @@ from runtime.staging.values.truthiness import truth
 __all__ = ["BACKEND", "Staging"]
 
 Operand = Callable[..., Values]
-"""From state to a value and the state."""
+"""A function from the state to a value and the new state."""
 
 
 class _Truth(Poison):
-    """`a and b` or `a or b` of values without a common type: only the truth is known."""
+    """`a and b` or `a or b` of values without a join: only its truth is known."""
 
     __slots__ = ("bit",)
 
@@ -107,7 +107,7 @@ class _Truth(Poison):
 
 
 def _read(value: Any) -> Any:
-    """The value of an operand. If it may be unbound, a check is added, as Python raises where it is read."""
+    """The value of an operand. If it may be unbound, emit a check, since Python raises at the read."""
     if issubclass(type(value), (MaybeTensor, MaybeObject)):  # `isinstance` would run code of proxies
         value.presence.check_bound()
     return value
@@ -120,7 +120,7 @@ _INSTEAD: Final = {
 
 
 def _changed(kind: type, name: str) -> tuple[str, str]:
-    """The text and remedy for a body that changes an object which is not state."""
+    """The text and remedy of the error for a body that changes an object which is not state."""
     draws = draws_random_numbers(kind)
     what = (f"staged code {'draws random numbers from' if draws else 'changes'} {name!r} ({kind.__name__}): that would"
             " happen once, while the code is traced, and not each time it runs")
@@ -183,7 +183,7 @@ class Staging:
     def _unroll(
         self, iterable: Any, body_fn: Body, test_fn: Body | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """A loop over Python values, unrolled since a branch on a tensor may leave it."""
+        """A loop over Python values, unrolled because a branch on a tensor may leave it."""
         state: Sequence[Any] = init
         for count, item in enumerate(iterable):
             going = True if test_fn is None or not count else truth(test_fn(*state))
@@ -277,8 +277,8 @@ class Staging:
     def _logical(
         self, left: Any, then: Operand | None, orelse: Operand | None, init: Values, names: tuple[str, ...]
     ) -> Values:
-        """`left and then` or `left or orelse`: `left` if its truth decides, else the result of the other operand; and
-        the state."""
+        """`left and then` or `left or orelse`: `left` if its truth decides, else the result of the other operand;
+        followed by the state."""
         decisive, right = then is None, then or orelse
         assert right is not None
         pred = truth(left)
@@ -303,7 +303,7 @@ class Staging:
 
         try:
             return choose(decisive if _is_bool(left) else left, right)
-        except StagingError as conflict:  # no common type, but perhaps only the truth is needed
+        except StagingError as conflict:  # no join, but perhaps only the truth is needed
             error = conflict
             rollback(mark)
             bit, *state = choose(decisive, truth_of_right)
@@ -393,7 +393,7 @@ class Staging:
 
 
 def _element(value: Any) -> Any:
-    """What a list that a staged comprehension makes gets as an element."""
+    """An element as stored in a list that a staged comprehension builds."""
     if value is None:
         raise staging_error("an item of this list is None, and a list that is made while the graph runs holds tensors",
                             "Make it a `for` statement if nobody needs the list, or give each item a value.")
@@ -401,7 +401,7 @@ def _element(value: Any) -> Any:
 
 
 def _refuse_write(target: Any, index: Any, value: Any) -> None:
-    """Raise an error if a write to an array of NumPy's concerns the graph: staged code needs it as an object."""
+    """StagingError if a write to a NumPy array concerns the graph: staged code then needs the array as an object."""
     if existed_before(target):
         raise want_objects(staging_error(
             "a NumPy array that was there before the call is changed here, and staged code cannot have it as an"
@@ -414,7 +414,7 @@ def _refuse_write(target: Any, index: Any, value: Any) -> None:
 
 
 def _written(x: Any) -> Any:
-    """What implements changes of a list."""
+    """The object that implements changes of a list."""
     return x if isinstance(x, Select) else view_of(x)
 
 
@@ -439,7 +439,7 @@ def _is(value: Any, other: Any) -> Any:
 
 
 def _is_that_bool(value: Any, wanted: bool) -> Any:
-    """`value is wanted`, which is true of a bool scalar with that value."""
+    """`value is wanted`; a bool scalar tensor counts as the bool that it holds."""
     value = _read(value)
     value = value.__tensor__() if isinstance(value, MaybeTensor) else value
     if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:

@@ -1,7 +1,7 @@
 """Explicit control flow with TF2's names: `cond`, `case`, `while_loop`, `map_fn`, `scan`, `foldl`, ...
 
-Outside of graphs they run in Python; in a traced function they are staged by the same rules as `if`, `while` and `for`
-in converted code. The functions that they take are called as they are: a lambda in converted code is converted with it.
+Outside graphs they run in Python; in a traced function they are staged by the same rules as `if`, `while` and `for` in
+converted code. The functions passed to them are called unchanged: a lambda in converted code is converted with it.
 """
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def case(
     pred_fn_pairs: Any, default: Function | None = None, exclusive: bool = False, strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the function of the first predicate that is true, else of `default` (`tf.case`).
+    """The result of the function of the first true predicate, else of `default` (`tf.case`).
 
     `pred_fn_pairs` is a sequence of (bool scalar, function). InvalidArgumentError if none is true and there is no
-    `default`; with `exclusive`, if several are.
+    `default`; with `exclusive`, also if several are true.
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     pairs = [(pred.deref() if hasattr(pred, "deref") else pred, fn) for pred, fn in pairs]
@@ -87,7 +87,7 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
     """The result of function number `branch_index` (`tf.switch_case`).
 
     `branch_fns` are functions, or pairs of (int, function), or a dict of these. An index without a function selects
-    `default`, or without that the function with the highest number.
+    `default`, or by default the function with the highest number.
     """
     entries = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
     if not entries:
@@ -116,9 +116,9 @@ def while_loop(
 
     `loop_vars` is a sequence of tensors or structures of them; numbers become tensors. Dimensions that the body changes
     become unknown; `shape_invariants`, in the structure of `loop_vars`, fixes them. At most `maximum_iterations`
-    iterations. `checkpoint_every`: derivatives save only the state of every k-th iteration, and recompute the others,
-    or as `checkpoint` of `rt.autograph.set_loop_options` says. `parallel_iterations`, `back_prop` and `swap_memory`
-    have no effect.
+    iterations. `checkpoint_every`: derivatives save only the state of every k-th iteration and recompute the others;
+    other values as for `checkpoint` of `rt.autograph.set_loop_options`. `parallel_iterations`, `back_prop` and
+    `swap_memory` have no effect.
     """
     if not callable(cond) or not callable(body):
         raise TypeError(f"'{'body' if callable(cond) else 'cond'}' must be callable.")
@@ -161,7 +161,7 @@ def _arguments(variables: Any) -> Sequence[Any]:
 
 
 def _as_state(result: Any, variables: Any) -> Any:
-    """The result of a body in the structure of the loop's variables: a single one need not be in a sequence."""
+    """The result of a body in the structure of the loop variables: a single one need not be in a sequence."""
     if not isinstance(variables, (list, tuple)):
         unwrapped = result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
         pytree.assert_same_structure(variables, unwrapped)
@@ -185,7 +185,7 @@ def map_fn(
     fn: Function, elems: Any, dtype: Any = None, parallel_iterations: int | None = None, back_prop: bool = True,
     swap_memory: bool = False, infer_shape: bool = True, name: str | None = None, fn_output_signature: Any = None,
 ) -> Any:
-    """`fn` of each row of `elems`, stacked (`tf.map_fn`).
+    """`fn` applied to each row of `elems`, stacked (`tf.map_fn`).
 
     With a structure of tensors as `elems`, `fn` takes a structure of their rows; it may return a structure, each of
     whose tensors is stacked. ShapeError if the results for the rows have different shapes.
@@ -203,8 +203,8 @@ def scan(
 ) -> Any:
     """All values of `acc = fn(acc, row)` over the rows of `elems`, stacked (`tf.scan`).
 
-    Starts with `initializer`, or without it with the first row, which then is the first result. `reverse` goes from the
-    last row to the first, and puts each result at the position of its row.
+    Starts with `initializer`, or by default with the first row, which is then also the first result. `reverse` goes
+    from the last row to the first, and stores each result at the position of its row.
     """
     rows, acc, first = _started(elems, initializer, "scan", reverse)
     if isinstance(rows.length, int) and current_graph() is None:
@@ -228,8 +228,8 @@ def scan_with_carry(
 ) -> tuple[Any, Any]:
     """`carry, y = fn(carry, row)` over the rows of `elems`: the last `carry`, and all `y` stacked (`jax.lax.scan`).
 
-    Without `elems` there are `length` rows, which are None; `length` also limits the rows of `elems`. `reverse` goes
-    from the last row to the first, and puts each `y` at the position of its row. A `y` of None gives None.
+    Without `elems` there are `length` rows, each None; `length` also limits the rows of `elems`. `reverse` goes from
+    the last row to the first, and stores each `y` at the position of its row. If `y` is None, so is the result.
     """
     rows = Counted(length, lambda i: None) if elems is None else _rows(elems, "scan")
     count, item = rows.length if length is None else length, rows.item
@@ -286,7 +286,7 @@ def _folded(fn: Function, elems: Any, initializer: Any, what: str, reverse: bool
 
 
 def _rows(elems: Any, what: str) -> Counted:
-    """The rows of the tensors in `elems`, which have equal numbers of rows."""
+    """The rows of the tensors in `elems`. ShapeError if their numbers of rows differ, or there are no rows."""
     flat = [convert_to_tensor(x) for x in pytree.flatten(elems)]
     if not flat or any(not x.ndim for x in flat):
         error = ShapeError(f"{what} runs over the rows of tensors, and a scalar has none" if flat else
@@ -325,7 +325,7 @@ def _stacked(results: list[Any]) -> Any:
 
 
 def _example(elems: Any) -> Any:
-    """Inputs of the current graph like a row of `elems`."""
+    """Placeholders in the current graph, like a row of `elems`."""
     graph = current_graph()
     assert graph is not None
 
@@ -337,7 +337,7 @@ def _example(elems: Any) -> Any:
 
 
 def _traced(make: Callable[[], Any]) -> Any:
-    """The structure and types of the result of `make`; its trace is undone."""
+    """The structure and types of the result of `make`; its trace is rolled back."""
     mark = checkpoint()
     with tracing(Graph("example", parent=current_graph()), BACKEND):
         result = pytree.map_structure(lambda x: convert_to_tensor(x).type, make())
@@ -346,7 +346,7 @@ def _traced(make: Callable[[], Any]) -> Any:
 
 
 def _empty(make: Callable[[], Any]) -> Any:
-    """The stack of no results: tensors with 0 rows."""
+    """The stack of zero results: tensors with 0 rows."""
     return pytree.map_structure(lambda type: zeros([0, *(d or 0 for d in type.shape)], type.dtype), _traced(make))
 
 
@@ -354,7 +354,7 @@ def _collected(
     rows: Counted, step: Callable[[Any, Any], tuple[Any, Any]], like: Any, acc: Any, first: Sequence[Any] = (),
     reverse: bool = False,
 ) -> tuple[Any, Any]:
-    """Stage `result, acc = step(row, acc)` over the rows: the results stacked, and the last `acc`."""
+    """Stage `result, acc = step(row, acc)` over the rows; returns the stacked results and the final `acc`."""
     leaves = pytree.flatten(like)
     types = [x.type if isinstance(x, Tensor) else x for x in leaves]
     done = [[pytree.flatten(result)[k] for result in first] for k in range(len(leaves))]

@@ -22,8 +22,9 @@ __all__ = ["broadcast_like", "filled", "reshape_like", "sum_to"]
 def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] = ()) -> Any:
     """The cotangent of `x`, where `ct` is that of `x` broadcast: summed to the shape of `x`.
 
-    It was broadcast together with the tensors `others`; without them, to any shape. The axes `fixed` did not broadcast.
-    Where only a run knows which axes did, each is split into two, of which the repeated one is summed.
+    It was broadcast together with the tensors `others`; without these, to any shape. The axes `fixed` were not
+    broadcast. If it is known only at run time whether an axis was, it is split into two, and the repeated one is
+    summed.
     """
     lead = ct.ndim - x.ndim
     have, want = ct.type.shape[lead:], x.type.shape
@@ -39,7 +40,7 @@ def sum_to(ct: Any, x: Any, others: Sequence[Any] = (), fixed: Collection[int] =
 
 
 def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
-    """Along each of the axes the sum of all elements, or of none: the result has the size of `x`, or 1."""
+    """Sums along each axis that was broadcast, determined at run time: the result has the size of `x`, or 1."""
     parts: list[Any] = []
     repeated = []
     for a in range(ct.ndim):
@@ -55,14 +56,14 @@ def _sum_repeated(ct: Any, x: Any, axes: Sequence[int]) -> Any:
 
 
 def _sets_size(x: Any, axis: int, others: Sequence[Any]) -> bool:
-    """Whether the broadcast of `x` and `others` surely has the size of `x` along an axis, counted from the end."""
+    """Whether the broadcast of `x` and `others` must have the size of `x` along an axis, counted from the end."""
     if not others:
         return False
     return all(other.ndim < -axis or other.type.shape[axis] == 1 or same_size(x, other, axis) for other in others)
 
 
 def same_size(x: Any, y: Any, axis: int) -> bool:
-    """Whether two tensors surely have the same size along an axis, counted from the end."""
+    """Whether two tensors must have the same size along an axis, counted from the end."""
     if x is y:
         return True
     if not isinstance(x, GraphTensor) or not isinstance(y, GraphTensor):
@@ -80,7 +81,7 @@ _origins: Final[dict[int, tuple[dict[int, int | ref[Value]], object]]] = {}
 
 
 def _origin(value: Value, axis: int) -> Value | int:
-    """The size along an axis if it is known, or the first value that has it: for an element-wise op, an operand."""
+    """The size along an axis if known, else the first value that has it: for an element-wise op, of an operand."""
     pending = [value]
     while pending:
         top = pending[-1]
@@ -100,7 +101,7 @@ def _origin(value: Value, axis: int) -> Value | int:
 
 
 def _found(value: Value, axis: int) -> Value | int | None:
-    """The origin, if it is known."""
+    """The cached or static result of `_origin`, if any."""
     size: int | None = value.type.shape[axis]  # type: ignore[union-attr]
     known = _origins.get(id(value))
     if size is not None or known is None or axis not in known[0]:
@@ -110,7 +111,7 @@ def _found(value: Value, axis: int) -> Value | int | None:
 
 
 def _operands(value: Value, axis: int) -> list[Value]:
-    """The operands that determine a size."""
+    """The operands that determine the value's size along an axis."""
     node = value.node
     if node is None or node.op.name not in ELEMENTWISE or value.type.shape[axis] is not None:  # type: ignore[union-attr]
         return []
@@ -118,14 +119,14 @@ def _operands(value: Value, axis: int) -> list[Value]:
 
 
 def broadcast_like(x: Any, like: Any) -> Any:
-    """`x` broadcast to the shape of `like`, unless it surely has it."""
+    """`x` broadcast to the shape of `like`, unless it is known to have it."""
     if x.ndim == like.ndim and all(same_size(x, like, a) for a in range(-x.ndim, 0)):
         return x
     return broadcast_to(x, dims(like))
 
 
 def reshape_like(ct: Any, x: Any) -> Any:
-    """`ct` in the shape of `x`; it uses only those sizes of `x` that are unknown and do not follow from the others."""
+    """`ct` in the shape of `x`; it uses only sizes of `x` that are unknown and do not follow from the others."""
     shape = x.type.shape
     if shape.count(None) == 1 and 0 not in shape:
         return apply_one(RESHAPE, ct, dims=tuple([-1 if size is None else size for size in shape]))

@@ -1,4 +1,4 @@
-"""Rules of concatenating, splitting, padding and repeating tensors."""
+"""Rules for concatenating, splitting, padding and repeating tensors."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def _pad(node: Applied, ct: Any) -> Sequence[Any]:
 
 
 def _starts(node: Applied) -> Sequence[Any]:
-    """How many elements pad adds before each axis."""
+    """The number of elements that pad adds before each axis."""
     pairs = node.params["pairs"]
     if pairs is not None:
         return [before for before, _ in pairs]
@@ -86,7 +86,7 @@ def _starts(node: Applied) -> Sequence[Any]:
 
 
 def _reflected(node: Applied, ct: Any) -> Any:
-    """For each axis, the cotangents of added elements are added to those of the elements they copy."""
+    """Adds, axis by axis, the cotangents of padding elements to those of the elements they copy."""
     x, _, *paddings = node.inputs
     pairs, mode = node.params["pairs"], node.params["mode"]
     for axis in range(x.ndim):

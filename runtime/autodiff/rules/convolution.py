@@ -1,4 +1,4 @@
-"""Rules of convolutions, each of whose derivatives is another one, and of pooling."""
+"""Rules for convolutions, whose derivatives are convolutions again, and for pooling."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def _filters(x: Any, y: Any, like: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _sizes(x: Any) -> Sequence[Any]:
-    """The operand that gives the shape of x, where it is not known."""
+    """The operand that gives the shape of x, if it is not known statically."""
     return [shape(x, int64)] if None in x.type.shape else []
 
 

@@ -1,11 +1,11 @@
-"""Rules of decompositions of matrices.
+"""Rules for decompositions of matrices.
 
 J. Townsend, "Differentiating the singular value decomposition" (2016); M. Giles, "Collected matrix derivative results
 for forward and reverse mode algorithmic differentiation" (2008).
 
 Each rule expresses dA in the basis of the decomposition. The rates at which vectors rotate into each other have
-differences of eigenvalues as denominators; they count as 0 where these are equal. The phases of complex vectors are
-fixed.
+differences of eigenvalues as denominators; where these are equal, the rates are taken as 0. The phases of complex
+vectors are fixed.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _rates(values: Any, dtype: Any) -> Any:
 
 
 def _need(node: Applied, holds: bool) -> None:
-    """UnimplementedError for vectors that only `full_matrices` adds."""
+    """UnimplementedError if `full_matrices` adds vectors."""
     if node.params["full_matrices"] and not holds:
         error = UnimplementedError(
             f"{node.name} with full_matrices=True has a derivative only where this adds no vectors, not for "
@@ -59,7 +59,7 @@ def _need(node: Applied, holds: bool) -> None:
         raise error
 
 
-# Eigenvalues. The op reads the lower triangle, which therefore gets the cotangent, as in TF2.
+# Eigenvalues. The op reads the lower triangle only, so this gets the cotangent, as in TF2.
 
 @vjp("eigh")
 def _eigh(node: Applied, of_values: Any, of_vectors: Any) -> Sequence[Any]:
@@ -139,10 +139,10 @@ def _imaginary(x: Any) -> Any:
     return complex(zeros_like(x), x)
 
 
-# Orthogonal factors. The columns of a wide matrix beyond its first square block are only multiplied.
+# Orthogonal factors. The columns of a wide matrix after its first square block are only multiplied.
 
 def _columns(node: Applied, x: Any) -> tuple[Any, Any]:
-    """The columns that determine q, and the others if there may be any."""
+    """The columns that determine q, and the remaining ones, if there may be any."""
     q, r = node.outputs
     rows, columns = r.type.shape[-2:]
     if rows == columns is not None:

@@ -1,5 +1,5 @@
-"""Rules of effects, and the ops whose results are constants for differentiation. Checks pass cotangents of their
-values."""
+"""Rules for effects, and the ops whose results are constants for differentiation. Checks pass on the cotangents of
+their values."""
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Rules of element-wise ops, from their partial derivatives."""
+"""Rules for element-wise ops, from their partial derivatives."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,14 +12,14 @@ from runtime.ops.math import add
 __all__ = ["Partial", "adjoint", "elementwise", "total"]
 
 Partial = Callable[..., Any]
-"""`partial(t, *operands, out)`: the tensor `t` times the derivative of the op's result by one of its operands. For
+"""`partial(t, *operands, out)`: the tensor `t` times the derivative of the op's result with respect to one operand. For
 complex operands the op is holomorphic."""
 
 
 def elementwise(name: str, *partials: Partial | None) -> None:
-    """Register both rules of an element-wise op, given its partial derivatives by the operands (None for a zero one).
+    """Register both rules of an element-wise op, given its partial derivatives (None for a zero one).
 
-    The cotangent of a complex operand is that of TF2: ct times the conjugate of the derivative.
+    As in TF2, the cotangent of a complex operand is ct times the conjugate of the derivative.
     """
     ELEMENTWISE.add(name)
 
@@ -43,7 +43,7 @@ def _pull(node: Applied, i: int, partial: Partial, ct: Any) -> Any:
 
 
 def adjoint(linear: Callable[[Any], Any], ct: Any) -> Any:
-    """The cotangent by the adjoint of a complex-linear map: with conjugate coefficients."""
+    """The adjoint of a complex-linear map, with conjugate coefficients, applied to `ct`."""
     if not ct.dtype.is_complex:
         return linear(ct)
     turned = conj(ct)

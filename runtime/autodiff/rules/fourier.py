@@ -1,4 +1,4 @@
-"""Rules of Fourier transforms, which are linear."""
+"""Rules for Fourier transforms, which are linear."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from runtime.ops.shape import dim
 
 @vjp("fft")
 def _fft(node: Applied, ct: Any) -> Sequence[Any]:
-    """The matrix is symmetric, so its adjoint is its conjugate: the other transform, scaled."""
+    """The matrix is symmetric, so its adjoint is its conjugate: the inverse transform, rescaled."""
     inverse = node.params["inverse"]
     count = cast(dim(ct, ct.ndim - 1), ct.dtype)
     found = apply_one(FFT, ct, inverse=not inverse)

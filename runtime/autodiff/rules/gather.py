@@ -1,4 +1,4 @@
-"""Rules of gather and scatter: each is the adjoint of the other."""
+"""Rules for gather and scatter, which are adjoint to each other."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ def _gather(node: Applied, ct: Any) -> Sequence[Any]:
 
 
 def add_at(sum: Any, ct: Any, indices: Any, axis: int, batch: int = 0) -> Any:
-    """`sum` with the slices of `ct` added to those that gather reads."""
+    """`sum` with the slices of `ct` added to the slices that gather reads."""
     inward = [*range(batch), axis, *range(batch, axis), *range(axis + 1, sum.ndim)]
-    after = axis + indices.ndim - batch  # the first axis of `ct` that belongs to neither
+    after = axis + indices.ndim - batch  # the first axis of `ct` after those of the indices
     of_ct = [*range(batch), *range(axis, after), *range(batch, axis), *range(after, ct.ndim)]
     rows = _rows(indices, batch)
     if axis == batch:
@@ -44,7 +44,7 @@ def add_at(sum: Any, ct: Any, indices: Any, axis: int, batch: int = 0) -> Any:
 
 
 def _rows(indices: Any, batch: int) -> Any:
-    """The indices, preceded by those of the batch, in the form for scatter."""
+    """The indices in the form for scatter, preceded by those of the batch."""
     if not batch:
         return expand_dims(indices, -1)
     sizes = dims(indices)
@@ -95,7 +95,7 @@ def _scatter_tangents(node: Applied, t: Any, _: Any, u: Any) -> Sequence[Any]:
 
 
 def _count(node: Applied) -> Any:
-    """How many of an element and its updates are extremal: these share its cotangent."""
+    """For each element, how many of it and its updates are extremal: these share its cotangent."""
     x, indices, updates = node.inputs
     out = node.outputs[0]
     return scatter(cast(equal(x, out), x.dtype), indices,
@@ -103,7 +103,7 @@ def _count(node: Applied) -> Any:
 
 
 def last_written(ct: Any, shape: Sequence[Any], indices: Any) -> Any:
-    """The cotangent of updates at rows of indices into a tensor of a shape: the last one at each position counts."""
+    """The cotangent of updates at rows of indices into a tensor of this shape: zero for those overwritten later."""
     if all(size == 1 for size in indices.type.shape[:-1]):
         return ct
     sizes = dims(indices)[:-1]

@@ -1,4 +1,4 @@
-"""Rules of indexing and of item assignment."""
+"""Rules for indexing and item assignment."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ def added(total: Any, ct: Any, index: Any, operands: Sequence[Any]) -> Any:
 
 
 def _margins(shape: Sequence[int | None], index: Any) -> tuple[tuple[int, int], ...] | None:
-    """How many elements an index omits before and after each axis, if it selects at least a quarter of a tensor; for
-    smaller parts it is cheaper to add the cotangent in place."""
+    """The numbers of elements that an index omits before and after each axis, if it selects at least a quarter of the
+    tensor; else None: for smaller parts it is cheaper to add the cotangent in place."""
     pairs = []
     share = 1.0
     for size, entry in zip(shape, (*index, *(ALL,) * (len(shape) - len(index))), strict=False):

@@ -1,4 +1,4 @@
-"""Rules of matrix products and linear systems."""
+"""Rules for matrix products and linear systems."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def _matmul(node: Applied, ct: Any) -> Sequence[Any]:
 
 
 def _right(x: Any, y: Any, ct: Any) -> Any:
-    """The cotangent of y: if it is one matrix for a batch of x, one product for the whole batch."""
+    """The cotangent of y; if y is one matrix for a batch of x, a single product over the whole batch."""
     if y.ndim == 2 and x.ndim > 2:
         x, ct = (reshape(z, [-1, dim(z, z.ndim - 1, int64)]) for z in (x, ct))
     return sum_to(matmul(x, ct, adjoint_a=True), y, [x], _matrix_axes(y))
@@ -51,9 +51,9 @@ def _einsum(node: Applied, ct: Any) -> Sequence[Any]:
 
 
 def _einsum_operand(node: Applied, labels: Sequence[str], output: str, i: int, ct: Any) -> Any:
-    """The cotangent of operand i: the product of the other operands and `ct`, summed over the letters that it lacks.
+    """The cotangent of operand i: the product of the other operands and `ct`, summed over letters that operand i lacks.
 
-    A letter that only it has was summed, so its cotangent repeats along it; a letter that it has twice is a diagonal.
+    Along a letter that only it has, which was summed, the cotangent repeats; a letter that it has twice is a diagonal.
     """
     x, letters = node.inputs[i], "".join(dict.fromkeys(labels[i]))
     rest = [(label, other) for k, (label, other) in enumerate(zip(labels, node.inputs, strict=True)) if k != i]
@@ -123,7 +123,7 @@ def _cholesky(node: Applied, ct: Any) -> Sequence[Any]:
 def _cholesky_tangent(node: Applied, t: Any) -> Sequence[Any]:
     lower = node.outputs[0]
     left = solve(lower, hermitian(t))
-    inner = solve(lower, matrix_transpose(left, conjugate=True))  # for a Hermitian matrix, the same side up
+    inner = solve(lower, matrix_transpose(left, conjugate=True))  # L^-1 H L^-H, Hermitian like H
     return [matmul(lower, halved_triangle(inner))]
 
 

@@ -1,4 +1,4 @@
-"""Rules of ops on lists: the adjoint of an update undoes it on the cotangents."""
+"""Rules for ops on lists: the adjoint of an update undoes it on the cotangents."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def _static(x: Any) -> bool:
     return None not in x.type.element.shape
 
 
-# Tangents of ops that read from one list, or make one from a tensor.
+# Tangents of ops that read from one list, or create one from a tensor.
 
 @jvp("list_get", "list_pop", "list_slice", "list_stack", "list_concat", "list_gather", "list_from_tensor", "list_split",
      "list_cast")
@@ -75,10 +75,10 @@ def _cast(node: Applied, ct: Any) -> Sequence[Any]:
         return [list_cast(ct, x.type.element)]
     dtype = x.type.element.dtype
     return [for_each(list_length(ct), lambda i, made: list_append(made, cast(list_get(ct, i), dtype)),
-                     list_reserve(0, x.type.element), x.type)]  # elements that are not written have no shape then
+                     list_reserve(0, x.type.element), x.type)]  # else unwritten elements would have no shape
 
 
-# Making lists, and adding to them.
+# Creating lists, and adding to them.
 
 @vjp("list_new")
 def _new(node: Applied, ct: Any) -> Sequence[Any]:
@@ -146,7 +146,7 @@ def _set(node: Applied, ct: Any) -> Sequence[Any]:
     if node.wanted[0] and x.type.known:
         if _static(x):
             nothing = zeros(x.type.element.shape, item.dtype)
-        else:  # an element of a TensorArray is written once, so no other shape was there before
+        else:  # elements of a TensorArray are written once, so the old one had no other shape
             nothing = zeros_like(item if strict or grow else list_get(x, index))
         rest = list_set(ct, index, nothing)
         rest = list_slice(rest, None, _count(x)) if grow else rest
@@ -223,7 +223,7 @@ def _stack(node: Applied, ct: Any) -> Sequence[Any]:
 def _joined(node: Applied, ct: Any) -> Sequence[Any]:
     x = node.inputs[0]
     rows = list_stack(ct) if node.name == "list_from_tensor" else list_concat(ct)
-    # without rows their length is unknown
+    # without rows their shape is unknown
     return [rows if None not in x.type.shape[1:] else reshape_like(rows, x), *[None] * len(node.inputs[1:])]
 
 

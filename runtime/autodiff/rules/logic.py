@@ -1,4 +1,4 @@
-"""Rules of selection; comparisons and bitwise ops are constants for differentiation."""
+"""Rules for selection; comparisons and bitwise ops are constants for differentiation."""
 from __future__ import annotations
 
 from runtime.autodiff.rules.elementwise import elementwise

@@ -1,4 +1,4 @@
-"""Rules of element-wise arithmetic. At kinks the derivatives are those of TF2."""
+"""Rules for element-wise arithmetic. At kinks the derivatives are those of TF2."""
 from __future__ import annotations
 
 import math as python_math
@@ -46,7 +46,7 @@ def _negated(t: Any, *rest: Any) -> Any:
 
 
 def _power_by_base(t: Any, x: Any, y: Any, out: Any) -> Any:
-    """For x**0, 0 also at x = 0."""
+    """The partial derivative by the base; for x**0 it is 0, also at x = 0."""
     known = y.value.constant if isinstance(y, GraphTensor) else None
     if known is None or known.ndim:
         flat = logical_and(equal(x, 0), equal(y, 0))
@@ -58,7 +58,7 @@ def _power_by_base(t: Any, x: Any, y: Any, out: Any) -> Any:
 
 
 def _power_by_exponent(t: Any, x: Any, y: Any, out: Any) -> Any:
-    """0 where the base is negative or 0; for complex bases, 0."""
+    """The partial derivative by the exponent; 0 where the base is not positive (if complex, where it is 0)."""
     has_log = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
     return t * (out * where(has_log, log(where(has_log, x, 1)), 0))
 

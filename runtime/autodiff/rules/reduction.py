@@ -1,4 +1,4 @@
-"""Rules of reductions and cumulative sums. Equal extrema share a cotangent equally."""
+"""Rules for reductions and cumulative sums. Equal extrema share a cotangent equally."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ constant("its result is an index", "argmax", "argmin")
 
 
 def _kept(x: Any, node: Applied) -> Any:
-    """A result, or a tensor of its shape, with the reduced dimensions of size 1."""
+    """A result, or a tensor of its shape, with the reduced dimensions kept, of size 1."""
     axis = node.params["axis"]
     return x if node.params["keepdims"] or not axis else apply(EXPAND_DIMS, x, axis=axis)
 
@@ -55,7 +55,7 @@ def _extreme_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 
 def _count(chosen: Any, t: Any, node: Applied) -> Any:
-    """The number of extrema, where there is any."""
+    """The number of equal extrema, at least 1."""
     return maximum(_summed(cast(chosen, t.dtype), node), 1)
 
 
@@ -72,7 +72,7 @@ def _product_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 
 def _others(x: Any, axes: Sequence[int]) -> Any:
-    """For each element the product of the others along the axes, also if there are zeros."""
+    """For each element the product of the others along the axes, valid even if there are zeros."""
     if len(axes) == 1:
         return multiply(cumprod(x, axes[0], exclusive=True), cumprod(x, axes[0], exclusive=True, reverse=True))
     if not axes:
@@ -99,8 +99,8 @@ def _cumsum_tangent(node: Applied, t: Any) -> Sequence[Any]:
 
 @vjp("cumprod")
 def _cumprod(node: Applied, ct: Any) -> Sequence[Any]:
-    """The elements before one form a product; from it on, the cotangents are accumulated by a recurrence with the
-    elements."""
+    """The elements before one form a product; from it on, the cotangents are accumulated by a linear recurrence whose
+    factors are the elements."""
     x, (axis, exclusive, reverse) = node.inputs[0], _direction(node)
 
     def linear(t: Any) -> Any:
@@ -128,7 +128,7 @@ def _recurrence(a: Any, b: Any, axis: int, reverse: bool) -> Any:
 
 
 def _shifted(x: Any, axis: int, reverse: bool) -> Any:
-    """For each element the one before it, or, with `reverse`, after it; 0 where there is none."""
+    """For each element the previous one or, with `reverse`, the next; 0 where there is none."""
     pairs = [(0, 0)] * x.ndim
     pairs[axis] = (0, 1) if reverse else (1, 0)
     part = slice(1, None) if reverse else slice(0, -1)

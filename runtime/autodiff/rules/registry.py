@@ -2,21 +2,21 @@
 
 A rule is written in ops of the runtime, so it can be traced or computed at once, and differentiated again.
 
-`vjp(*names)` registers a vector-Jacobian product (reverse mode): `rule(node, *cotangents)` gets the cotangent of each
+`vjp(*names)` registers a vector-Jacobian product (reverse mode): `rule(node, *cotangents)` takes the cotangent of each
 output (None: zero) and returns a sequence with the cotangent of each operand, in its type's shape and dtype (None:
-zero, or not requested). `jvp(*names)` registers a Jacobian-vector product (forward mode): `rule(node, *tangents)` gets
+zero, or not requested). `jvp(*names)` registers a Jacobian-vector product (forward mode): `rule(node, *tangents)` takes
 the tangent of each operand (None: zero) and returns a sequence with the tangent of each output.
 
-A rule should use only what it needs of `node.inputs` and `node.outputs`: the values that rules use are what a forward
-pass saves for the backward pass. Dtypes and static shapes are free.
+A rule should use no more of `node.inputs` and `node.outputs` than necessary: the values that rules use are the
+residuals that a forward pass saves for the backward pass. Dtypes and static shapes are free.
 
 Rows and elements. If an op reads a part of a large operand (`x[i]`, a gather, `list_get`), its rule returns
-`Update(add)` in place of that operand's cotangent: `add(total)` returns `total`, the operand's cotangent so far, with
-this one added, such as `setitem(total, i, total[i] + ct)`. So a loop that reads n rows adds n rows, not n tensors.
+`Update(add)` as that operand's cotangent: `add(total)` returns `total`, the operand's cotangent so far, with this one
+added, such as `setitem(total, i, total[i] + ct)`. So a loop that reads n rows adds n rows, not n tensors.
 
 Lists. The cotangent of a list of tensors is a list of the same length and element type: that of `list_append` pops, and
-that of `list_pop` appends. Unwritten elements are zero. `zero_list(list)` makes the cotangent with which `Update`
-starts, if there is none yet; `add_lists(a, b)` adds two (`cotangent_lists.py`). The tangent of a list is a list, too,
+that of `list_pop` appends. Unwritten elements are zero. `zero_list(list)` makes the cotangent from which `Update`
+starts if there is none yet; `add_lists(a, b)` adds two (`cotangent_lists.py`). The tangent of a list is a list, too,
 and that of an op on lists is mostly the same op on the tangents.
 """
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["CONSTANT", "JVP", "VJP", "Applied", "Rule", "Update", "constant", "j
 
 @dataclass(frozen=True)
 class Applied:
-    """One application of an op, as its rules see it.
+    """One application of an op, as seen by its rules.
 
     name     of the op
     inputs   its operands: tensors or lists
@@ -48,7 +48,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Update:
-    """A cotangent that is zero except for a part: `add(total)` adds it to the rest of the operand's cotangent."""
+    """A cotangent that is zero except for a part: `add(total)` adds it to the operand's cotangent so far."""
 
     add: Callable[[Any], Any]
 

@@ -1,4 +1,4 @@
-"""Rules of ops that change a tensor's shape. All are linear: the tangent of the result is the op on the tangent."""
+"""Rules for ops that change a tensor's shape. All are linear: the tangent of the result is the op on the tangent."""
 from __future__ import annotations
 
 from collections.abc import Sequence

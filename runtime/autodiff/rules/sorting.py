@@ -1,4 +1,4 @@
-"""Rules of sorting and unique elements. Sorted elements are gathered, which has the derivative."""
+"""Rules for sorting and unique elements. Sorted elements are gathered, so their derivative is that of gather."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ constant("its result is an index", "argsort", "searchsorted")
 
 @vjp("unique")
 def _unique(node: Applied, ct: Any, *_: Any) -> Sequence[Any]:
-    """Of equal elements the first has the derivative, as it is the one returned."""
+    """The cotangent goes to the first of equal elements, which is the one returned."""
     return [None if ct is None else where(_is_first(node), gather(ct, node.outputs[1]), 0)]
 
 

@@ -1,4 +1,4 @@
-"""Rules of special functions, and of functions of Python's `math`, which take scalars."""
+"""Rules for special functions, and for functions of Python's `math`, which take scalars."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
 # Functions of Python's `math`. Their results may have more bits than their operands.
 
 def _of_first(partial: Callable[..., Any], *names: str) -> None:
-    """Register functions with a derivative by the first operand only: `partial(t, x, out, *others)`, t times that."""
+    """Register functions with a derivative by the first operand only: `partial(t, x, out, *others)` is t times it."""
     @vjp(*names)
     def pull(node: Applied, ct: Any) -> Sequence[Any]:
         x, *others = node.inputs

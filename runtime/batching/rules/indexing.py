@@ -30,10 +30,10 @@ def _getitem(call: Call) -> Sequence[Any]:
 
 
 def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any], which: Sequence[bool]) -> Any:
-    """`x[index]` in each lane: first the part that is the same in all of them, then a gather for each other entry."""
+    """`x[index]` in each lane: first the part that all lanes share, then a gather for each other entry."""
     rest: list[Any] = []
     shared: list[Any] = []
-    picks: list[tuple[int, Any]] = []  # axes, in one lane, of the remaining part; and the indices to gather there
+    picks: list[tuple[int, Any]] = []  # (an axis of the remaining part in one lane, indices to gather there)
     axis = 0
     given = iter(zip(operands, which, strict=True))
     for entry in index:
@@ -65,7 +65,7 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
 
 
 def _with(index: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
-    """An index for `getitem`, with operands in their places."""
+    """An index for `getitem`, with the operands inserted."""
     given = iter(operands)
 
     def part(p: Any) -> Any:
@@ -152,7 +152,7 @@ def _scatter(call: Call) -> Sequence[Any]:
 
 
 def _rows(call: Call, indices: Any) -> Any:
-    """Rows of indices preceded by the lane."""
+    """Rows of indices, each preceded by its lane."""
     lead = dims(indices)[1:-1]
     lane = reshape(_lanes(call, indices.dtype), [call.size, *[1] * (indices.ndim - 1)])
     return concat([broadcast_to(lane, [call.size, *lead, 1]), indices], -1)

@@ -14,7 +14,7 @@ from runtime.ops.shape import dims, product, reshape
 def _matmul(call: Call) -> Sequence[Any]:
     x, y = call.inputs
     of_x, of_y = call.types
-    if not call.batched[1] and of_y.ndim == 2:  # all rows of all lanes, in one product
+    if not call.batched[1] and of_y.ndim == 2:  # one product of all rows of all lanes
         *lead, inner = dims(x)
         return [reshape(matmul(reshape(x, [product(lead), inner]), y), [*lead, *dims(y)[1:]])]
     if not call.batched[0] and of_x.ndim == of_y.ndim == 2 and of_y.shape[1] == 1:

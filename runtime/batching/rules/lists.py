@@ -1,4 +1,4 @@
-"""Lists, which have the same length in all lanes and batched elements."""
+"""Lists: they have the same length in all lanes, and batched elements."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ __all__ = ["batched_type", "lifted_list"]
 
 
 def batched_type(type: Any, lanes: int | None) -> Any:
-    """The type of a batched value that is of `type` in one lane."""
+    """The batched type for values of `type` in one lane."""
     if isinstance(type, ListType):
         return ListType(batched_type(type.element, lanes), type.known)
     return TensorType(type.dtype, (lanes, *type.shape), type.weak)
 
 
 def lifted_list(x: Any, size: Any) -> Any:
-    """A list whose elements are repeated for each lane."""
+    """A list with its elements repeated for each lane."""
     lanes = size if type(size) is int else None
     type_: ListType = x.type
     element = batched_type(type_.element, lanes)
@@ -47,7 +47,7 @@ def _lists(call: Call, *places: int) -> list[Any]:
 
 
 def _elements(call: Call) -> dict[str, Any]:
-    """The params that describe the elements."""
+    """The param that describes the elements, batched; empty if the op has none."""
     lanes = call.size if type(call.size) is int else None
     element = call.params.get("element")
     return {} if element is None else {"element": batched_type(element, lanes)}

@@ -12,7 +12,7 @@ from runtime.ops.shape import stack
 
 @batching("random", "random_int")
 def _random(call: Call) -> Sequence[Any]:
-    """Called even if no operand is batched."""
+    """Also called if no operand is batched."""
     call.only()
     bounds = call.inputs[:2] if call.op.name == "random_int" else ()
     sizes = call.inputs[len(bounds):]

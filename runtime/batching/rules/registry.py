@@ -1,10 +1,10 @@
 """The registry of the batching rules of ops, by the name of the op.
 
-A rule computes an op for all lanes at once. A value that differs from lane to lane is *batched*: its first axis is the
-lanes, followed by its axes in one lane; other values are as in one lane. `batching(*names)` registers `rule(call)` for
-a `Call` with at least one batched operand. It returns the sequence of the results, batched; one that is the same in all
-lanes is `Shared(x)`. `Unbatched(why)` says that it does not apply: then the op runs lane by lane, in a loop. A rule is
-written in ops of the runtime, so its result is an ordinary graph.
+A rule computes an op for all lanes at once. A value that differs between lanes is *batched*: its first axis is that of
+the lanes, followed by its axes in one lane; other values are as in one lane. `batching(*names)` registers `rule(call)`
+for a `Call` with at least one batched operand. It returns the sequence of the results, batched; a result that is the
+same in all lanes is wrapped in `Shared`. If a rule does not apply, it raises `Unbatched(why)`: then the op runs lane by
+lane, in a loop. A rule is written in ops of the runtime, so its result is an ordinary graph.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Shared:
 
 @dataclass(frozen=True)
 class Call:
-    """One application of an op, as its batching rule sees it.
+    """One application of an op, as seen by its batching rule.
 
     op       the op
     inputs   its operands
@@ -53,19 +53,19 @@ class Call:
     size: Any
 
     def all_batched(self) -> list[Any]:
-        """The operands, with those that are the same in all lanes repeated for each."""
+        """The operands, all batched: those that are the same in all lanes are repeated."""
         return [self.lifted(i) for i in range(len(self.inputs))]
 
     def lifted(self, i: int) -> Any:
         return self.inputs[i] if self.batched[i] else lifted(self.inputs[i], self.size)
 
     def apply(self, *inputs: Any, **changed: Any) -> list[Any]:
-        """The results of the op for these inputs, with some params changed."""
+        """The results of the op for these inputs, with the params in `changed` replaced."""
         found = apply(self.op, *inputs, **{**self.params, **changed})
         return list(found) if isinstance(found, tuple) else [found]
 
     def only(self, *places: int) -> None:
-        """Unbatched if an operand at another place is batched."""
+        """Unbatched if an operand other than those at `places` is batched."""
         other = [i for i, batched in enumerate(self.batched) if batched and i not in places]
         if other:
             raise Unbatched(f"operand {other[0]} differs from lane to lane")
@@ -77,7 +77,7 @@ def lifted(x: Any, size: Any) -> Any:
 
 
 def aligned(x: Any, rank: int, wanted: int) -> Any:
-    """A batched tensor, of `rank` in one lane, in a shape that broadcasts with others of rank `wanted` in one lane."""
+    """A batched tensor, of `rank` in one lane, reshaped to broadcast with others of rank `wanted` in one lane."""
     return expand_dims(x, list(range(1, 1 + wanted - rank))) if rank < wanted else x
 
 

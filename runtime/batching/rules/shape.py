@@ -32,7 +32,7 @@ def _reshape(call: Call) -> Sequence[Any]:
 
 
 def _sizes(call: Call) -> list[Any]:
-    """The shape of the result in one lane, as ints where they are known."""
+    """The shape of the result in one lane; sizes are ints if known."""
     known = call.outputs[0].shape  # type: ignore[union-attr]
     if len(call.inputs) == 1:
         return [dim if size is None else size for size, dim in zip(known, call.params["dims"], strict=True)]
@@ -88,5 +88,5 @@ def merged(x: Any) -> Any:
 
 
 def parted(x: Any, lanes: Any, count: Any) -> Any:
-    """The inverse of `merged`, where the axis has `count` elements in one lane."""
+    """The inverse of `merged`; the axis has `count` elements in one lane."""
     return reshape(x, [lanes, count, *dims(x)[1:]])

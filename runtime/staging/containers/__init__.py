@@ -1,1 +1,1 @@
-"""Python's lists, tuples and dicts with values of the graph."""
+"""Python's lists, tuples and dicts with graph values in them, as indices or as keys."""

@@ -1,5 +1,5 @@
-"""Comparisons of tuples, lists, dicts and dataclass objects that contain values of the graph: the graph finds the first
-parts that differ."""
+"""Comparisons of tuples, lists, dicts and dataclass objects that contain graph values: the graph finds the first parts
+that differ."""
 from __future__ import annotations
 
 import dataclasses
@@ -26,18 +26,18 @@ __all__ = ["compare", "equals"]
 _PYTHON: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y, "ge": lambda x, y: x >= y,
     "eq": lambda x, y: x == y, "ne": lambda x, y: x != y}
-"""Python's comparison operators, as Python functions, so that a tensor whose truth is asked for can tell from the
-bytecode (`core/caller_bytecode.py`)."""
+"""Python's comparison operators as Python functions, so that a tensor whose truth value is requested can tell the
+reason from the bytecode (`core/caller_bytecode.py`)."""
 _MANY: Final = 32
-"""The number of parts above which a loop of the graph compares containers."""
+"""With more parts than this, a graph loop compares containers."""
 _METHODS: Final = {name: f"__{name}__" for name in _PYTHON}
 _NUMBERS: Final = frozenset({bool, int, float})
 _KNOWN: Final = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 
 def compare(name: str, left: Any, right: Any) -> Any:
-    """`left < right` and the like, by name in `operator`. For containers the first parts that differ decide: a bool, or
-    a bool scalar tensor; other values are compared by their own methods."""
+    """The comparison `name` of `operator`. For containers the first parts that differ decide: a bool, or a bool scalar
+    tensor; other values are compared by their own methods."""
     if isinstance(left, Maybe) or isinstance(right, Maybe):
         return _compare_optional(name, left, right)
     if left is right and has_staged_items(left):
@@ -72,12 +72,12 @@ def compare(name: str, left: Any, right: Any) -> Any:
 
 
 def _compare_one(alternative: Any, name: str, left: Any, right: Any, chosen: Select) -> Any:
-    """`compare`, where one of the values, or both, is `chosen`, which is this alternative."""
+    """`compare`, with `chosen`, which is one or both of the operands, replaced by an alternative."""
     return compare(name, alternative if left is chosen else left, alternative if right is chosen else right)
 
 
 def _compare_optional(name: str, left: Any, right: Any) -> Any:
-    """`compare` for values that may be None; those that have an order, or are arrays, are checked not to be."""
+    """`compare` for values that may be None; for orders and arrays, the graph checks that they are not."""
     if name not in ("eq", "ne") or any(
             isinstance(one, Maybe) and isinstance(one.content, Tensor) and one.content.ndim != 0
             for one in (left, right)):
@@ -89,13 +89,13 @@ def _compare_optional(name: str, left: Any, right: Any) -> Any:
 
 
 def _are_scalars(parts: Sequence[Any]) -> bool:
-    """Whether all parts are real numbers, of Python or scalars of the graph: no comparison of these has effects."""
+    """Whether all parts are real Python numbers or scalar tensors: comparing these has no effects."""
     return all([type(part) in _NUMBERS or (
         type(part) in (GraphTensor, EagerTensor) and not part.ndim and not part.dtype.is_string) for part in parts])
 
 
 def _compare_scalars(name: str, x: Sequence[Any], y: Sequence[Any]) -> Any:
-    """`compare` for the parts of two containers, without branches."""
+    """`compare` for the parts of two containers, all scalars, without branches."""
     if not x or not y:
         return _PYTHON[name](len(x), len(y))
     (one, *rest), (other, *others) = x, y
@@ -108,7 +108,7 @@ def _compare_scalars(name: str, x: Sequence[Any], y: Sequence[Any]) -> Any:
 
 
 def _equal_scalars(x: Sequence[Any], y: Sequence[Any]) -> Any:
-    """`equals` for parts of two containers, without branches."""
+    """`equals` for the parts of two containers, all scalars, without branches."""
     found: Any = True
     for one, other in zip(x, y, strict=True):
         same = one is other or one == other
@@ -125,7 +125,7 @@ def _by_a_loop(name: str, x: Any, y: Any) -> Any:
 
 def equals(value: Any, item: Any) -> Any:
     """Whether an item equals a value, as Python compares items: a bool, or a bool scalar tensor. Parts of containers
-    are compared one by one, up to two that differ."""
+    are compared one by one, up to the first difference."""
     if value is item and isinstance(value, (*LISTS, tuple, dict)):
         return True
     if have_other_keys(value, item):
@@ -149,14 +149,14 @@ def equals(value: Any, item: Any) -> Any:
 
 
 def _are_staged_lists(x: Any, y: Any) -> bool:
-    """Whether the values are two lists of which at least one is staged."""
+    """Whether the values are two lists, at least one of them staged."""
     return any(isinstance(one, StagedSequence) and isinstance(other, (*LISTS, StagedSequence))
                for one, other in ((x, y), (y, x)))
 
 
 def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
     """The parts of two containers that Python would compare; None if they are not containers, or Python can compare
-    them."""
+    them itself."""
     one, other = (_items(name, x, y) if isinstance(x, dict) and isinstance(y, dict)
                   else (_parts(name, x, y), _parts(name, y, x)))
     if one is None or other is None or type(one) is not type(other) or (_is_known(one) and _is_known(other)):
@@ -165,13 +165,12 @@ def _both_parts(name: str, x: Any, y: Any) -> tuple[Any, Any] | None:
 
 
 def _is_known(value: Any) -> bool:
-    """Whether Python can compare a value: a number or text, or a tuple or list of these."""
+    """Whether Python can compare a value: a number or text, or a tuple or list of such."""
     return all(map(_is_known, value)) if isinstance(value, (tuple, *LISTS)) else type(value) in _KNOWN
 
 
 def _parts(name: str, value: Any, other: Any) -> Any:
-    """The parts of a container to compare with `other`; None if it is not a container, or has a comparison method of
-    its own."""
+    """The parts of a container to compare with `other`; None for other values, and if it defines its own comparison."""
     if hasattr(type(value), "__parts__"):
         parts: list[Any] = value.__parts__()
         return parts
@@ -185,7 +184,7 @@ def _parts(name: str, value: Any, other: Any) -> Any:
 
 
 def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] | None, list[Any] | None]:
-    """The values of two dicts, if these have the same keys, all known at trace time."""
+    """The values of two dicts with the same keys, all known at trace time; else a pair of None."""
     usual = all(type(value).__eq__ is dict.__eq__ for value in (x, y))
     if name not in ("eq", "ne") or not usual or x.keys() != y.keys():
         return None, None
@@ -193,7 +192,7 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 
 
 def _is_generated(cls: Any, name: str) -> bool:
-    """Whether a comparison method was generated by `dataclass` for this class: it has no source to convert."""
+    """Whether `dataclass` generated a comparison method of this class: it has no source to convert."""
     method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
     made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
     return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"

@@ -1,7 +1,7 @@
-"""Dicts that are used with values of the graph as keys: `d[k]`, `d[k] = v`, `del d[k]`, `k in d` and the methods.
+"""Dicts with graph values as keys: `d[k]`, `d[k] = v`, `del d[k]`, `k in d` and the methods.
 
 While all keys are known at trace time, the graph finds the position of the first key that equals the value, and the
-dict's values are treated as a list. Where one may be added or deleted, the dict becomes a hash table of the graph
+dict's values are treated as a list. Where a key may be added or deleted, the dict becomes a hash table in the graph
 (`runtime.staging.values.dict`), if its keys are numbers or tuples of numbers.
 """
 from __future__ import annotations
@@ -56,7 +56,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _else(python: Callable[..., Any]) -> Callable[[F], F]:
-    """Decorate: Python handles keys that it knows, of dicts whose keys it knows."""
+    """Decorator: Python handles keys known at trace time of dicts whose keys are, too."""
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
@@ -69,7 +69,7 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
 
 @_else(dict_presence.item)
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
-    """`mapping[key]`. KeyError, when the graph runs, if the key is not there."""
+    """`mapping[key]`. KeyError at run time if the key is missing."""
     if settle_keys(mapping):
         return operators.item(mapping, key)
     if isinstance(mapping, (Counter, defaultdict)):
@@ -81,7 +81,7 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
 
 
 def _item_or_default(mapping: dict[Any, Any], key: Any) -> Any:
-    """`mapping[key]` of a dict that has a default."""
+    """`mapping[key]` of a dict with a default."""
     factory = getattr(mapping, "default_factory", None)
     if isinstance(mapping, Counter):
         return _get(mapping, key, 0)
@@ -91,7 +91,7 @@ def _item_or_default(mapping: dict[Any, Any], key: Any) -> Any:
 
 
 class _Has(threading.local):
-    """The dict, its keys, the key and the graph of the last look-up that raises if there is no such key."""
+    """The dict, its keys, the key and the graph of the last look-up that raises if the key is missing."""
 
     last: tuple[Any, list[Any], Any, Any] = None, [], None, None
 
@@ -100,7 +100,7 @@ _has: Final = of_trace(_Has())
 
 
 def _is_known(mapping: dict[Any, Any], key: Any) -> bool:
-    """Whether a look-up before, in the graph that is traced, would have raised if the dict did not have the key."""
+    """Whether the last look-up, in the graph being traced, would have raised if the key were missing."""
     last, keys, known, graph = _has.last
     return last is mapping and graph is current_graph() and _is_same(known, key) and keys == [*mapping]
 
@@ -112,8 +112,8 @@ def _is_same(a: Any, b: Any) -> bool:
 
 
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
-    """Make the dict a hash table of the graph where a key is set at a position, if it can be one and may not have the
-    key. Whether that was done."""
+    """Convert the dict to a hash table in the graph where a key is set, if possible and the key may be missing. Returns
+    whether that was done."""
     if isinstance(place, GraphTensor):
         is_there = refuse_new_key([place.value], lambda each: each < len(mapping)) or _is_known(mapping, key)
     else:
@@ -128,8 +128,8 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
 
 @_else(operator.setitem)
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
-    """`mapping[key] = value`. The dict becomes a hash table of the graph, unless it surely has the key. If it cannot,
-    UnimplementedError, when the graph runs, if the key is not there."""
+    """`mapping[key] = value`. The dict becomes a hash table in the graph, unless the key is certainly present. If it
+    cannot, UnimplementedError at run time if the key is missing."""
     if has_staged_items(mapping) or settle_keys(mapping):
         StagedDict.of(mapping)[key] = value
         return
@@ -144,14 +144,14 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 @_else(dict_presence.has_key)
 def has_key(mapping: Any, key: Any) -> Any:
-    """`key in mapping`, of a dict or a view of its keys: a bool, or a bool scalar tensor."""
+    """`key in mapping`, for a dict or its keys view: a bool, or a bool scalar tensor."""
     dict_presence.check_keys(mapping)
     place = _position(list(mapping), key)
     return place < len(mapping)
 
 
 def method_of_dict(fn: Any) -> Any:
-    """The replacement of the bound method `fn` of a dict."""
+    """The replacement of the bound dict method `fn`."""
     staged, found = _METHODS.get(fn.__name__), dict_presence.method_of(fn)
     if fn.__name__ == "update":
         return functools.partial(_update, fn.__self__, found)
@@ -191,7 +191,7 @@ def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> An
 
 @_else(dict_presence.delete)
 def delete_item_of(mapping: dict[Any, Any], key: Any) -> None:
-    """`del mapping[key]`. KeyError, when the graph runs, if the key is not there."""
+    """`del mapping[key]`. KeyError at run time if the key is missing."""
     _pop(mapping, key)
 
 
@@ -200,7 +200,7 @@ def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
     if not has_staged_items(mapping):
         dict_presence.check_keys(mapping)
         place = _position(list(mapping), key)
-        if not isinstance(place, Tensor):  # it is not there
+        if not isinstance(place, Tensor):  # certainly missing
             _check(place, len(mapping) + len(default), key)
             return default[0]
         if not can_be_table(mapping, key, next(iter(mapping.values()))):
@@ -214,7 +214,7 @@ def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
 
 
 def _update(mapping: dict[Any, Any], python: Callable[..., Any], /, *others: Any, **keywords: Any) -> None:
-    """`mapping.update(...)`, of what may have keys that only the graph knows."""
+    """`mapping.update(...)`, where keys may be known only at run time."""
     is_staged = has_staged_items(mapping)
     for other in others:
         if is_staged or stages(other) or isinstance(other, (list, tuple)):
@@ -226,7 +226,7 @@ def _update(mapping: dict[Any, Any], python: Callable[..., Any], /, *others: Any
 
 
 def _put_all(mapping: dict[Any, Any], other: Any) -> None:
-    """Set the items of a dict to those of another, or of an iterable of pairs."""
+    """Set the items of a dict from another dict, or an iterable of pairs."""
     other = view_of(other.checked() if isinstance(other, MaybeObject) else other)
     if isinstance(other, dict):
         dict_presence.check_keys(other)
@@ -244,14 +244,14 @@ def union(left: Any, right: Any, in_place: bool) -> Any:
 
 
 def dict_comp(clause: Clause) -> dict[Any, Any]:
-    """The dict of the pairs of a comprehension."""
+    """The dict of a comprehension's pairs."""
     made: dict[Any, Any] = {}
     _fill(made, clause)
     return made
 
 
 def _fill(mapping: dict[Any, Any], clause: Clause) -> None:
-    """Set the items of a dict to the pairs of a clause."""
+    """Set items of a dict from the pairs of a clause."""
     ag__mapping = mapping
 
     def for_body(pair: Any) -> None:
@@ -268,7 +268,7 @@ def _fill(mapping: dict[Any, Any], clause: Clause) -> None:
 
 
 def _known_pairs(clause: Clause) -> Iterator[Any] | None:
-    """The pairs of a clause one by one, if Python knows how many there are, and the keys; else None."""
+    """An iterator over the pairs of a clause, if their number and keys are known at trace time; else None."""
     source = clause.iterable
     if isinstance(source, StagedGenerator) and clause.is_map and source.is_known():
         return map(lambda item: clause.element(*clause.arguments(item)), source)
@@ -288,11 +288,11 @@ def _known_pairs(clause: Clause) -> Iterator[Any] | None:
 
 
 def dict_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
-    """The dict of the pairs of a display."""
+    """The dict of a display's pairs."""
     made: dict[Any, Any] = {}
     for key, value in pairs:
         if isinstance(key, Text):
-            hash(key)  # raises the error that it is not known
+            hash(key)  # raises the error that it is known only at run time
         put_item_of(made, key, value)
     return made
 
@@ -303,7 +303,7 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
-    """UnimplementedError where the graph would add a key."""
+    """UnimplementedError if a key would be added."""
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 
@@ -316,7 +316,7 @@ def _added(mapping: dict[Any, Any]) -> str:
 
 
 def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:
-    """Raise the error, by default KeyError, if there is no such key: at once, or when the graph runs."""
+    """Raise the error, by default KeyError, if there is no such key: at once, or at run time."""
     there = less(place, size) if isinstance(place, Tensor) else place < size
     if isinstance(key, Maybe):
         present, key = key.presence.present, key.content
@@ -331,12 +331,12 @@ def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> N
 
 
 def _at(values: list[Any], place: Any) -> Any:
-    """The item of a temporary list at a position. StagingError if the items have no common type."""
+    """The item of a temporary list at an index. StagingError if the items have no join."""
     return values[place] if isinstance(place, int) else choose(values, place)
 
 
 def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
-    """`value` where the condition holds, else the dict's current value. StagingError without a common type."""
+    """`value` if the condition holds, else the dict's current value. StagingError if they have no join."""
     if (made := either(condition, value, old)) is not None:
         return made
     given, held = describe(value), describe(old)
@@ -356,8 +356,8 @@ def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
 # The position of a key.
 
 def _position(keys: Sequence[Any], key: Any) -> Any:
-    """The position of the first key that equals `key`, or the number of keys: an int, or a weak int of the graph.
-    TypeError, or the tensor's error, for an invalid key."""
+    """The index of the first key equal to `key`, or the number of keys: an int, or a weak int of the graph. TypeError,
+    or the tensor's error, for an invalid key."""
     if isinstance(key, Maybe):
         key.presence.check_bound()
         present, place = key.presence.present, _position(keys, key.content)
@@ -381,7 +381,7 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
 
 
 def _position_of_tuple(keys: Sequence[Any], key: tuple[Any, ...]) -> Any:
-    """The position of the first key that equals a tuple with values of the graph."""
+    """The index of the first key equal to a tuple that contains graph values."""
     same = [(i, each) for i, each in enumerate(keys) if type(each) is tuple and len(each) == len(key)]
     if not same:
         return len(keys)
@@ -391,7 +391,7 @@ def _position_of_tuple(keys: Sequence[Any], key: tuple[Any, ...]) -> Any:
 
 
 def _position_among(candidates: Sequence[tuple[int, Any]], size: int, place_of: Callable[[list[Any]], Any]) -> Any:
-    """The position among `size` keys; `candidates`: the keys that may equal another, each with its position."""
+    """The index among `size` keys; `candidates`: the keys that may be equal, each with its index."""
     if not candidates:
         return size
     places = [place for place, _ in candidates]
@@ -403,14 +403,14 @@ def _place_of_number(numbers: list[Any], key: Tensor) -> Any:
     first, size = numbers[0], len(numbers)
     if type(first) is int and numbers == list(range(first, first + size)):
         inside = greater_equal(key, first) & less_equal(key, numbers[-1])
-        held = where(inside, key, first)  # so that the difference is at most the number of keys
+        held = where(inside, key, first)  # bounds the difference by the number of keys
         return where(inside, weak_int(held - first) if key.dtype.is_unsigned else weak_int(held) - first, size)
     table = stacked(numbers) if key.type.weak else np.array(numbers, key.dtype.np)
     return first_true(equal(table, key))
 
 
 def _comparable(keys: Sequence[Any], key: Any) -> Iterator[tuple[int, Any]]:
-    """The keys with their positions. StagingError for one whose class defines equality itself."""
+    """The keys with their indices. StagingError for a key whose class defines its own equality."""
     for place, each in enumerate(keys):
         if isinstance(each, np.generic):
             each = each.item()
@@ -427,7 +427,7 @@ _PLAIN: Final[frozenset[Any]] = frozenset(
 
 
 def _as_equal(number: Any, key: Tensor) -> Any:
-    """The key of a dict as a number of the tensor's type that equals it; None if there is none."""
+    """A dict's key as an equal number of the tensor's type; None if there is none."""
     if not isinstance(number, (int, float, complex)):
         return None
     if isinstance(number, complex) and not number.imag:

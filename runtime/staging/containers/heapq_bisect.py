@@ -1,5 +1,4 @@
-"""Python code, which converts, for C functions on lists with values of the graph: `heapq`, `bisect`, and list
-comparison.
+"""Convertible Python versions of C functions, for lists with graph values: `heapq`, `bisect`, and list comparison.
 
 Items of a heap end up in the same places as in Python. They are compared by `<`, in Python's order, and may be tuples
 (`comparison.py`).
@@ -22,7 +21,7 @@ convert_file(__file__)
 
 
 def compare_items(order, x, y):
-    """The result of `order` for the first items of two lists that differ; if none do, for the lengths."""
+    """`order` applied to the first items of two lists that differ; if none do, to the lengths."""
     place, end = 0, min(len(x), len(y))
     while place < end and x[place] == y[place]:
         place += 1
@@ -60,7 +59,7 @@ def _heapify(heap, /):
 
 
 def _rise(heap, start, place):
-    """Move an item towards `start`, up to the first that is not greater."""
+    """Move an item towards `start`, until its parent is not greater."""
     item = heap[place]
     while place > start and item < heap[(place - 1) // 2]:
         above = (place - 1) // 2
@@ -70,7 +69,7 @@ def _rise(heap, start, place):
 
 
 def _sink(heap, start):
-    """Move an item down to a leaf, replacing it by the lesser child each time, and then up from there."""
+    """Move an item down to a leaf, each time swapping it with the lesser child, and then up from there."""
     end, place, item = len(heap), start, heap[start]
     below = 2 * place + 1
     while below < end:
@@ -131,4 +130,4 @@ FUNCTIONS: Final[Mapping[Any, Callable[..., Any]]] = {
     bisect.bisect_left: _bisect_left, bisect.bisect_right: _bisect_right, bisect.insort_left: _insort_left,
     bisect.insort_right: _insort_right,
 }
-"""By function: its replacement in traced functions, which converts."""
+"""By function: its convertible replacement in traced functions."""

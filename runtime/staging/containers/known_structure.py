@@ -1,4 +1,4 @@
-"""Structures with containers that a graph makes or chooses, as plain ones: for what walks over lists and dicts."""
+"""Structures with staged or selected containers, as plain ones: for functions that walk over lists and dicts."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +14,7 @@ __all__ = ["container_kind", "known_structure"]
 
 
 def container_kind(x: Any) -> type | None:
-    """The class, list or dict, that a container which the graph makes or chooses stands for; None for another value."""
+    """The class, list or dict, that a staged or selected container represents; None for other values."""
     if current_graph() is None:
         return None
     kind = type(x) if has_staged_items(x) else getattr(type(x), "__stands_for__", None)
@@ -22,8 +22,8 @@ def container_kind(x: Any) -> type | None:
 
 
 def known_structure(structure: Any) -> Any:
-    """The structure with plain lists and dicts in place of those that the graph makes or chooses. StagingError if only
-    the graph knows how many items or which keys there are."""
+    """The structure with staged or selected lists and dicts replaced by plain ones. StagingError if lengths or keys are
+    known only at run time."""
     if current_graph() is None:
         return structure
     kind = container_kind(structure)

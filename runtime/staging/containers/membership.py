@@ -29,7 +29,7 @@ __all__ = ["contains"]
 
 def contains(container: Any, value: Any) -> Any:
     """Whether an item of `container` equals `value`: a bool, or a bool scalar tensor. ShapeError if the items are not
-    scalars, TypeError for what has no items."""
+    scalars, TypeError if `container` is not iterable."""
     if isinstance(container, MaybeObject):
         container = container.checked()
     container = view_of(container)

@@ -1,7 +1,7 @@
 """Lists of lists indexed by tensors: `g[y][x]`, and `g[y][x] = v`.
 
-Indexing a list of rows by a tensor gives a `ChosenRow`, which stands for one of the rows. Reading its items stacks
-those of all rows. Setting an item needs a common representation: the items become parts of one tensor of rank 2.
+Indexing a list of rows by a tensor gives a `ChosenRow`, which represents one of the rows. A read of its items stacks
+those of all rows. An assignment needs a common representation: the items become parts of one tensor of rank 2.
 """
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_tabl
 
 
 class _Table:
-    """Rows of one length and one type as a tensor of rank 2, which is state as a whole."""
+    """Rows of one length and type as a tensor of rank 2, which is state as a whole."""
 
     __slots__ = ("tensor",)
 
@@ -69,19 +69,19 @@ def _scalar(value: Any) -> Tensor:
 
 
 class Row:
-    """Stands for a list that is a row of a list, for reading and setting items."""
+    """Represents a list that is a row of a list of lists, for reading and setting items."""
 
     __slots__ = ()
 
     __stands_for__ = list
-    """Marks for autograph a placeholder whose slots count as reachable from whoever has it; and the class that it
-    stands for."""
+    """Marks a placeholder for autograph: its slots count as reachable from its holders. The value is the class that it
+    represents."""
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     dtype: DType
-    """The dtype of the items, once `whole` was asked for."""
+    """The dtype of the items, once `whole` was called."""
 
     def whole(self) -> Tensor:
         """The items as one tensor."""
@@ -168,7 +168,7 @@ class Row:
         return same if same is NotImplemented else operators.not_(same)
 
     def __parts__(self) -> list[Any]:
-        """The parts that comparisons use (`comparison.py`)."""
+        """The parts for comparisons (`comparison.py`)."""
         return [*self]
 
     def _compared(self, other: Any) -> NoReturn:
@@ -197,7 +197,7 @@ Sequence.register(Row)  # for `match`
 
 
 class RowItems(ListItems, Unusable):
-    """The one item of a list whose items are a row of a table."""
+    """The single item of a list whose items are stored in a row of a table."""
 
     __slots__ = ("owner", "place", "table")
 
@@ -208,7 +208,7 @@ class RowItems(ListItems, Unusable):
         flags.lists_are_staged = True
 
     def view(self, owner: list[Any]) -> StoredRow:
-        if self.owner is None:  # it belongs to a copy made by `copy.deepcopy`
+        if self.owner is None:  # in a copy made by `copy.deepcopy`
             self.owner = owner
         if owner is not self.owner:
             raise staging_error(
@@ -232,24 +232,24 @@ class RowItems(ListItems, Unusable):
 
 
 def _items_of(row: Any) -> RowItems | None:
-    """The RowItems in a list that is a row of a table; None for other lists."""
+    """The RowItems of a list that is a row of a table; None for other lists."""
     return row[0] if has_staged_items(row) and isinstance(row[0], RowItems) else None
 
 
 def table_of(row: Any) -> Any:
-    """The table of which a list is a row; None for other lists."""
+    """The table in which a list is a row; None for other lists."""
     items = _items_of(row)
     return None if items is None else items.table
 
 
 def common_table(rows: Sequence[Any]) -> Any:
-    """The table of which all of these lists are rows; None if there is none."""
+    """The table in which all of these lists are rows; None if there is none."""
     tables = [*map(table_of, rows)]
     return tables[0] if tables and all(table is tables[0] for table in tables) else None
 
 
 class StoredRow(Row):
-    """The list `owner`, whose items are a row of a table."""
+    """The list `owner`, whose items are stored in a row of a table."""
 
     __slots__ = ("owner",)
 
@@ -277,7 +277,7 @@ class StoredRow(Row):
     def __getattr__(self, name: str) -> Any:
         if name in ("append", "clear", "extend", "insert", "pop", "remove") and not (
                 in_body() and was_before(self.owner)):
-            self.owner[:] = [*self]  # it no longer is a row
+            self.owner[:] = [*self]  # from now on it is no row
             return getattr(self.owner, name)
         return super().__getattr__(name)
 
@@ -287,7 +287,7 @@ class StoredRow(Row):
 
 
 class ChosenRow(Row):
-    """One of several rows: lists of numbers of one length, or what stands for these."""
+    """One of several rows: lists of numbers of one length, or their representatives."""
 
     __slots__ = ("at", "dtype", "rows")
 
@@ -315,7 +315,7 @@ class ChosenRow(Row):
         return whole
 
     def _stored(self) -> tuple[_Table | None, Any]:
-        """The table that contains all of the rows, or None, and the position of this row in it, or among the rows."""
+        """The table that contains all of the rows, or None; and the index of this row in it, or among the rows."""
         table = common_table(self.rows)
         if table is None:
             return None, self.at
@@ -328,7 +328,7 @@ def _stack(rows: Sequence[Any]) -> Tensor:
 
 
 def are_rows(sequence: Sequence[Any]) -> bool:
-    """Whether a list or tuple contains rows of numbers of one length."""
+    """Whether all items of a list or tuple are rows of numbers, of one length."""
     rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and all(map(_is_scalar, row)))
                for row in sequence)
     return rows and len({len(view_of(row)) for row in sequence}) == 1 and len(view_of(sequence[0])) > 0
@@ -339,8 +339,8 @@ def _is_scalar(x: Any) -> bool:
 
 
 def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object], alone: bool = False) -> None:
-    """Inside a body, schedule `make(values)` to run before the statement, which is then staged again, if these lists
-    existed before it. It gets those that existed, if each of them can be converted by itself (`alone`); otherwise
+    """Inside a body, if lists existed before the statement, raise `Remake`: `make` runs before the statement, which is
+    then staged again. It gets the pre-existing lists, if each can be converted separately (`alone`); otherwise
     StagingError if only some existed."""
     if in_body():
         before = [value if (origin := origin_of(value)) is None else origin for value in values
@@ -354,13 +354,13 @@ def remake_before(values: Sequence[Any], make: Callable[[Sequence[Any]], object]
 
 
 def rows_of(tensor: Tensor) -> list[RowItems]:
-    """What lists hold whose items are the rows of a tensor of rank 2."""
+    """The RowItems for lists whose items are the rows of a tensor of rank 2."""
     table = _Table(tensor)
     return [RowItems(table, k) for k in range(tensor.type.shape[0] or 0)]
 
 
 def own_rows(lists: Iterable[Any]) -> None:
-    """Let rows of a table that these lists hold belong to them."""
+    """Make lists the owners of the RowItems that they hold."""
     for owner in lists:
         if type(owner) is list and (items := _items_of(owner)) is not None:
             items.owner = owner
@@ -369,7 +369,7 @@ def own_rows(lists: Iterable[Any]) -> None:
 def store(rows: Sequence[Any]) -> None:
     """Make these lists rows of one table.
 
-    In a body of a staged statement this is done before the statement, which is then staged again.
+    In a body of a staged statement, this happens before the statement, which is then staged again.
     """
     distinct = list({id(row): row for row in rows}.values())
     if any(isinstance(row, ChosenRow) for row in distinct):

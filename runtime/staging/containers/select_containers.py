@@ -1,5 +1,5 @@
-"""One of several lists, tuples or dicts indexed by a tensor: `adjacent[v]`, `rows[i].append(x)`, `inventory[i]["coins"]
-+= 1`."""
+"""One of several lists, tuples or dicts, selected by a tensor: `adjacent[v]`, `rows[i].append(x)`,
+`inventory[i]["coins"] += 1`."""
 from __future__ import annotations
 
 import functools
@@ -56,7 +56,7 @@ def _has_known_items(x: Any) -> bool:
 
 
 class _Row(ChosenRow):
-    """One of several lists of numbers of one length, with further list methods until they become rows of a table."""
+    """A selected list of numbers, all of one length; has further list methods until they become rows of a table."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class _Resizing(Method):
 
 
 class _OfItems(Select):
-    """One of several lists or tuples, or of their placeholders."""
+    """One of several lists or tuples, or of their representatives."""
 
     __slots__ = ()
     __stands_for__ = list
@@ -121,7 +121,7 @@ class _OfItems(Select):
 
 
 def _all_staged(x: Select, grow: bool = False) -> None:
-    """Convert all non-empty lists to staged lists if some are, or if they are going to `grow`."""
+    """Convert all non-empty lists to staged lists if some are staged, or about to `grow`."""
     one_of, _ = alternatives_of(x)
     lists = [one for one in one_of if type(one) is list and not has_staged_items(one)]
     if lists and (any(isinstance(view_of(one), StagedList) for one in one_of) or (grow and any(lists))):
@@ -142,7 +142,7 @@ def _stage(values: Sequence[Any]) -> None:
 
 
 class _Sequence(_OfItems):
-    """A selection whose alternatives have one known length."""
+    """A selection whose alternatives have one statically known length."""
 
     __slots__ = ()
 
@@ -162,7 +162,7 @@ class _Sequence(_OfItems):
 
 
 class _SomeLength(_OfItems, Staged):
-    """A selection whose length only the graph knows."""
+    """A selection whose length is known only at run time."""
 
     __slots__ = ()
 
@@ -195,14 +195,14 @@ _NAMES: Final = {list: "list", deque: "collections.deque"}
 
 
 class _Lists(_OfItems, Staged):
-    """One of several lists that have other names: what reads it gets its contents at that time."""
+    """One of several lists that have other names: each use reads its current contents."""
 
     __slots__ = ()
 
     length = property(lambda self: _length(self))
 
     def __contents__(self) -> list[Any]:
-        """A new list with the contents."""
+        """A new list of the contents."""
         length = _length(self)
         return [self[i] for i in range(length)] if isinstance(length, int) else use(self, list.copy)
 
@@ -296,7 +296,7 @@ def _change_by(x: Any, operation: str, other: Any) -> None:
 
 
 class _Iterated:
-    """One of several lists as one that a loop iterates over."""
+    """One of several lists, for a loop that iterates over it."""
 
     def __init__(self, lists: _Lists) -> None:
         self.lists = lists
@@ -375,18 +375,18 @@ class _Dict(Select):
 
 
 def _all_have(one_of: Sequence[Any], key: Any) -> bool:
-    """Whether it is known at trace time that all dicts have a key."""
+    """Whether all dicts are known at trace time to have a key."""
     return not (isinstance(key, Select) or is_staged_key(key) or any(map(has_staged_items, one_of))) and all(
         [key in one for one in one_of])
 
 
 def _is_staged(x: Select) -> bool:
-    """Whether only the graph knows the keys of one of the dicts."""
+    """Whether the keys of one of the dicts are known only at run time."""
     return any(map(has_staged_items, alternatives_of(x)[0]))
 
 
 def _have_one_order(x: Select) -> bool:
-    """Whether all dicts have the same keys in one order, which is known at trace time."""
+    """Whether all dicts are known at trace time to have the same keys in the same order."""
     one_of, _ = alternatives_of(x)
     are_settled = any([is_uncertain(one) and settle_keys(one) for one in one_of])
     return not (are_settled or any(map(has_staged_items, one_of))) and all(
@@ -394,7 +394,7 @@ def _have_one_order(x: Select) -> bool:
 
 
 def _contents(x: Any) -> dict[Any, Any]:
-    """A copy of the dict that it is."""
+    """A copy of the selected dict."""
     if not _have_one_order(x):
         found: dict[Any, Any] = use(x, call_method, "copy", (), {})
         return found
@@ -416,7 +416,7 @@ def _get(x: Select, key: Any, default: Any = None, /) -> Any:
 
 
 def _view(name: str, python: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The method that gives the keys, values or items."""
+    """The method that returns the keys, values or items."""
     return lambda x: python(x) if _have_one_order(x) else operators.call(getattr(view_of(_contents(x)), name))()
 
 
@@ -432,8 +432,8 @@ _Lists.__name__, _Deques.__name__, _Dict.__name__ = "list", "deque", "dict"  # t
 
 
 def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
-    """The selection among several lists and tuples, or several dicts; None for other values. `rows`: lists may become
-    parts of one tensor, or staged lists."""
+    """The selection among several lists and tuples, or several dicts; None for other values. `rows`: lists may be
+    converted to rows of one tensor, or to staged lists."""
     kinds = {type(value) for value in values}
     if kinds == {dict}:
         return _Dict(values, at)

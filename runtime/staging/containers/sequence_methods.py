@@ -1,6 +1,6 @@
-"""Operations of Python's lists and tuples with values of the graph: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
+"""Operations of Python's lists and tuples on graph values: `xs * n`, `xs[n]`, `xs.index(x)` and the like.
 
-They also serve staged lists, except for item access, which those implement.
+They also serve staged lists, except for item access, which those implement themselves.
 """
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "pu
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
-    """`sequence * count`, or `sequence *= count`, for a list, tuple or staged list, which is repeated; NotImplemented
-    if `count` is not an integer scalar, where it is arithmetic or an error."""
+    """`sequence * count`, or `sequence *= count`, if that repeats a list, tuple or staged list; NotImplemented if
+    `count` is not an integer scalar, so that it is arithmetic or an error."""
     sequence = view_of(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
@@ -94,8 +94,8 @@ def _counts(x: Any) -> bool:
 
 
 def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedList | StagedRecords:
-    """A non-empty list as a staged one, on which the operation `done` is performed. StagingError for a tuple, and for
-    items that are not tensors or are mutable."""
+    """A non-empty list as a staged one, for the operation `done`. StagingError for a tuple, and if items are mutable or
+    no tensors."""
     if isinstance(sequence, tuple):
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
@@ -127,11 +127,11 @@ def _repeated_column(items: StagedList, count: Any) -> StagedList:
     return whole
 
 
-# Items and slices of Python's lists, tuples and ranges at positions that only the graph knows.
+# Items and slices of Python's lists, tuples and ranges at indices known only at run time.
 
 def list_operation(name: str, left: Any, right: Any) -> Any:
-    """`left + right`, `left * right`, `left += right` or `left *= right`, by name in `operator`, where one operand is a
-    Python list, whose items may be staged."""
+    """`left + right`, `left * right`, `left += right` or `left *= right`, by name in `operator`, where an operand is a
+    Python list, possibly with staged items."""
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
     if name == "iadd" and isinstance(right, StagedGenerator):
@@ -149,8 +149,8 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
 
 
 def item_at(sequence: Any, place: Any) -> Any:
-    """`sequence[place]`, also for a slice, or a character of text. Python's error, which requires an int, for items of
-    several types, or mutable ones."""
+    """`sequence[place]`, also for a slice, or a character of text. Python's TypeError, which asks for an int, if items
+    are mutable or of several types."""
     if isinstance(place, slice) and isinstance(sequence, bytes):
         raise staging_error("bytes are cut here where only the graph knows", "Cut a list of their items: list(b).")
     if isinstance(place, slice):
@@ -169,8 +169,8 @@ def item_at(sequence: Any, place: Any) -> Any:
 
 
 def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
-    """`sequence[place] = value` for a list, which may be an item of the list or tuple `around`. Python's error, which
-    requires an int, for other items than numbers, and for a list that a loop carries, which is then staged
+    """`sequence[place] = value` for a list, which may be an item of the list or tuple `around`. Python's TypeError,
+    which asks for an int, if items are not numbers, or if a loop carries the list, which is then staged
     (`runtime.staging.control.loops`)."""
     place = convert_to_tensor(place)
     if type(around) in (list, tuple) and _counts(place) and are_rows(around) and len(around) > 1:
@@ -192,11 +192,11 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
 
 
 _LONG: Final = 512
-"""Of more items than this, setting one that only the graph knows makes a list of the graph, not a choice for each."""
+"""With more items than this, setting one at a run-time index makes a staged list instead of a select per item."""
 
 
 def _becomes_staged(sequence: Any) -> bool:
-    """Make a list of the graph of a list of numbers, if they have a common type."""
+    """Convert a list of numbers to a staged list; returns whether they have a common type."""
     spec = with_staged_lists(describe(sequence))
     if not isinstance(spec, Custom):
         return False
@@ -209,7 +209,7 @@ def _assignment_error(sequence: Any) -> str:
 
 
 def _as_select(x: Any) -> Any:
-    """The Select for a row that stands for one of several lists; another value unchanged."""
+    """The Select for a row that represents one of several lists; other values unchanged."""
     return SELECTION.of_items(x.rows, x.at, False) if isinstance(x, ChosenRow) else x
 
 
@@ -225,11 +225,11 @@ def _slice(sequence: Any, bounds: slice) -> Any:
 # Methods that compare items.
 
 _SAMPLE: Final = 9.25
-"""A number that Python is asked about for its message."""
+"""A sample value, passed to Python's own method to obtain its message."""
 
 
 def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any:
-    """`sequence.index(value, start, stop)`: an int. ValueError, when the graph runs, if the value is missing."""
+    """`sequence.index(value, start, stop)`: a weak int32. ValueError at run time if the value is missing."""
     same = _same(sequence, value)
     size = weak_int(dim(same, 0))
     for bound, side in (start, greater_equal), (stop, less):
@@ -242,12 +242,12 @@ def index(sequence: Any, value: Any, start: Any = 0, stop: Any = None, /) -> Any
 
 
 def count(sequence: Any, value: Any, /) -> Any:
-    """`sequence.count(value)`: an int."""
+    """`sequence.count(value)`: a weak int32."""
     return weak_int(reduce_sum(cast(_same(sequence, value), int32)))
 
 
 def remove(sequence: Any, value: Any, /) -> None:
-    """`sequence.remove(value)` for a list or deque. ValueError, when the graph runs, if the value is missing."""
+    """`sequence.remove(value)` for a list or deque. ValueError at run time if the value is missing."""
     same = _same(sequence, value)
     place = first_true(same)
     raise_unless(less(place, dim(same, 0)), ValueError(message_of(_empty(sequence).remove, _SAMPLE, value)))
@@ -259,7 +259,7 @@ def remove(sequence: Any, value: Any, /) -> None:
 
 
 def _empty(sequence: Any) -> Any:
-    """An empty list or deque like a list, a deque or the view of one."""
+    """An empty list or deque of the kind of a list, a deque or the view of one."""
     return sequence.owner[0].empty if isinstance(sequence, StagedSequence) else type(sequence)()
 
 
@@ -294,13 +294,13 @@ def replace_slice(view: StagedSequence, bounds: slice, items: Any) -> None:
 
 
 def _bound(place: Any, size: Any) -> Any:
-    """A bound of a slice as a position of a list of that size."""
+    """A bound of a slice as an index into a list of that size."""
     place = weak_int(convert_to_tensor(place))
     return where(less(place, 0), maximum(place + size, 0), minimum(place, size))
 
 
 def put_slice(sequence: Any, bounds: slice, items: Any) -> None:
-    """`sequence[bounds] = items` for a list, where the graph has the bounds, or one of the lists."""
+    """`sequence[bounds] = items` for a list, where the bounds, or one of the lists, are graph values."""
     if not has_staged_items(sequence) and not (type(sequence) is list and _becomes_staged(sequence)):
         raise staging_error(
             "a slice of a list is assigned here that only the graph knows, and the list cannot be one of the graph: it"
@@ -321,7 +321,7 @@ def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
 
 
 def pop(sequence: list[Any], place: Any = -1, /) -> Any:
-    """`sequence.pop(place)`. IndexError, when the graph runs, if there is no such item."""
+    """`sequence.pop(place)`. IndexError at run time if the index is out of range."""
     if not (isinstance(place, GraphTensor) and _counts(place) and sequence and _numbers_here(sequence)):
         return list.pop(sequence, place)
     at = normalised_index(place, len(sequence), "pop index out of range")
@@ -358,7 +358,7 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
         same: Tensor = numbers == value
         return same
     if isinstance(value, Tensor):
-        truth(numbers[0] == value)  # raises the error that this is ambiguous
+        truth(numbers[0] == value)  # raises the error that its truth is ambiguous
     return zeros_like(numbers, bool_)
 
 
@@ -387,7 +387,7 @@ def method_of_sequence(method: Any) -> Any:
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": lambda items, x: operators.in_(x, items), "__getitem__": operators.item,
     "__len__": lambda items: operators.call(len)(items)}
-"""Operators in place of methods whose result Python would require to be a bool or int, for lists with staged items."""
+"""Operators, for lists with staged items, in place of methods that Python requires to return a bool or int."""
 
 
 def _extend(method: Any, items: Any, /) -> None:

@@ -1,4 +1,4 @@
-"""Python's dicts that become hash tables of the graph."""
+"""Python dicts that become hash tables in the graph."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ __all__ = ["can_be_table", "settle_keys"]
 
 
 def settle_keys(mapping: Any) -> bool:
-    """Make a dict a hash table of the graph if only the graph knows whether it has some of its keys. Whether it is one
-    now; StagingError if it cannot be one."""
+    """Convert a dict to a hash table in the graph if the presence of some of its keys is known only at run time.
+    Returns whether that was done; StagingError if it is impossible."""
     if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
         dict_presence.check_keys(mapping)
         return False
@@ -28,8 +28,8 @@ def settle_keys(mapping: Any) -> bool:
 
 
 def can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence[tuple[Any, Any]] = ()) -> bool:
-    """Whether the dict with other items can be a hash table of the graph: keys are numbers, or tuples of numbers, and
-    all keys and all values have one structure, and types with a join."""
+    """Whether the dict, extended by these items, can be a hash table in the graph: keys are numbers or tuples of
+    numbers, all keys and all values have one structure, and the types of their leaves have joins."""
     items = [(key, value), *others, *mapping.items()]
     if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
         return False

@@ -1,4 +1,4 @@
-"""`sorted`, `min` and `max` decided by tensors: of numbers or tuples of them, with keys or without."""
+"""`sorted`, `min` and `max` on tensors: of numbers or tuples of them, with or without keys."""
 from __future__ import annotations
 
 import builtins
@@ -63,7 +63,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
-    """The items of a Python list or staged iterable in the order of `sorted`."""
+    """The items of a Python list or staged iterable, sorted."""
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"
     if key is None and stages(items) and not isinstance(items, StagedRecords):
@@ -87,8 +87,8 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
 
 
 def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
-    """The positions of the keys, some of them objects, in the order of `sorted`: each key comes after as many others as
-    are less, or equal and before it."""
+    """The sorted order of keys, some of them objects, as indices: a key's rank is the number of others that are less,
+    or equal and before it."""
     def is_less(i: int, j: int) -> Any:
         return _less(*(keys[j], keys[i]) if reverse else (keys[i], keys[j]))
 
@@ -98,7 +98,7 @@ def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
 
 
 def _has_objects(value: Any) -> bool:
-    """Whether a value is, or a list or tuple has, an object of a class of the user's, which compares as that says."""
+    """Whether a value is, or a list or tuple contains, an object of a user's class, which may define its own order."""
     return any(map(_has_objects, value)) if isinstance(value, (list, tuple)) else is_users_class(type(value))
 
 
@@ -111,11 +111,11 @@ def _keys(items: Any, key: Any) -> Any:
 
 
 class _Undecided(Exception):
-    """A tensor decides which of two keys is less."""
+    """Which of two keys is less is known only at run time."""
 
 
 class _Known:
-    """A key that Python compares, as long as no tensor's value is needed."""
+    """A key that Python compares, as long as no tensor value is needed."""
 
     __slots__ = ("key",)
 
@@ -130,7 +130,7 @@ class _Known:
 
 
 def _columns(keys: Any, what: str) -> list[Tensor]:
-    """Keys as vectors in lexicographic order."""
+    """Keys as vectors, the most significant first."""
     if isinstance(keys, StagedRecords):
         columns, first = [convert_to_tensor(column) for column in keys.columns], keys.structure
     elif isinstance(keys, (StagedList, Tensor)):
@@ -156,7 +156,7 @@ def _check_order(key: Any, what: str) -> None:
 
 
 def _taken(items: Any, places: Tensor) -> Any:
-    """The items at the positions."""
+    """The items at these indices."""
     if isinstance(items, Tensor):
         return listed(gather(items, places))
     if isinstance(items, list):
@@ -166,7 +166,7 @@ def _taken(items: Any, places: Tensor) -> Any:
 
 
 def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> None:
-    """`items.sort(key=key, reverse=reverse)` for a Python list or a staged one."""
+    """`items.sort(key=key, reverse=reverse)` for a Python or staged list."""
     found = _in_order(items, key, reverse)
     if isinstance(items, list):
         items[:] = found
@@ -179,7 +179,7 @@ def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> No
 def _extreme(
     name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
 ) -> Callable[..., Any]:
-    """`min` or `max`; `better` says whether an item, or its key, replaces an earlier one."""
+    """`min` or `max`; `better` tells whether an item, or its key, replaces an earlier one."""
 
     rule = _Extreme(name, python, reduction, better)
 
@@ -209,7 +209,7 @@ class _Extreme(NamedTuple):
     better: Callable[[Any, Any], Any]
 
     def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
-        """For a known number of items, which are compared one by one."""
+        """For a statically known number of items, which are compared one by one."""
         keys = _keys(items, key)
         if not keys or not stages_within(keys):
             if not keys:
@@ -233,7 +233,7 @@ class _Extreme(NamedTuple):
         return branch(not_equal(size, 0), lambda _: (self.reduction(x),), default, (self.name,))[0]
 
     def of_staged(self, items: Any, key: Any, *default: Any) -> Any:
-        """For items over which a loop is staged."""
+        """For items whose number is known only at run time: stages a loop."""
         name, better = self.name, self.better
         ag__key = None if key is None else operators.call(key)
         ag__found: Any = False
@@ -261,7 +261,7 @@ class _Extreme(NamedTuple):
 
 
 def _error_of(python: Callable[..., Any]) -> ValueError:
-    """The error of `min` or `max` for no items, whose text differs between versions of Python."""
+    """The error of `min` or `max` for an empty iterable, whose text depends on the version of Python."""
     try:
         python(())
     except ValueError as error:

@@ -1,5 +1,5 @@
-"""The contents of the containers that values after a branch refer to, where no variable has these contents: outputs of
-the branches of their own."""
+"""The contents of containers that values after a branch refer to, but no variable holds: extra outputs of the
+branches."""
 from __future__ import annotations
 
 import dataclasses
@@ -33,11 +33,11 @@ from runtime.staging.values.select import Select
 __all__ = ["Carried", "Part", "carried", "lower_carried", "record_identities", "undefined"]
 
 Carried = Sequence[tuple[Any, Spec]]
-"""Containers, with the specs of their contents."""
+"""Containers, each with the spec of its contents."""
 
 
 class Part(Protocol):
-    """A traced branch. `cells`: by id, the containers that it was given or made, as it leaves them."""
+    """A traced branch. `cells`: by id, the containers that it received or created, in their final state."""
 
     @property
     def graph(self) -> Graph: ...
@@ -50,13 +50,13 @@ class Part(Protocol):
 
 
 def carried(specs: Sequence[Spec], parts: Sequence[Part], cells: CellJoin) -> Carried:
-    """The containers that values of the specs refer to, or that these contain, and whose contents the branches leave:
-    those that one of them made or changed."""
+    """The containers that values of the specs refer to, transitively, and that a branch created or changed, with the
+    specs of their final contents."""
     found: dict[int, tuple[Any, Spec]] = {}
     if not flags.objects_are_chosen:
         return ()
     pending = [cell for spec in specs for cell in _referred(spec)]
-    for cell in pending:  # grows meanwhile
+    for cell in pending:  # grows during iteration
         given = [part for part in parts if id(cell) in part.cells]
         if id(cell) in found or all(part.cells[id(cell)] is cell and _is_given(cell, parts) for part in given):
             continue
@@ -71,7 +71,7 @@ def _is_given(cell: Any, parts: Sequence[Part]) -> bool:
 
 
 def _contents(cell: Any, parts: Sequence[Part], cells: CellJoin) -> Spec:
-    """The spec of the contents after the branches; containers in it are references."""
+    """The spec of the contents after the branches; nested containers are references."""
     specs = [_by_reference(describe(part.cells[id(cell)], part.origins)) for part in parts]
     spec = specs[0]
     if len(specs) == 1:
@@ -89,7 +89,7 @@ def _contents(cell: Any, parts: Sequence[Part], cells: CellJoin) -> Spec:
 
 
 def _by_reference(spec: Spec, inside: bool = False) -> Spec:
-    """The spec with references in place of the containers in it."""
+    """The spec with the containers in it replaced by references."""
     if isinstance(spec, (Nested, Custom)):
         if inside and spec.target is not None:
             return Static(spec.target)
@@ -100,7 +100,7 @@ def _by_reference(spec: Spec, inside: bool = False) -> Spec:
 
 
 def _referred(spec: Spec) -> Iterator[Any]:
-    """The containers that a value of the spec refers to, without their contents in its leaves."""
+    """The containers that a value of the spec refers to by identity: its leaves do not hold their contents."""
     if isinstance(spec, Optional):
         yield from _referred(spec.child)
     elif isinstance(spec, Static) or (isinstance(spec, Custom) and isinstance(spec.like, Select)):
@@ -111,7 +111,7 @@ def _referred(spec: Spec) -> Iterator[Any]:
 
 
 def lower_carried(found: Carried, part: Part) -> list[Any]:
-    """The leaves of the contents that a branch leaves."""
+    """The leaves of the final contents in a branch."""
     leaves: list[Any] = []
     for cell, spec in found:
         has = id(cell) in part.cells
@@ -120,7 +120,7 @@ def lower_carried(found: Carried, part: Part) -> list[Any]:
 
 
 def record_identities(found: Carried) -> None:
-    """Record that containers which a branch made may be others, as it has recorded."""
+    """Record the possible identities of containers that branches created as may-alias pairs."""
     for cell, _ in found:
         for other in possible_identities(cell):
             if other is not cell:
@@ -128,5 +128,5 @@ def record_identities(found: Carried) -> None:
 
 
 def undefined(specs: Sequence[Spec]) -> list[Any]:
-    """Leaves for values that a branch does not have."""
+    """Leaves for values that a branch does not define."""
     return [apply(UNDEFINED, type=type) for spec in specs for type, _ in leaf_types(spec)]

@@ -1,7 +1,7 @@
-"""The exception that stands for a caught error while a handler is traced.
+"""The exception object that represents a caught error while a handler is traced.
 
-It has the error's class, and is made without its constructor. Its arguments and attributes are the join of those of all
-errors of the class that the body raises; text and numbers that only the run knows are values of the graph.
+It has the error's class, and is made without calling the constructor. Its arguments and attributes are the joins of
+those of all errors of the class that the body raises; text and numbers known only at run time are graph values.
 """
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["error_for", "is_caught"]
 
 
 def error_for(kind: type[BaseException], region: Region, body: Graph, named: bool) -> BaseException:
-    """An exception of the class `kind` for the errors of `body`, in the graph of the handler that is being traced.
+    """An exception of class `kind` that represents the errors of `body`, in the graph of the handler being traced.
 
-    If the handler has no name for it, it can only be raised again.
+    If the handler does not bind it to a name, it can only be raised again.
     """
     error = _made(kind, region, body) if named else BaseException()
     mark_caught(error, region)
@@ -48,15 +48,15 @@ def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseExcepti
         _chain(error, [r.exception for r, _ in raised])
     elif raised or not sites or any(node.op.foreign for node in sites):
         error = _unsure(kind, region)
-    else:  # errors of ops have a message only
+    else:  # errors of ops have only a message
         error = _without_constructor(kind, (_text(region, None),))
         error.__dict__["message"] = error.args[0]
     return error
 
 
 def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
-    """Set the cause and context of `error` to those of the errors raised, if they were caught under a name and are
-    equal in all places."""
+    """Set the cause and context of `error` to those of the raised errors, if they are caught errors bound to a name,
+    and the same object for all."""
     first, *others = raised
     for name in "__cause__", "__context__":
         found = getattr(first, name)
@@ -66,7 +66,7 @@ def _chain(error: BaseException, raised: Sequence[BaseException]) -> None:
 
 
 def is_caught(value: Any) -> bool:
-    """Whether a value stands for an error that a handler was given."""
+    """Whether a value represents the error passed to a handler."""
     return isinstance(value, BaseException) and "__region__" in value.__dict__
 
 
@@ -76,7 +76,7 @@ def _operands(node: Node) -> Sequence[Type]:
 
 
 def _part(region: Region, part: int | str, values: Sequence[tuple[Any, Sequence[Type]]]) -> Any:
-    """An argument or attribute, joined from the values of each `raise`."""
+    """An argument or attribute: the join of its values at all raises."""
     first = values[0][0]
     if not _is_staged(first) and all(type(v) is type(first) and v == first for v, _ in values):
         return first
@@ -89,7 +89,7 @@ def _part(region: Region, part: int | str, values: Sequence[tuple[Any, Sequence[
 
 
 def _type(value: Any, types: Sequence[Type]) -> Type | None:
-    """The type of an argument as a value of the graph."""
+    """The type of an argument as a graph value; None if it is not one."""
     if isinstance(value, Deferred):
         return types[value.start] if value.text is None else None
     return type_of(value)
@@ -135,7 +135,7 @@ class _Unsure(Poison):
 
 
 def _unsure(kind: type[BaseException], region: Region) -> BaseException:
-    """An error of `kind` or a subclass, of which only the text is known."""
+    """An error of class `kind` or a subclass, of which only the text is available."""
 
     def refuse(self: Any) -> NoReturn:
         raise staging_error(

@@ -10,7 +10,7 @@ __all__ = ["checkpoint_param"]
 
 
 def checkpoint_param(options: Mapping[str, Any], counted: bool) -> dict[str, Any]:
-    """The option `checkpoint` as a param of the op. StagingError for an invalid value."""
+    """The option `checkpoint` as a parameter of the op. StagingError for an invalid value."""
     option = options.get("checkpoint")
     if option is None:
         return {}

@@ -50,9 +50,9 @@ __all__ = ["Traced", "stage_cond", "stage_logical"]
 
 
 class Traced:
-    """A branch: its graph, and the values of the variables after it (None: it raises).
+    """A traced branch: its graph, and the final values of the variables (None: it raises).
 
-    It begins with `init`, or with what `enter` makes in the graph.
+    It begins with `init`, or with the values that `enter` creates in the graph.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Traced:
         self.graph = Graph(name, parent=current_graph())
         self.origins: Origins = {}
         self.cells: dict[int, Any] = {}
-        """By id, the containers that the branch was given or made, as it leaves them."""
+        """By id, the containers that the branch received or created, in their final state."""
         self.made: set[int] = set()
-        """The ids of the containers that it made."""
+        """The ids of the containers that it created."""
         self.left: Origins = {}
         for value in init:
             refuse_cycles(value)
@@ -105,7 +105,7 @@ class Traced:
         return end
 
     def array(self, i: int) -> ArrayCell | None:
-        """The array from before that the variable has, if it has one."""
+        """The pre-existing array that the variable refers to after the branch, or None."""
         assert self.values is not None
         value = self.values[i]
         _, found = self.origins.get(id(value), (None, value))
@@ -113,7 +113,7 @@ class Traced:
         return found if is_outside else None
 
     def join_contents(self, chosen: Sequence[int], names: Sequence[str]) -> None:
-        """Replace Selects in these of the values that the branch leaves by containers with their contents."""
+        """Replace Selects of containers in these of the branch's final values by containers of the joined contents."""
         assert self.values is not None
         with tracing(self.graph):
             found = joined([self.values[i] for i in chosen], [names[i] for i in chosen], note=self._note_copy)
@@ -130,7 +130,7 @@ class Traced:
         return describe(self.values[i], self.origins)
 
     def finish(self, specs: Sequence[Spec], cells: Carried) -> None:
-        """Make the leaves for `specs` and of the contents of `cells` the outputs of the graph."""
+        """Make the leaves for `specs`, and those of the contents of `cells`, the outputs of the graph."""
         with tracing(self.graph):
             if self.values is None:
                 outputs = undefined(specs)
@@ -163,7 +163,7 @@ def stage_cond(
 
 
 def _tells_of_return(pred: Tensor) -> bool:
-    """Whether a condition is the flag that conversion made for a `return`, or its negation."""
+    """Whether a condition is the flag that conversion introduced for a `return`, or its negation."""
     value = pred.value if isinstance(pred, GraphTensor) else None
     if value is not None and value.node is not None and value.node.op.name == "invert":
         value = value.node.inputs[0]
@@ -237,7 +237,7 @@ def _refuse(conflict: Conflict, true: Traced, false: Traced, i: int, name: str) 
     left, right = text(true.describe(i)), text(false.describe(i))
     if is_row(conflict):
         refuse_row(conflict, name, "on one way of this statement than on another")
-    if left == right:  # of a class that staging does not decompose
+    if left == right:  # of a class whose objects are not decomposed
         raise refuse_object(
             conflict, f"{subject(name)} is {left} if the condition holds (line {true.line(i, name)}), but another one "
             f"if it does not (line {false.line(i, name)}), which no graph can carry") from None
@@ -266,7 +266,7 @@ _HARMLESS: Final = frozenset((
     "const", "cast", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_not",
     "logical_and", "logical_or", "logical_xor", "invert", "bitwise_and", "bitwise_or", "bitwise_xor",
     "add", "subtract", "multiply", "negative", "abs", "minimum", "maximum"))
-"""Ops that cost almost nothing on scalars: where they cannot raise, speculating them is cheaper than a branch."""
+"""Ops that cost almost nothing on scalars: if they cannot raise, speculating them is cheaper than a branch."""
 
 
 def _is_scalar(value: Value) -> bool:
@@ -274,8 +274,8 @@ def _is_scalar(value: Value) -> bool:
 
 
 class _Speculated(threading.local):
-    """The last nodes that were found to be harmless, so that a chain of operands, each within the one before, looks at
-    each node once: from index `first` to `last`, where `node` is."""
+    """The last nodes found to be harmless, with indices from `first` to `last`, where `node` is: so that nested
+    operands examine each node only once."""
 
     first = last = 0
     node: Node | None = None
@@ -295,9 +295,9 @@ def _are_harmless(nodes: Sequence[Node], first: int) -> bool:
 
 
 def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
-    """`left and right()` or `left or right()` of bool scalars without a branch.
+    """`left and right()` or `left or right()` of bool scalars, without a branch.
 
-    None if `right` is too costly to be computed unconditionally; then nothing has been added.
+    None if `right` is too costly to compute unconditionally; then the trace is rolled back.
     """
     graph = current_graph()
     if graph is None:

@@ -1,7 +1,7 @@
 """`try` around code that may raise in the graph: the body and the handlers are traced, their results joined.
 
-The body is traced until the types of the handlers' initial state reach a fixpoint. Before each node that may raise what
-a handler catches, the state of the user's variables at that point is kept (`runtime.ops.exceptions`).
+The body is traced until the types of the handlers' initial state reach a fixpoint. Before each node that may raise an
+error with a handler, the current state of the user's variables is saved (`runtime.ops.exceptions`).
 """
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from runtime.staging.values.object_conflicts import retrace_if_objects
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 
 
-MAX_TRACES: Final = 24  # as of loops
+MAX_TRACES: Final = 24  # as for loops
 
 
 def may_raise(mark: Any, kinds: Errors, declared: bool = False) -> bool:
-    """Whether what was traced since `mark` may raise, when the graph runs, an error that one of `kinds` catches; with
-    `declared`, whether a node declares a subclass of one of `kinds`."""
+    """Whether nodes traced since `mark` may raise an error at run time that one of `kinds` catches; with `declared`,
+    whether one declares a subclass of one of `kinds`."""
     errors = {error for node in mark.added() for error in node.errors}
     if declared:
         return any(issubclass(error, kinds) for error in errors)
@@ -83,20 +83,20 @@ class _Try:
         self.body_fn, self.handlers, self.init, self.names, self.read = body, handlers, init, names, read
         self.kinds: Errors = tuple(kind for handler in handlers for kind in handler.kinds)
         self.region = Region(body.lineno)
-        self.specs: list[Spec] = []  # of the initial state of handlers; empty before anything may raise
-        self.final: Values | None = None  # the results of the body, once its end is reached
+        self.specs: list[Spec] = []  # of the handlers' initial state; empty until a node may raise
+        self.final: Values | None = None  # the body's results, once its end is reached
         self.left: tuple[BaseException | None, Values, Bodies] | None = None
-        """The last error that left a body, and the state there."""
+        """The last error that propagated out of a body, and the state there."""
         self.copies: Origins = {}
         self.around = len(bodies_open())
         self.leaving = Leaving()
         self.kept: tuple[Graph, int, list[Spec]]
-        """The position of the last node that keeps the state, and the specs that it keeps."""
+        """The position of the last node that saves the state, and the specs of that state."""
 
     # The body.
 
     def settle(self) -> None:
-        """Trace the body until the types of the handlers' initial state are stable."""
+        """Trace the body until the types of the handlers' initial state reach a fixpoint."""
         for _ in range(MAX_TRACES):
             mark = checkpoint()
             self.widened = self.specs
@@ -126,12 +126,12 @@ class _Try:
         return self.final
 
     def left_by(self, error: BaseException | None) -> None:
-        if error is None or self.left is None or self.left[0] is not error:  # first by the innermost body
-            self.copies = {}  # with their current content: at the end of a body it is restored
+        if error is None or self.left is None or self.left[0] is not error:  # the innermost body reports it first
+            self.copies = {}  # copied now, since contents are restored at the end of a body
             self.left = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
-        """Before a node of `graph` that may raise `errors`: keep the current values of the variables."""
+        """Called before a node of `graph` that may raise `errors`: save the current values of the variables."""
         if not errors:
             self.kept = graph, 0, []
         if not self.graph.contains(graph) or not any(may_catch(kind, e) for kind in self.kinds for e in errors):
@@ -155,7 +155,7 @@ class _Try:
             self.kept = graph, len(graph.nodes) - 1, specs
 
     def _carried(self, spec: Spec, graph: Graph) -> Spec:
-        """`spec` with leaves for values made in the body or in graphs nested in it."""
+        """`spec` with leaves for values created in the body or in graphs nested in it."""
         inner: Graph | None = graph
         while inner is not None and self.graph.contains(inner):
             spec, inner = as_outputs(spec, inner), inner.parent
@@ -186,7 +186,7 @@ class _Try:
     # The handlers.
 
     def handle(self) -> None:
-        """Trace the handlers for the errors that the body may raise: a handler that names its error once for each
+        """Trace the handlers for the errors that the body may raise: one that binds its error to a name, once per
         class."""
         self.caught: list[Errors] = []
         self.traced: list[Traced] = []
@@ -244,7 +244,7 @@ class _Try:
         return tuple(assigned_values(values, self.init, self.names, ends))
 
     def _specs(self, ending: Sequence[Traced]) -> tuple[list[Spec], Carried]:
-        """The specs of the variables after the parts that end, and those of containers that the variables refer to."""
+        """The specs of the variables after the parts that complete, and containers they refer to, with their specs."""
         if not ending:
             return [], ()
         cells = CellJoin(self.init, [part.end for part in ending if part.end is not None])
@@ -298,11 +298,11 @@ class _Try:
 
 
 class _Mixed(Exception):
-    """A variable is one of several containers at one end, and a copy without identity at another."""
+    """A variable is a Select of containers at the end of one part, and a copy without identity at that of another."""
 
 
 class _Body:
-    """`run` at the position of `body`."""
+    """`run` as a body at the position of `body`."""
 
     def __init__(self, run: Callable[..., Any], body: Branch) -> None:
         self.run, self.fn = run, getattr(body, "fn", None)
@@ -313,8 +313,7 @@ class _Body:
 
 
 class _Handling:
-    """The body of a handler, with an error of class `kind`. `met`: the values that it begins with that may be
-    aliases."""
+    """A handler's body, for an error of class `kind`. `met`: may-alias pairs among its initial values."""
 
     met: Sequence[tuple[Any, Any, str]] = ()
 
@@ -328,7 +327,7 @@ class _Handling:
         for one, other, name in self.met:
             record_alias(one, other, name)
         try:
-            raise error  # so that a bare `raise` finds it
+            raise error  # for a bare `raise`
         except BaseException:
             return self.handler.body(*([error] if self.handler.named else []), *values)
 
@@ -336,9 +335,9 @@ class _Handling:
 def stage_try(
     body: Branch, handlers: Sequence[Handler], init: Sequence[Any], names: Sequence[str], read: Callable[[], Values]
 ) -> tuple[Any, ...]:
-    """The variables after `try: body()` with handlers. `read` returns their current values at any time of the trace.
+    """The variables after `try: body()` with handlers. `read` returns their current values at any point of the trace.
 
-    Errors that the body cannot raise are not handled: if there is nothing to catch, it is traced as if there were no
+    Only errors that the body can raise are handled: if there is nothing to catch, it is traced as if there were no
     `try`.
     """
     assert current_graph() is not None

@@ -1,7 +1,7 @@
-"""Staged lists and dicts that a loop iterates over and its body may change.
+"""Staged lists and dicts whose length a loop over them may change.
 
-As in Python, an iteration gets the current item. The number of iterations is determined before the loop, so the graph
-raises if a list has another length and the loop goes on.
+As in Python, an iteration reads the current item. The number of iterations is fixed before the loop, so the graph
+raises if a list has changed its length and the loop continues.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["IteratedLists"]
 
 
 class IteratedLists:
-    """The lists, and `test`, which says whether the loop goes on with the state after an iteration; None: it does."""
+    """The lists, and `test`, which tells from an iteration's final state whether the loop continues; None: it does."""
 
     def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:
         self.lists = lists
@@ -40,7 +40,7 @@ class IteratedLists:
 
 
 def _resized(x: Any) -> Exception:
-    """What the loop raises: Python's error, if it has one."""
+    """The loop's exception: Python's error, if there is one."""
     if hasattr(type(x), "when_resized"):
         error: Exception = x.when_resized()
         return error

@@ -1,5 +1,5 @@
-"""Lists and dicts that a loop changes and that are aliased in one iteration and not in another: an error, since the
-body has one container for each name."""
+"""Mutated lists and dicts that are aliased in one iteration of a loop but not in another: an error, since the body has
+one container per name."""
 from __future__ import annotations
 
 import itertools
@@ -20,28 +20,28 @@ Holders = dict[int, list[tuple[int, Any]]]
 
 @dataclass
 class LoopAliases:
-    """The containers of a loop's state. All sequences are by variable."""
+    """The containers of a loop's state. All sequences are indexed by variable."""
 
     names: Sequence[str]
     init: Sequence[Any]
     """The values before the loop."""
     began: Sequence[dict[Any, Any]]
-    """By path, the containers with which the body begins."""
+    """By path, the containers at the beginning of the body."""
     end: BodyEnd
-    """The end of the iterations."""
+    """The end of the body, for all iterations."""
     changed: Sequence[bool]
-    """Whether the body changes the containers of a variable."""
+    """Whether the body changes containers of the variable."""
     read: Sequence[bool]
-    """Whether the body or the test may read the initial value of a variable in an iteration."""
+    """Whether the body or the test may read the variable's value at the beginning of an iteration."""
     ambiguous: Set[int]
-    """The ids of containers before the loop that may be others."""
+    """The ids of containers before the loop that may have aliases."""
     writes: bool
     """Whether the body changes elements of staged lists."""
     compared: Sequence[Any]
-    """The containers of which the body asks whether they are others."""
+    """The containers whose identity the body compares (`is`)."""
 
     def check(self) -> None:
-        """StagingError if an iteration changes a container that is aliased in one iteration and not in another."""
+        """StagingError if an iteration changes a container that is aliased in one iteration but not in another."""
         self.check_start()
         self.check_iterations()
         self.check_other_holders()
@@ -50,7 +50,7 @@ class LoopAliases:
 
     @cached_property
     def own(self) -> list[int]:
-        """The user's variables."""
+        """The indices of the user's variables."""
         return [i for i, name in enumerate(self.names) if not alias_tracking.is_returned(name)]
 
     @cached_property
@@ -63,7 +63,7 @@ class LoopAliases:
         return holders_of(self.names, self.init, self.began)
 
     def check_start(self) -> None:
-        """Check containers from before the loop that the body has as several, if the user's code has several names of
+        """Check pre-existing containers that the body represents by several, if user code has several names for
         them."""
         counts = references(value for parts in self.before for value in parts.values())
         for key, several in self.holders.items():
@@ -73,7 +73,7 @@ class LoopAliases:
                     self.refuse(i, self.init[i])
 
     def check_iterations(self) -> None:
-        """Check containers that an iteration leaves in two variables."""
+        """Check containers to which two variables refer after an iteration."""
         for after in self.end.iterations:
             for i, j in itertools.permutations(self.own, 2):
                 if not self.conflict(i, j):
@@ -85,7 +85,7 @@ class LoopAliases:
                             self.refuse(i, other)
 
     def check_other_holders(self) -> None:
-        """Check containers that enter a variable which the body changes, and that something else refers to."""
+        """Check containers assigned to variables whose containers the body changes, if they have other references."""
         entering = [(i, other) for i in self.own if self.changed[i]
                     for path, others in self.end.contained[i].items()
                     for other in others if other is not self.before[i].get(path)]
@@ -96,13 +96,13 @@ class LoopAliases:
                 self.refuse(i, other)
 
     def around(self, value: Any) -> list[Any]:
-        """A container, and those that it is in before the loop: who refers to one of these, refers to it."""
+        """A container, and those that contain it before the loop: a reference to one of these reaches it."""
         return [value, *[parts[path[:end]] for parts in self.before for path, one in parts.items() if one is value
                          for end in range(len(path)) if path[:end] in parts]]
 
     def check_elements(self) -> None:
-        """Check containers with other names in variables which the body changes: those from before the loop of which it
-        has copies, and elements of staged lists, which it may change through these."""
+        """Check the containers of variables that the body changes for other names: pre-existing ones represented by
+        copies, and elements of staged lists, also where the body changes such elements."""
         for i, parts in enumerate(self.end.contained):
             for path, others in parts.items() if self.changed[i] or self.writes else ():
                 before, began = self.before[i].get(path), self.began[i].get(path)
@@ -114,8 +114,8 @@ class LoopAliases:
                             alias_tracking.refuse_element(element)
 
     def check_compared(self) -> None:
-        """Check containers of which the body asks whether they are others, if they are not the same in each iteration,
-        and one of them has another name."""
+        """Check containers whose identity the body compares: an error if they differ between iterations, and one of
+        them has another name."""
         for i in self.own if self.compared else ():
             for path, copy in self.began[i].items():
                 before, others = self.before[i].get(path), self.end.contained[i].get(path, ())
@@ -126,12 +126,12 @@ class LoopAliases:
                         alias_tracking.refuse_comparison(copy, self.names[i], user_position())
 
     def conflict(self, i: int, j: int) -> bool:
-        """Whether the body changes the initial value of one of two variables, and reads that of the other."""
+        """Whether the body changes one of two variables' initial values and may read the other's."""
         return i != j and ((self.changed[i] and self.may_read(j)) or (self.changed[j] and self.may_read(i)))
 
     def may_read(self, i: int) -> bool:
-        """Whether the body may read the initial value of a variable; what no name has, it reads by attributes or items
-        that are variables of the state."""
+        """Whether the body may read the initial value of a variable; one without a user's name is read through
+        attributes or items that are variables of the state."""
         return self.read[i] or (self.names[i].startswith("ag__aliased_") and any(
             is_read and not name.isidentifier() for name, is_read in zip(self.names, self.read, strict=True)))
 
@@ -140,7 +140,7 @@ class LoopAliases:
 
 
 def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[Any, Any]]) -> Holders:
-    """By id, the containers in `init`, with the variables that have them and their initial values in the body."""
+    """By id, the containers in `init`, each with the variables that refer to it and its representative in the body."""
     holders: Holders = {}
     for i, (before, found) in enumerate(zip(init, began, strict=True)):
         if not alias_tracking.is_returned(names[i]):

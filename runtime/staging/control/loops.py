@@ -1,7 +1,7 @@
 """`while` and `for` on tensors: the body is traced until the types of the state reach a fixpoint.
 
-The first trace takes Python values as they are. Values that the body changes become values of the graph, and the body
-is traced again; a trace that is not the last is undone.
+The first trace keeps Python values. Values that the body changes become graph values, and the body is retraced; all
+traces but the last are rolled back.
 """
 from __future__ import annotations
 
@@ -73,19 +73,18 @@ from runtime.staging.values.trials import Trial
 
 __all__ = ["Truth", "stage_reduce", "stage_while"]
 
-MAX_TRACES: Final = 24  # types widen a few times at most; more traces mean that there is no fixpoint
-_SPREADING: Final = 3  # after so many traces a change is taken to spread from item to item: all of a list are widened
+MAX_TRACES: Final = 24  # types widen a few times at most; after more traces there is no fixpoint
+_SPREADING: Final = 3  # after this many traces, a change is assumed to spread from item to item: all are widened
 
-Truth = Callable[[Any], Any]  # the bool scalar tensor for a condition's value, or a bool
+Truth = Callable[[Any], Any]  # from a condition's value to a bool scalar tensor, or a bool
 
 MakeItems = Callable[[Graph], list[Callable[[], Any]]]
-"""Adds the inputs of a body that come before the state; returns functions that make the item while the body is
-traced."""
+"""Adds the body's inputs that precede the state; returns functions that make the item while the body is traced."""
 
 
 @dataclass
 class _Record:
-    """The types that the loops inside a body settled on, in order, as the first guess for the body's next trace."""
+    """The types at the fixpoints of the loops inside a body, in order: the first guess for the body's next trace."""
 
     loops: list[tuple[object, list[Spec], _Record]] = field(default_factory=list)
 
@@ -99,7 +98,7 @@ _records: Final = of_trace(_Records())
 
 
 class _Loop:
-    """One staged loop. `specs` describe the state; they widen until a trace of the body leaves them unchanged."""
+    """One staged loop. `specs` describe the state; they are widened until a trace of the body leaves them unchanged."""
 
     def __init__(
         self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
@@ -109,7 +108,7 @@ class _Loop:
         self.ambiguous = {id(content) for value in init for content in alias_tracking.contents_of(value).values()
                           if alias_tracking.may_alias(content)}
         self.of_contents: set[int] = set()
-        """Variables whose containers have the joined contents of several, as the body makes one of them."""
+        """Variables whose containers hold joined contents of several, since the body rebinds them."""
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
@@ -124,7 +123,7 @@ class _Loop:
     # The body.
 
     def settle(self, make_items: MakeItems) -> None:
-        """Trace the body until the types of the state are stable."""
+        """Trace the body until the types of the state reach a fixpoint."""
         outer, earlier, asked = _records.current, self._guess(), indices.asked
         if earlier is not None:
             self.specs = list(map(_guessed, self.specs, earlier[1]))
@@ -165,7 +164,7 @@ class _Loop:
             outer.loops.append((self.key, self.specs, record))
 
     def _guess(self) -> tuple[object, list[Spec], _Record] | None:
-        """The result for this loop when the enclosing loop was traced before."""
+        """This loop's result in the enclosing loop's previous trace, or None."""
         self.replayed = _records.earlier
         if self.replayed is None or _records.current is None:
             return None
@@ -220,11 +219,11 @@ class _Loop:
                            if value is not origin and id(value) in self.origins}
 
     def _exported(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """The values that the body leaves, with Selects only among containers that it was given or could reach."""
+        """The body's final values, where Selects are kept only among containers that it received or could reach."""
         return tuple(joined(values, self.names, is_from_outside))
 
     def _copies(self) -> Origins:
-        """The copies of lists, dicts and objects with which the body begins, staged lists included."""
+        """The body's initial copies of lists, dicts and objects, including staged lists."""
         copies: Origins = {}
         for began, before in zip(self.began, self.init, strict=True):
             earlier = alias_tracking.contents_of(before)
@@ -238,16 +237,16 @@ class _Loop:
                 for leaf in leaf_types(spec, name)]
 
     def _widened(self) -> list[Spec]:
-        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []  # an iteration assigns a row that a tensor chose
+        self.rows: list[tuple[int, Spec, Spec, Conflict]] = []  # where an iteration assigns a row selected by a tensor
         self.to_join: list[int] = []
-        """Variables that are one of several containers before the loop, and a new one after an iteration."""
+        """Variables that are a Select of containers before the loop, and a new container after an iteration."""
         if self.out is None:
             return self._indexed(self.specs) if indices.asked else self.specs
         self.cells = CellJoin(self.init, [BodyEnd(self.init), self.end])
         widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
         pairs = list(zip(self.specs, widened, strict=True))
         if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
-            # which rows of a list became staged lists may depend on values of the first iteration only
+            # which rows became staged lists may depend on values of the first iteration only
             kept = [old if _stages_rows(old, new, name.endswith("]")) else new
                     for (old, new), name in zip(pairs, self.names, strict=True)]
             if any(a is not b for a, b in zip(kept, widened, strict=True)):
@@ -277,7 +276,7 @@ class _Loop:
             return spec
 
     def _with_contents(self, specs: Sequence[Spec]) -> list[Spec]:
-        """`specs`, where variables that an iteration makes another object have the joined contents of all of them."""
+        """`specs`, with joined contents for variables that an iteration rebinds to another object."""
         places = {i for i, *_ in self.rows}
         if places <= self.of_contents:
             self._refuse(*self.rows[0])
@@ -285,7 +284,7 @@ class _Loop:
         return [self._start(i) if i in places else spec for i, spec in enumerate(specs)]
 
     def _indexed(self, specs: Sequence[Spec]) -> list[Spec]:
-        """`specs` with those lists staged that a tensor may have indexed, as they were at that time."""
+        """`specs`, with those lists staged that a tensor may have indexed, as they were then."""
         made: list[Spec] = []
         for spec, value in zip(specs, self.ended, strict=True):
             if isinstance(spec, Nested) and isinstance(value, LISTS):
@@ -299,7 +298,7 @@ class _Loop:
         before, after = text(spec), text(out)
         if is_row(conflict):
             refuse_row(conflict, self.names[i], "after an iteration than before")
-        if before == after:  # of a class that staging does not decompose
+        if before == after:  # of a class whose objects are not decomposed
             raise refuse_object(
                 conflict, f"{name} is {before} before the loop but another one after each iteration, which no graph can"
                 " carry") from None
@@ -329,7 +328,7 @@ class _Loop:
         return found
 
     def finish(self, trial: Trial | None) -> None:
-        """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` is against it."""
+        """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` rejects it."""
         self.trial = trial
         with tracing(self.graph):
             if self.out is None:
@@ -351,7 +350,7 @@ class _Loop:
                           for value, made in zip(self.graph.outputs, self.inputs, strict=True)]
 
     def bound_by_body(self, i: int) -> bool:
-        """Whether an iteration always leaves variable `i` bound, even if it may be unbound before the loop."""
+        """Whether variable `i` is always bound after an iteration, even if it may be unbound before the loop."""
         if self.out is None:
             return False
         value = self.out[i]
@@ -361,7 +360,7 @@ class _Loop:
     # The test.
 
     def settle_with_test(self, make_items: MakeItems, test_fn: Branch, truth: Truth) -> Graph:
-        """Trace to the fixpoint; returns the graph of the test, from the state to whether the loop goes on."""
+        """Trace to the fixpoint; returns the graph of the test, from the state to whether the loop continues."""
         init = list(self.init)
         while True:
             mark = checkpoint()
@@ -399,10 +398,9 @@ class _Loop:
     # The node.
 
     def apply(self, op: Op, operands: Sequence[Any], runs: bool, **params: Any) -> tuple[Any, ...]:
-        """Add the node, and return the variables after the loop.
+        """Add the node; return the variables after the loop.
 
-        `runs`: the body surely runs once, so what it binds is bound. Values that the body does not change are not
-        state: they are captures.
+        `runs`: the body certainly runs at least once, so what it binds is bound. Loop-invariant values become captures.
         """
         here = current_graph()
         assert here is not None
@@ -443,7 +441,7 @@ class _Loop:
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
         values = [known.get(i, value) for i, value in enumerate(rebuild_all(specs, iter(kept), self.names))]
-        for target, parts in as_they_were:  # tensors of the graph would be equal, but others cannot use them
+        for target, parts in as_they_were:  # equal tensors of this graph would be unusable elsewhere
             fill(target, parts)
         ends = [self.end] if runs else [BodyEnd(self.init), self.end]
         return tuple(assigned_values(values, self.init, self.names, ends))
@@ -512,7 +510,7 @@ def _same_targets(specs: Sequence[Spec], others: Sequence[Spec]) -> bool:
 
 
 def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
-    """Whether a list in a list (or, if `inside`, the list itself) is a staged list by the second spec."""
+    """Whether the new spec stages a list inside the old spec's list, or (`inside`) that list itself."""
     if not isinstance(old, Nested) or not is_list(old.like):
         return False
     if isinstance(new, Nested):
@@ -521,7 +519,7 @@ def _stages_rows(old: Spec, new: Spec, inside: bool) -> bool:
 
 
 def _guessed(spec: Spec, earlier: Spec) -> Spec:
-    """`spec` with those Python numbers as values of the graph that are such in `earlier`."""
+    """`spec` with those Python numbers made graph values that are such in `earlier`."""
     if isinstance(spec, Static) and isinstance(earlier, Leaf):
         try:
             return join(Leaf(earlier.type), spec)
@@ -552,7 +550,7 @@ def stage_reduce(
     items: Counted | Stream, body_fn: Branch, test_fn: Branch | None, init: Sequence[Any], names: Sequence[str],
     options: Mapping[str, Any], truth: Truth,
 ) -> tuple[Any, ...]:
-    """The state after `for item in items: state = body_fn(item, *state)`, which ends early when `test_fn(*state)` is
+    """The state after `for item in items: state = body_fn(item, *state)`, which stops when `test_fn(*state)` is
     false."""
     trial, runs = options.get("rolled"), False
     limit = options.get("maximum_iterations")

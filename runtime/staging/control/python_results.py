@@ -1,5 +1,5 @@
-"""The Python numbers that a loop over Python values leaves: where they depend on no tensor, they are computed while the
-function is traced, as they are if the loop is unrolled.
+"""Python numbers after a loop over Python values: those independent of tensors are computed at trace time, as they
+would be if the loop were unrolled.
 
 So after `for i in range(1000): x = x + i; n += 1` the variables `i` and `n` are ints.
 """
@@ -16,14 +16,14 @@ from runtime.core.types import TensorType
 __all__ = ["PythonResults", "python_results"]
 
 MOST_STEPS: Final = 200_000
-"""Results that take more operations are left to the graph."""
+"""Results that take more operations are computed by the graph."""
 
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "floordiv": operator.floordiv, "mod": operator.mod, "negative": operator.neg, "pow": operator.pow,
     "left_shift": operator.lshift, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
     "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne}
-"""Ops that on Python's numbers do what Python does."""
+"""Ops that behave as Python's operators on Python numbers."""
 _INT64: Final = range(-(1 << 63), 1 << 63)
 
 Number = int | float | None
@@ -31,19 +31,20 @@ Number = int | float | None
 
 @dataclass
 class PythonResults:
-    """`numbers`: the final values of those variables of a loop that depend on Python's numbers alone; None for the
-    others. `fit`: whether what the loop has to compute of such numbers has 64 bits."""
+    """`numbers`: the final values of a loop's variables that depend on Python numbers alone; None for others. `fit`:
+    whether all such numbers that the loop has to compute fit 64 bits."""
 
     numbers: Sequence[Number]
     fit: bool = True
 
 
 def python_results(body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> PythonResults:
-    """What a loop computes of Python's numbers alone. Of these variables those become invariant on which nothing else
-    in the loop depends.
+    """The results of a loop that depend on Python numbers alone. Those variables become loop-invariant, unless the rest
+    of the loop depends on them.
 
-    `leaves`: the variables before the loop. `length`: the number of iterations, or None. The body takes the index, if
-    there is a length, and the variables; `test` takes the variables, and says whether the loop goes on.
+    `leaves`: the variables before the loop. `length`: the number of iterations, or None. The inputs of the body are the
+    index, if there is a length, and the variables; those of `test`, which tells whether the loop continues, the
+    variables.
     """
     loop = _Loop(body, test, list(map(_number, leaves)), None if length is None else int(length))
     numbers = loop.run()
@@ -57,7 +58,7 @@ def python_results(body: Graph, test: Graph | None, leaves: Sequence[Any], lengt
 
 
 def _number(x: Any) -> Number:
-    """The Python number that a value of the graph was made of, if it was."""
+    """The Python number behind a constant graph value; None if there is none."""
     value = getattr(x, "value", None)
     if not isinstance(value, Value) or not _is_number(value):
         return None
@@ -71,7 +72,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _computed(graph: Graph, given: Iterable[Value]) -> tuple[list[Node], set[Value]]:
-    """The nodes that compute Python's numbers and truth values from the values `given`, and these with theirs."""
+    """The nodes that compute Python numbers and truth values from `given` alone, and the values known then."""
     nodes, known = [], set(given)
     for node in graph.nodes:
         name = node.op.name
@@ -86,7 +87,7 @@ def _computed(graph: Graph, given: Iterable[Value]) -> tuple[list[Node], set[Val
 
 
 class _Loop:
-    """The part of a loop that computes Python's numbers."""
+    """The part of a loop that computes Python numbers."""
 
     def __init__(self, body: Graph, test: Graph | None, init: list[Number], count: int | None) -> None:
         self.body, self.test, self.init, self.count = body, test, init, count
@@ -109,8 +110,8 @@ class _Loop:
             self.ends = test.outputs[0] in values
 
     def run(self) -> list[Number] | None:
-        """The variables after the loop, None for those that depend on tensors; None if only the graph knows when the
-        loop ends, it takes too long, or an operation raises."""
+        """The variables after the loop, None for those that depend on tensors; None if the end of the loop depends on
+        tensors, it takes too many steps, or an operation raises."""
         state, index, steps = [*self.init], 0, 0
         try:
             while self.ends and (self.count is None or index < self.count) and self._goes_on(state):
@@ -120,7 +121,7 @@ class _Loop:
                 values: dict[Value, Any] = dict(zip(self.inputs, state, strict=True))
                 self._compute(self.nodes, values | dict.fromkeys(self.indices, index), state)
                 index += 1
-        except (ArithmeticError, ValueError, TypeError):  # of 2 ** -1 on, Python's type depends on the value
+        except (ArithmeticError, ValueError, TypeError):  # 2 ** -1: its type depends on the value
             return None
         wanted = self.wanted if index else ()
         return [state[k] if k in wanted else None for k in range(len(state))] if self.ends else None
@@ -133,7 +134,7 @@ class _Loop:
         return bool(values[self.test.outputs[0]])
 
     def _compute(self, nodes: list[Node], values: dict[Value, Any], state: list[Number]) -> None:
-        """Add the values of the nodes, and put the variables into `state`."""
+        """Evaluate the nodes, adding to `values`, and store the variables in `state`."""
         for node in nodes:
             name, result = node.op.name, node.outputs[0]
             if name == "const":
@@ -154,8 +155,8 @@ class _Loop:
 def _needed(
     body: Graph, test: Graph | None, loop: _Loop, wanted: set[int]
 ) -> tuple[set[int], set[Value]]:
-    """The variables that the loop has to compute for those that are `wanted`, its test, effects and errors; and the
-    values that it has to compute."""
+    """The variables that the loop must compute for the `wanted` ones, its test, effects and errors; and all values that
+    it must compute."""
     if test is not None:
         used = {value for node in test.nodes for value in node.inputs} | {*test.outputs}
         wanted = wanted | {k for k, value in enumerate(test.inputs) if value in used}

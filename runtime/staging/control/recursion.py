@@ -1,14 +1,14 @@
-"""Recursion that a tensor decides: the function becomes a graph that calls itself.
+"""Recursion under a tensor condition: the function becomes a graph that calls itself.
 
-A callee is traced into the graph of its caller. Inside a branch or loop that a tensor decides, a function that calls
-itself with arguments of the same types, and the same Python values, would be traced without end. There the call becomes
-a node that calls a `Routine`, whose graph is traced from that call, and in which such calls call the routine.
+A callee is inlined: traced into its caller's graph. Inside a branch or loop on tensors, a function that calls itself
+with arguments of the same types, and the same Python values, would be traced without end. Such a call becomes a node
+that calls a `Routine`, whose graph is traced from that call, and in which the same calls call the routine.
 
-The types of its results are a fixpoint: at first its own calls do not return, so that the types are those of the cases
-that end; then they are those that were found before.
+The types of its results are a fixpoint: in the first pass its recursive calls do not return, so the types are those of
+the base cases; later passes assume the types found before.
 
-Calls that have other Python values each, or change objects, are first traced into their callers, since Python values
-may end them. If they are many, the function becomes one graph for all of them (`widened_recursion.py`).
+Calls that differ in Python values, or change objects, are inlined at first, since Python values may end the recursion.
+If there are many, the function becomes one graph for all of them (`widened_recursion.py`).
 """
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ __all__ = ["EndlessError", "endless", "is_widening", "recursive"]
 _NOT_CALLED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _PASSES: Final = 12
 _TENSOR: Final = object()
-"""In place of a tensor in the structure of a result."""
+"""Stands for a tensor in the structure of a result."""
 _ARRAY: Final = object()
-"""In place of an array that the call makes."""
-_MOST: Final = 300  # calls of a function within calls of it that are traced into their callers, and a tensor decides
-_DEEP: Final = 4  # calls within one another, and
-_DEEP_IN_PYTHON: Final = 20  # the same where no tensor decides, but an error that the graph raises may end the calls
-_MANY: Final = 12  # calls in all, after which it is tried to trace them as one graph
-_DEEPEST: Final = 12  # calls within one another that are traced into their callers if they cannot be one graph
+"""Stands for an array that the call creates."""
+_MOST: Final = 300  # limit of inlined recursive calls of a function under tensor conditions: beyond it, an error
+_DEEP: Final = 4  # with more nested calls than this, widening is tried: to trace all calls as one graph
+_DEEP_IN_PYTHON: Final = 20  # likewise at each multiple of this, under no tensor condition, if an error may end them
+_MANY: Final = 12  # likewise with more calls than this in total
+_DEEPEST: Final = 12  # limit of nested inlined calls if widening has failed
 _MOST_CALLEES: Final = 30
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
 
 
 @dataclass(frozen=True)
 class _Argument:
-    """In place of an array among the arguments."""
+    """Stands for an array among the arguments."""
 
     number: int
 
@@ -83,9 +83,9 @@ def _too_many(name: str) -> EndlessError:
 
 
 class _Arguments:
-    """The arguments of a call: tensors and lists of the graph, and a key for everything else.
+    """The arguments of a call: tensors and graph lists, and a key for everything else.
 
-    arrays  NumPy's arrays among them, each once: a routine takes their contents, and gives those after the call
+    arrays  the distinct NumPy arrays among them: a routine takes their contents, and returns the final contents
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -114,11 +114,11 @@ class _Arguments:
         return (kind, repr(x)) if kind is float else (kind, id(x))
 
     def number_of(self, x: Any) -> int | None:
-        """The number of an array among the `arrays`."""
+        """The index of an array in `arrays`; None if it is not one of them."""
         return next((k for k, known in enumerate(self.arrays) if known is x), None)
 
     def replaced(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], list[Any], list[ArrayCell]]:
-        """The arguments with these leaves, and the containers and arrays that were made for it."""
+        """The arguments with these leaves, and the containers and arrays created for them."""
         rest, made, arrays = iter(leaves), list[Any](), list[ArrayCell]()
 
         def new(x: Any) -> Any:
@@ -140,42 +140,42 @@ class _Arguments:
 
 
 class _Activation:
-    """A call that is being traced: into the graph of its caller or, with a `routine`, into a graph of its own.
+    """A call that is being traced: into its caller's graph or, with a `routine`, into its own.
 
-    structure  what the routine returns, once it is known that it `returns`, and does not always raise
-    captured   the tensors and lists from outside that the routine is passed
+    structure  of the routine's result, once it is known that it `returns` (and does not always raise, `raises`)
+    captured   the tensors and lists from outside that are passed to the routine
     """
 
     def __init__(self, fn: Any, given: _Arguments, graph: Graph) -> None:
         self.fn, self.given, self.key, self.graph = fn, given.given, given.key, graph
         self.depth, self.begin = depth(), len(graph.nodes)
-        self.is_inlined = False  # it changes objects, as a graph that is called cannot
+        self.is_inlined = False  # it changes objects, as a called graph cannot
         self.routine: Routine | None = None
         self.structure: Any = None
         self.returns = self.raises = False
         self.captured: list[Any] = []
-        self.depends: frozenset[_Activation] = frozenset()  # routines in progress that it calls
+        self.depends: frozenset[_Activation] = frozenset()  # unfinished routines that it calls
         self.heap: Heap | None = None
         self.arrays: Sequence[ArrayCell] = ()
 
     def may_raise(self) -> bool:
-        """Whether what was traced since may raise an error when the graph runs."""
+        """Whether nodes traced since the call began may raise at run time."""
         return any(node.errors for node in self.graph.nodes[self.begin:])
 
     def may_be_called(self, here: Graph) -> bool:
-        """Whether the finished routine may be called from the graph `here`: what it is passed is there, and the objects
-        that its trace has read are as they were."""
+        """Whether the finished routine may be called from the graph `here`: the values passed to it are available, and
+        the objects that its trace has read are unchanged."""
         values = [x.value for x in self.captured if isinstance(x, (GraphTensor, GraphList))]
         return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
                    for value in values) and not self.has_changed_objects()
 
     def has_changed_objects(self) -> bool:
-        """Whether objects are not as they were when the routine was traced, apart from the arrays that it is passed."""
+        """Whether objects have changed since the routine was traced, other than the arrays passed to it."""
         assert self.heap is not None
         return any(all(root.value is not array for array in self.arrays) for root, _, _ in self.heap.changes())
 
     def call(self, given: _Arguments) -> Any:
-        """Call the routine, from within it or from outside."""
+        """Emit a call of the routine, recursive or from outside."""
         if not (self.returns or self.raises):
             raise Unreachable
         assert self.routine is not None
@@ -188,7 +188,7 @@ class _Activation:
 
 
 class _Widen(BaseException):
-    """Raised where the calls of the function `fn` would be traced without end: they become one graph instead."""
+    """Raised where calls of the function `fn` would be traced without end: they become one graph instead."""
 
     def __init__(self, fn: Any) -> None:
         super().__init__(fn)
@@ -197,30 +197,29 @@ class _Widen(BaseException):
 
 class _Active(threading.local):
     widened: Mapping[Any, WidenedRoutine] = MappingProxyType({})
-    """The functions that are being traced as one graph for all of their calls."""
+    """The functions being traced as one graph for all of their calls."""
     recursive: Mapping[tuple[CodeType, bool], bool] = MappingProxyType({})
-    """By code, and whether there are arguments: what `_leads_to_itself` found."""
+    """Results of `_leads_to_itself`, by code and whether there are arguments."""
     may_widen: frozenset[Any] = frozenset()
-    """The functions in progress that can become such a graph."""
+    """Functions with calls in progress that may become such a graph."""
     cannot_widen: frozenset[Any] = frozenset()
-    """The functions in progress for which that has failed."""
+    """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
-    in_python = 0  # calls in progress outside of bodies
-    inlined: tuple[Any, ...] = ()  # the functions of calls that a tensor decides and that are no routines
+    in_python = 0  # calls in progress outside bodies of control flow
+    inlined: tuple[Any, ...] = ()  # functions of inlined recursive calls under tensor conditions
 
 
 _active: Final = of_trace(_Active())
 
 
 def is_widening() -> bool:
-    """Whether a recursion is being traced as one graph, whose types are not known yet: no trace of a function that it
-    calls may be kept."""
+    """Whether a recursion is being traced as one graph whose types are not settled: its callees must not be cached."""
     return any(not routine.is_settled for routine in _active.widened.values())
 
 
 def recursive(fn: Any, form: Any) -> Any:
-    """What to call in place of the function `fn`, whose converted form is `form`."""
+    """The callable to use in place of the function `fn`, whose converted form is `form`."""
     code = getattr(fn, "__code__", None)
     if code is None or code.co_flags & _NOT_CALLED or not (depth() or _is_recursive(fn)):
         return form
@@ -237,7 +236,7 @@ def recursive(fn: Any, form: Any) -> Any:
         if depth():
             return _called(fn, form, here, args, kwargs)
         _active.in_python += 1
-        try:  # here, since Python's limit is for the user's own frames
+        try:  # inlined here, since Python's recursion limit is meant for the user's own frames
             if outer is not None:
                 _check_depth_in_python(outer, _active.in_python)
             return form(*args, **kwargs)
@@ -248,7 +247,7 @@ def recursive(fn: Any, form: Any) -> Any:
 
 
 def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function: its routine, or one that is made for it; or it is traced into its caller."""
+    """Call a function: by its routine, an existing or a new one, or inlined into its caller."""
     given = _Arguments(*_generalised(fn, args, kwargs))
     outer = _active.calls
     again = _known(fn, given, here)
@@ -273,7 +272,7 @@ def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...
 
 
 def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
-    """_Widen, or EndlessError, if too many calls of a function within `outer` ones are traced into their callers."""
+    """_Widen, or EndlessError, if too many calls of a function nested in `outer` ones have been inlined."""
     fn = new.fn
     nested = sum(call.depth < new.depth for call in outer)
     if nested:
@@ -288,8 +287,8 @@ def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
 
 
 def _check_depth_in_python(outer: _Activation, count: int) -> None:
-    """The same for `count` calls within the `outer` one where no tensor decides, but an error that the graph raises may
-    end them."""
+    """The same check for `count` calls nested in `outer` under no tensor condition, if an error that the graph raises
+    may end the recursion."""
     if not count % _DEEP_IN_PYTHON and outer.may_raise():
         if outer.fn in _active.may_widen:
             raise _Widen(outer.fn)
@@ -298,7 +297,7 @@ def _check_depth_in_python(outer: _Activation, count: int) -> None:
 
 
 def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
-    """`_leads_to_itself`, found once in a trace."""
+    """`_leads_to_itself`, cached per trace."""
     key = fn.__code__, bool(args)
     if key not in _active.recursive:
         _active.recursive = {**_active.recursive, key: _leads_to_itself(fn, args)}
@@ -306,15 +305,15 @@ def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
 
 
 def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the code of a function names it, or other functions by whose code it can be called. `args`: of a call, of
-    which the first may be the object whose methods these are."""
+    """Whether a function may call itself, directly or through others, judging by the names in their code. `args`: of
+    the call; the first may be the object whose methods are named."""
     code = fn.__code__
     if code.co_name in code.co_names or code.co_name in code.co_freevars:
         return True
     found, seen = [fn], {id(fn)}
-    for each in found:  # grows meanwhile
+    for each in found:  # grows during iteration
         for value in _named_by(each, args):
-            if type(value) is not FunctionType:  # without code of the value's own
+            if type(value) is not FunctionType:  # avoids running code of the value's own
                 value = inspect.getattr_static(value, "python_function", None)
             callee = inspect.unwrap(value) if type(value) is FunctionType else None
             if callee is fn:
@@ -326,7 +325,7 @@ def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
-    """The values of the globals, of the variables of enclosing functions, and of the methods that its code names."""
+    """The values of the globals, methods and closure variables that its code names."""
     for name in fn.__code__.co_names:
         if name in fn.__globals__:
             yield fn.__globals__[name]
@@ -338,7 +337,7 @@ def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a function that names itself: with calls traced into their callers, or as one graph."""
+    """Call a function that may call itself: inlined, or as one graph."""
     heap = Heap(meet_all(fn, *args, *kwargs.values()))
     iterators = [Place(iterator) for _, iterator in heap.reach.iterators]
     mark, inlined = checkpoint(), _active.inlined
@@ -383,8 +382,8 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
 
 
 def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call that a tensor decides, with a tensor for each number in place of one: else a call with a
-    literal would be a recursion of its own, whose results have a type of their own."""
+    """The arguments of a recursive call under a tensor condition, with a number made a tensor where the outer call has
+    a tensor: otherwise a call with a literal would be a separate recursion with its own result types."""
     outer = next((call for call in reversed(_active.calls) if call.fn is fn and call.depth < depth()), None)
     if outer is None:
         return args, kwargs
@@ -396,7 +395,7 @@ def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 
 def _in_place_of(x: Any, tensor: Any) -> Any:
-    """The number `x` as a scalar of the dtype of `tensor`, where it is one and the dtype has the number."""
+    """The number `x` as a scalar of the dtype of `tensor`, if that is a scalar tensor whose dtype can represent it."""
     if type(x) not in (int, float) or type(tensor) not in (EagerTensor, GraphTensor) or tensor.type.shape != ():
         return x
     dtype = tensor.dtype
@@ -407,13 +406,13 @@ def _in_place_of(x: Any, tensor: Any) -> Any:
 
 
 def _known(fn: Any, given: _Arguments, here: Graph) -> _Activation | None:
-    """A call of the function with such arguments that is in progress, or a routine for it."""
+    """A call of the function with equal arguments that is in progress, or a finished routine for it; else None."""
     again = next((call for call in reversed(_active.calls) if call.fn is fn and call.key == given.key
                   and call.graph.contains(here)), None)
     if again is not None and again.routine is not None:
         return again
     finished = (call for call in _active.finished if call.fn is fn and call.key == given.key
-                and (not call.depends or _root(call.graph) is _root(here)))  # other traces are kept
+                and (not call.depends or _root(call.graph) is _root(here)))  # otherwise it is from another trace
     return next((call for call in finished if call.may_be_called(here)), again)
 
 
@@ -424,7 +423,7 @@ def _root(graph: Graph) -> Graph:
 
 
 def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
-    """Record that calls in progress depend on the routine `called`, if that is in progress, and on what it calls."""
+    """Record that calls in progress depend on the routine `called`, if that is unfinished, and on those it calls."""
     for place, call in enumerate(active):
         inner = active[place + 1:]
         if call is called or call in called.depends:
@@ -433,7 +432,7 @@ def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
 
 
 def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
-    """The call as a routine; None if it changes objects."""
+    """Trace the call as a routine; None if it changes objects."""
     name = call.fn.__name__
     call.arrays = given.arrays
     call.heap = heap = Heap(meet_all(call.fn, *given.given[0], *given.given[1].values()), others=False)
@@ -446,7 +445,7 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
         try:
             result, changed = _pass(call, given, form, graph)
         finally:
-            made = _active.finished[len(finished):]  # others depend on what this pass assumed
+            made = _active.finished[len(finished):]  # those with dependencies rely on what this pass assumed
             _active.finished = (*finished, *(x for x in made if not x.depends))
         if changed or call.has_changed_objects():
             heap.restore()
@@ -478,7 +477,7 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
 
 
 def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
-    """What a call returns, traced into `graph`: the structure and its tensors, or None if it never returns; and whether
+    """The result of a call traced into `graph`: its structure and tensors, or None if it never returns; and whether
     containers among the arguments were changed."""
     inputs = [add_input(graph, strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
     with tracing(graph):
@@ -510,7 +509,7 @@ def _items(container: Any) -> list[Any]:
 
 
 def _result(call: _Activation, x: Any) -> Any:
-    """A result as a tensor or list of the graph; Python numbers adapt to the other results."""
+    """A result as a tensor or graph list; Python numbers stay weak, to adapt to other results."""
     graph = current_graph()
     assert graph is not None
     try:
@@ -524,7 +523,7 @@ def _result(call: _Activation, x: Any) -> Any:
 
 
 def _joined(call: _Activation, types: Sequence[Type], structure: Any, found: Sequence[Any]) -> tuple[Type, ...]:
-    """The types that include those of all calls so far."""
+    """The join of the result types of all calls so far."""
     name = call.fn.__name__
     try:
         pytree.assert_same_structure(call.structure, structure)
@@ -560,7 +559,7 @@ def _text(structure: Any) -> str:
 
 
 def _mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:
-    """What stands for a result in the structure of all."""
+    """The representative of a result in the structure of all results."""
     if _is_kept(x):
         return x
     if not isinstance(x, StagedArray):

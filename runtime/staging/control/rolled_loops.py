@@ -1,8 +1,8 @@
-"""Loops that Python decides as loops of the graph: what `autograph.operators.loop_rolling` asks of this backend.
+"""Python loops traced as graph loops: this backend's part of `autograph.operators.loop_rolling`.
 
-A loop is tried if its body traces more than a few ops in all. The trial fails, and the loop is unrolled, if the body
-needs the Python value, chooses among Python objects, or would leave a value of which less is known than after the
-unrolled loop: a shape, or the length of a list.
+Rolling is tried if unrolling would trace more than a few ops. The trial fails, and the loop is unrolled, if the body
+needs the Python value of the index, selects among Python objects, or would lose static knowledge that the unrolled
+loop has: a shape, or the length of a list.
 """
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ from runtime.staging.values.trials import TrialFailed, note_iteration, refuse_ac
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
 
 FEWEST: Final = 9
-"""A loop of fewer iterations is unrolled."""
+"""A loop with fewer iterations is unrolled."""
 FEW_OPS: Final = 100
-"""A loop that traces no more ops than this in all is unrolled."""
+"""A loop whose unrolling traces no more ops than this is unrolled."""
 MANY_OPS: Final = 5_000
-"""Where unrolling traces more ops, a list that grows and a shape that changes are left to the graph."""
+"""If unrolling traces more ops than this, growing lists and changing shapes do not prevent rolling."""
 LONG: Final = 16
-"""A loop over a list is rolled if it has more items."""
+"""A loop over a list is rolled if it has more items than this."""
 _INT32: Final = range(-(2**31), 2**31)
 
 
 class _Rolled(Staged):
-    """A Python iterable of numbers as one of the graph."""
+    """A Python iterable of numbers as a staged one."""
 
     def __init__(self, make: Callable[[], Counted]) -> None:
         self._make = make
@@ -70,7 +70,7 @@ class _Rolled(Staged):
 
 
 class RolledLoop:
-    """A loop that may be rolled. `items`: what the graph's loop runs over; None for a `while`."""
+    """A loop that may be rolled. `items`: the staged iterable; None for a `while`."""
 
     def __init__(self, items: Any, count: int | None) -> None:
         self.items, self.count = items, count
@@ -87,7 +87,7 @@ class RolledLoop:
         return found
 
     def is_worth(self, done: int) -> bool | None:
-        """Whether to try to roll the loop, after so many iterations; None if that is to be seen."""
+        """Whether to try to roll the loop after `done` iterations; None if it is too early to tell."""
         if trials.acts != self.acts:
             return False
         ops = sum(map(_size, self.mark.added()))
@@ -98,11 +98,11 @@ class RolledLoop:
         return self.ops > FEW_OPS
 
     def undo(self) -> None:
-        """Remove what has been traced since the loop began."""
+        """Remove everything traced since the loop began."""
         rollback(self.mark)
 
     def attempt(self, stage: Callable[[], None], code: CodeType) -> Exception | None:
-        """Stage the loop as one of the graph; returns why that fails, if it does."""
+        """Stage the loop as a graph loop; returns the reason of a failure, or None."""
         trials.depth += 1
         outer = trials.outside
         trials.outside = outer or current_graph()
@@ -118,11 +118,11 @@ class RolledLoop:
         return None
 
     def leaks(self, holder: Any, value: Any) -> bool:
-        """Whether a value that the staged loop leaves in an object would leave the graph with that."""
+        """Whether a value that the staged loop stores in an object would escape from the graph with it."""
         return trials.leaks is not None and trials.leaks(holder, value)
 
     def check(self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Spec], names: Sequence[str]) -> None:
-        """Raise TrialFailed if the state after the loop would be less known than after the unrolled one."""
+        """TrialFailed if less would be known about the state after the loop than after the unrolled one."""
         refuse_accidents(body)
         if self.ops == 0 and not _has_tensors(body):
             raise TrialFailed("it computes what Python knows")
@@ -137,7 +137,7 @@ class RolledLoop:
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
 
     def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
-        """The Python numbers that the loop leaves; None for its other variables. TrialFailed if the graph would have to
+        """The Python numbers after the loop; None for its other variables. TrialFailed if the graph would have to
         compute larger ones."""
         found = python_results(body, test, leaves, length)
         if not found.fit:
@@ -146,7 +146,7 @@ class RolledLoop:
 
 
 def _has_tensors(body: Graph) -> bool:
-    """Whether a body computes anything of tensors, or has effects."""
+    """Whether a body computes with tensors, or has effects."""
     types = [value.type for node in body.walk() for value in node.outputs]
     return body.effect or any(isinstance(type, TensorType) and not (type.weak or type.dtype.is_bool) for type in types)
 
@@ -158,7 +158,7 @@ def lines_of(code: CodeType) -> tuple[int, int]:
 
 
 def _reason(error: Exception) -> str:
-    """An error of a trial as a reason, on one line without the place."""
+    """A trial's error as a reason: on one line, without the position."""
     message = str(getattr(error, "message", "") or error).split("\n")[0]
     return re.sub(r"^(\w+: )?[^ ]+:[0-9]+: ", "", message)
 
@@ -168,7 +168,7 @@ def _size(node: Node) -> int:
 
 
 def rolled(iterable: Any) -> RolledLoop | None:
-    """The loop over a Python iterable, or a `while` (None), if it may be rolled."""
+    """The loop over a Python iterable, or a `while` (None), if it may be rolled; else None."""
     if current_graph() is None:
         return None
     if iterable is None:
@@ -182,7 +182,7 @@ def rolled(iterable: Any) -> RolledLoop | None:
 
 
 def _count(source: Source) -> int:
-    """How many items are left."""
+    """The number of remaining items."""
     if source.kind is zip or source.kind is enumerate:
         return min(map(_count, source.parts))
     if source.kind is reversed:
@@ -192,14 +192,14 @@ def _count(source: Source) -> int:
 
 
 def _fit(source: Source, count: int) -> bool:
-    """Whether the numbers that `enumerate` gives fit int32."""
+    """Whether the indices of `enumerate` fit int32."""
     if source.kind is enumerate and (source.position not in _INT32 or source.position + count not in _INT32):
         return False
     return all(_fit(part, count) for part in source.parts if isinstance(part, Source))
 
 
 def _counted(source: Source) -> Counted:
-    """What the loop of the graph runs over."""
+    """The staged iterable of the graph loop."""
     if source.kind is zip:
         made: Staged = StagedZip(*[_Rolled(partial(_counted, part)) for part in source.parts], strict=source.is_strict)
     elif source.kind is enumerate:
@@ -234,8 +234,8 @@ def _counted_part(source: Source) -> Counted:
 
 
 def _are_numbers(items: Any) -> bool:
-    """Whether the items are numbers of one type, or tuples of such with one type in each place, rows of an array or
-    table, or characters."""
+    """Whether the items are numbers of one type, tuples of such with one type per position, rows of an array or table,
+    or characters."""
     kind = type(items)
     if kind is EagerTensor or kind is EagerRows or kind is np.ndarray:
         return kind is not np.ndarray or items.dtype.kind in "biufc"
@@ -277,7 +277,7 @@ def _loses_shape(before: Spec, after: Spec) -> bool:
 
 
 def _is_growing(before: Spec, after: Spec) -> bool:
-    """Whether a list whose length Python knows becomes one of the graph."""
+    """Whether a list whose length Python knows becomes a staged list."""
     if isinstance(before, Nested) and isinstance(after, Nested):
         return any(map(_is_growing, before.children, after.children))
     return isinstance(before, Nested) and isinstance(after, Custom)
@@ -287,9 +287,9 @@ _LENGTHENS: Final = frozenset({"list_append", "list_extend", "list_insert", "lis
 
 
 def _lengthened(body: Graph, count: int) -> list[bool]:
-    """Which of the last `count` inputs of a loop's body are lists whose lengths an iteration may change."""
+    """Which of the last `count` inputs of a loop's body are lists whose length an iteration may change."""
     classes: dict[Value, Value] = {}
-    """A forest: values that are the same list, or one after the other of a variable, have the same root."""
+    """A union-find forest: values of one list, or of one variable over time, have the same root."""
 
     def root(value: Value) -> Value:
         while (above := classes.get(value, value)) is not value:
@@ -312,7 +312,7 @@ def _lengthened(body: Graph, count: int) -> list[bool]:
         for inner in node.subgraphs.values():
             unite((outer for outer, _ in inner.captures), (value for _, value in inner.captures))
             unite(node.outputs, inner.outputs)
-            if state and len(inner.inputs) >= state:  # of a loop
+            if state and len(inner.inputs) >= state:  # a loop's body
                 unite(node.operands[-state:], inner.inputs[-state:])
                 unite(node.outputs, inner.inputs[-state:])
     roots = set(map(root, changed))

@@ -1,4 +1,4 @@
-"""Graphs of routines: what they take from the graph of their caller, and the error for those that never return."""
+"""Graphs of routines: their captures, and the error for those that never return."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["EndlessError", "add_captures", "caught_here", "close", "endless", "r
 
 
 class EndlessError(StagingError):
-    """A function calls itself while it is traced for the same arguments."""
+    """A function calls itself with the same arguments while it is traced for them."""
 
 
 def endless(name: str) -> EndlessError:
@@ -31,13 +31,13 @@ def endless(name: str) -> EndlessError:
 
 
 def caught_here() -> Errors:
-    """The errors that `try` statements around what is being traced catch."""
+    """The errors that enclosing `try` statements catch at this point of the trace."""
     return tuple(kind for watcher in watchers() for kind in getattr(watcher, "kinds", ()))
 
 
 def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
-    """StagingError if the graph of a routine that changes lists, arrays or objects may raise what is caught: what they
-    are at the error is known in the routine only."""
+    """StagingError if the graph of a routine that changes lists, arrays or objects may raise an error that is caught:
+    their state at the error is known only inside the routine."""
     if any(may_catch(kind, error) for error in graph.errors for kind in kinds):
         raise staging_error(
             f"{name!r}, which calls itself where a tensor decides, changes lists, arrays or objects, and may raise what"
@@ -46,8 +46,8 @@ def refuse_caught(name: str, graph: Graph, kinds: Errors) -> None:
 
 
 def add_captures(captured: list[Any], graph: Graph) -> bool:
-    """Add the tensors and lists that a routine's graph uses from outside to `captured`, which its calls pass. Returns
-    whether there are more than before."""
+    """Add the tensors and lists that a routine's graph captures to `captured`, which its calls pass. Returns whether
+    there were new ones."""
     known = set(map(_value, captured))
     more = [wrap(outer) for outer, _ in graph.captures
             if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
@@ -56,7 +56,7 @@ def add_captures(captured: list[Any], graph: Graph) -> bool:
 
 
 def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequence[Any]) -> None:
-    """Make `graph`, whose captures become inputs, that of the routine, which returns these results."""
+    """Make `graph` that of the routine, with captures turned into inputs, and these results as outputs."""
     constants = [(_constant(outer), inner) for outer, inner in graph.captures]
     inner = {outer: value for outer, value in graph.captures if isinstance(outer, Value)}
     with watching(None), tracing(graph):
@@ -69,7 +69,7 @@ def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequ
 
 
 def strong(type: Type) -> Type:
-    """The type, with a dtype that does not adapt."""
+    """The type with a dtype that is not weak."""
     if isinstance(type, ListType):
         return ListType(strong(type.element), type.known)  # type: ignore[arg-type]
     return TensorType(type.dtype, type.shape)
@@ -85,7 +85,7 @@ def _value(x: Any) -> Value:
 
 
 def _constant(outer: Any) -> Any:
-    """The eager tensor that a captured value stands for, if it is one without a derivative; else None."""
+    """The eager tensor behind a captured value, if it has one that is not differentiable; else None."""
     while isinstance(outer, Value):
         outer = next((source for source, inner in outer.graph.captures if inner is outer), None)
     return outer if isinstance(outer, EagerTensor) and not (outer.dtype.is_floating or outer.dtype.is_complex) else None

@@ -1,4 +1,4 @@
-"""Loops over Python values that take long to trace iteration by iteration: the warning that says so."""
+"""The warning for Python loops that take long to trace iteration by iteration."""
 from __future__ import annotations
 
 import time
@@ -21,7 +21,7 @@ _NOT_TRIED: Final = ("it runs over something else than numbers of one type or ro
 
 
 class _Watch(UnrolledLoop):
-    """Called after each iteration: warns, once in a trace, when the loop has taken longer than it may."""
+    """Called after each iteration: warns, once per trace, when unrolling the loop has exceeded its time budget."""
 
     def __init__(self, code: CodeType, graph: Graph) -> None:
         self.code, self.graph = code, graph
@@ -55,6 +55,6 @@ class _Watch(UnrolledLoop):
 
 
 def unrolling(code: CodeType) -> UnrolledLoop:
-    """A loop that runs in Python while the function is traced."""
+    """The watcher for a loop that Python runs during the trace."""
     graph = current_graph()
     return UnrolledLoop() if graph is None else _Watch(code, graph)

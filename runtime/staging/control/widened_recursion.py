@@ -1,10 +1,10 @@
-"""Recursion whose calls have different Python values, or change objects: one graph for all calls of the function.
+"""Recursion whose calls differ in Python values, or change objects: one graph for all calls of the function.
 
-The graph takes and returns the state that calls differ in: arguments that are not the same in all of them, and cells,
+The graph takes and returns the state in which calls differ: arguments that are not the same in all of them, and cells,
 the contents of lists, arrays, attributes and variables that calls change. While the graph is traced, the cells of
-objects from outside have placeholders as contents, so every name of such an object shows them, as in Python; a list or
-object that is another one in each call is represented by a stand-in. What is state, and its types, is a fixpoint: each
-trace shows what its own calls pass and what it changes.
+pre-existing objects contain placeholders, so every name of such an object shows them, as in Python; a list or object
+that differs from call to call is represented by a stand-in. The set of state and its types is a fixpoint: each trace
+reveals what its own calls pass and change.
 """
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ __all__ = ["WidenedRoutine"]
 
 _PASSES: Final = 16
 _Known = Mapping[int, Any]
-"""By id, the objects that were there before the call."""
+"""By id, the objects that existed before the call."""
 
 
 class WidenedRoutine:
-    """A function that calls itself, as one graph."""
+    """A recursive function as one graph."""
 
     def __init__(self, fn: Any, form: Callable[..., Any], here: Graph, args: Sequence[Any], kwargs: Any) -> None:
         self.name, self.form, self.here = fn.__name__, form, here
@@ -88,7 +88,7 @@ class WidenedRoutine:
         self.known |= containers_in(given.values())
         self.parameters = [_Parameter(name, value) for name, value in given.items()]
         self.cells: list[_Cell] = []
-        self.result: Spec | None = None  # of what is returned, once it returns
+        self.result: Spec | None = None  # of the result, once the function returns
         self.aliases: list[tuple[tuple[Any, ...], Any]] = []
         self.always_raises = self.is_settled = self.has_widened = self.has_stand_in = False
         self.captured: list[Any] = []
@@ -103,9 +103,9 @@ class WidenedRoutine:
     # Tracing.
 
     def settle(self) -> None:
-        """Trace the function until what its calls pass and change, and the types, stay the same."""
+        """Trace the function until the state that its calls pass and change, and its types, reach a fixpoint."""
         for _ in range(_PASSES):
-            if self.has_stand_in:  # what refers to the list in its place may be another one
+            if self.has_stand_in:  # references to the list that it replaces may now mean another one
                 self.cells, self.result, self.aliases, self.always_raises = [], None, [], False
             self.routine = Routine(self.name, tuple(self._types()), self.place)
             self.has_widened = self.has_stand_in = False
@@ -178,14 +178,14 @@ class WidenedRoutine:
         yield from ((cell.spec, cell.name) for cell in self.cells)
 
     def _types(self) -> Iterator[Type]:
-        """The types of what the graph returns: the result, then cells, then arguments that it changes."""
+        """The types of the graph's outputs: the result, then cells, then arguments that it changes."""
         if self.result is not None:
             specs = [self.result, *(cell.spec for cell in self.cells),
                      *(each.spec for each in self.parameters if each.is_written)]
             yield from (type for spec in specs for type, _ in leaf_types(spec))
 
     def _find_cells(self, known: _Known) -> None:
-        """Make what the trace has changed so far cells, and widen the specs of those that there are."""
+        """Make parts that the trace has changed cells, and widen the specs of existing ones."""
         changes = [*self.heap.changes()]
         tables = [table for reached, _, _ in changes if type(reached.value) is list
                   and (table := table_of(reached.value)) is not None and id(table) not in known]
@@ -201,7 +201,7 @@ class WidenedRoutine:
                                 f"{type(changed[1]).__name__}, which no graph computes", "Use a list, array or tensor.")
 
     def _cell(self, reached: Reached, key: Any) -> _Cell:
-        """The cell of a part that the trace has changed."""
+        """The cell of a changed part, created if needed."""
         holder, whole = reached.value, _is_whole(reached.value)
         key = None if whole else key
         for cell in self.cells:
@@ -216,7 +216,7 @@ class WidenedRoutine:
         return cell
 
     def _spec_of(self, cell: _Cell, known: _Known) -> Spec:
-        """The spec of what a cell contains now."""
+        """The spec of the current contents of a cell."""
         spec = describe(self._contents(cell))
         if not _is_whole(cell.holder):
             return _by_reference(spec, known)
@@ -227,7 +227,7 @@ class WidenedRoutine:
         return cell.holder if _is_whole(cell.holder) else self.heap.part(cell.holder, cell.key)
 
     def _fill(self, cell: _Cell, leaves: Iterator[Any], originals: Mapping[int, Any] = MappingProxyType({})) -> None:
-        """Make what these leaves stand for the contents of a cell."""
+        """Rebuild the contents of a cell from leaves, and write them into its holder."""
         contents = _with(originals, rebuild(cell.spec, leaves, cell.name))
         if _is_whole(cell.holder):
             fill(cell.holder, parts_in(contents))
@@ -249,7 +249,7 @@ class WidenedRoutine:
         old = self.result
         try:
             self.result = as_loop_state(spec) if old is None else join(old, spec, CellJoin((), ()))
-        except Conflict:  # one of several lists on one way, and a new one on another
+        except Conflict:  # one of several lists on one path, and a new one on another
             assert old is not None
             self.result = _joined(_contents_of_references(old), _contents_of_references(spec),
                                   f"the result of {self.name!r}")
@@ -264,7 +264,7 @@ class WidenedRoutine:
     # Calls.
 
     def call(self, args: Sequence[Any], kwargs: Any) -> Any:
-        """What a call returns, by a call of the graph."""
+        """Emit a call in the graph; returns its result."""
         given = self._bound(args, kwargs)
         if not self.is_settled:
             for each in self.parameters:
@@ -298,7 +298,7 @@ class WidenedRoutine:
                 record_alias(at[place], other, self.name)
         return result
 
-    # What is refused.
+    # Refusals.
 
     def _refuse_put(self, value: Any) -> None:
         if id(value) in self.known or any(value is each.stand_in for each in self.parameters):
@@ -307,7 +307,7 @@ class WidenedRoutine:
                 "while other names lead to it", "Put a copy of it.")
 
     def _refuse_shared(self, found: Sequence[Any], known: _Known) -> None:
-        """StagingError if a new container is in several places that are returned."""
+        """StagingError if a new container is in several of the returned places."""
         places = [*found, *(self._contents(cell) for cell in self.cells)]
         count = Counter(key for value in places for key, one in containers_in([value]).items() if key not in known)
         if any(times > 1 for times in count.values()):
@@ -315,7 +315,7 @@ class WidenedRoutine:
                                 " in several places", "Put a copy of it in one of them.")
 
     def _refuse_aliases(self, given: Mapping[str, Any]) -> None:
-        """StagingError for arguments that are, or contain, what the graph changes by another way."""
+        """StagingError for arguments that contain an object which the graph also changes by another path."""
         found: Counter[int] = Counter()
         written = {id(cell.holder) for cell in self.cells}
         for each in self.parameters:
@@ -337,7 +337,7 @@ class WidenedRoutine:
 
 
 class _TableWanted(BaseException):
-    """Raised where the trace has made lists from outside rows of one table, which the caller has to make."""
+    """Raised where the trace has made pre-existing lists rows of one table, which the caller has to make instead."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         super().__init__(rows)
@@ -345,7 +345,7 @@ class _TableWanted(BaseException):
 
 
 class _Parameter:
-    """A parameter: a reference, while all calls give the same containers, or else their contents, in a stand-in."""
+    """A parameter: a reference while all calls pass the same containers, or else their contents, in a stand-in."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
@@ -356,7 +356,7 @@ class _Parameter:
         self.stand_in: Any = None
 
     def widen(self, value: Any) -> bool:
-        """Include a value that a call gives. Returns whether that changes the spec."""
+        """Widen the spec by the value that a call passes. Returns whether that changes it."""
         old = self.spec
         same = self.is_reference and [*_references(value)] == self.references
         if self.is_reference and not same:
@@ -379,7 +379,7 @@ class _Parameter:
 
 
 class _Cell:
-    """What calls change: the contents of a list or array, or else the part `key` of an object or variable."""
+    """State that calls change: the contents of a list or array, or the part `key` of an object or variable."""
 
     spec: Spec
 
@@ -387,7 +387,7 @@ class _Cell:
         self.holder, self.key, self.name = holder, key, name
 
     def join(self, spec: Spec) -> bool:
-        """Include contents. Returns whether that changes the spec."""
+        """Join a spec of new contents. Returns whether that changes the cell's spec."""
         old = self.spec
         self.spec = _joined(old, spec, self.name)
         return self.spec != old
@@ -406,7 +406,7 @@ def _joined(a: Spec, b: Spec, what: str) -> Spec:
 
 
 def _by_reference(spec: Spec, known: _Known) -> Spec:
-    """The spec with references in place of the containers in it that are known."""
+    """The spec with the known containers in it replaced by references."""
     if isinstance(spec, Optional):
         return replace(spec, child=_by_reference(spec.child, known))
     if not isinstance(spec, (Nested, Custom)):
@@ -417,7 +417,7 @@ def _by_reference(spec: Spec, known: _Known) -> Spec:
 
 
 def _references(value: Any) -> dict[int, Any]:
-    """By id, the containers that a value refers to, without those in these."""
+    """By id, the outermost containers in a value."""
     if is_container(value):
         return {id(value): value}
     if not isinstance(value, tuple):
@@ -430,7 +430,7 @@ def _without_targets(spec: Spec) -> Spec:
 
 
 def _without_tables(value: Any) -> Any:
-    """The value with copies of lists that are rows of a table, whose items the table has, and of what contains them."""
+    """The value with plain copies of lists that are rows of a table, and of containers with such."""
     if not isinstance(value, (*LISTS, tuple, dict)):
         return value
     if type(value) is list and table_of(value) is not None:
@@ -439,7 +439,7 @@ def _without_tables(value: Any) -> Any:
 
 
 def _contents_of_references(spec: Spec) -> Spec:
-    """The spec with the contents of the containers that it refers to."""
+    """The spec with references replaced by the contents of the containers."""
     if isinstance(spec, Static) and is_container(spec.value):
         return _without_targets(as_loop_state(describe(_without_tables(spec.value))))
     if isinstance(spec, Optional):
@@ -450,8 +450,8 @@ def _contents_of_references(spec: Spec) -> Spec:
 
 
 def _is_changed(before: Sequence[tuple[Any, Any]], container: Any) -> bool:
-    """Whether a container had other parts before. One that has become a staged list is asked again after the next
-    trace, which begins with a staged list."""
+    """Whether the parts of a container have changed. One that has only become a staged list counts as unchanged: the
+    next trace begins with a staged list, and tells."""
     if same_parts(list(before), parts_in(container)):
         return False
     if not is_staged_list(container):
@@ -461,7 +461,7 @@ def _is_changed(before: Sequence[tuple[Any, Any]], container: Any) -> bool:
 
 
 def _refuse_moved(name: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> None:
-    """StagingError if containers in an argument are in other places than before, or others are in their places."""
+    """StagingError if containers in an argument were moved or replaced."""
     was = {id(container): place for place, container in before.items()}
     for place, container in after.items():
         if before.get(place, container) is not container or was.get(id(container), place) != place:
@@ -470,7 +470,7 @@ def _refuse_moved(name: str, before: Mapping[Any, Any], after: Mapping[Any, Any]
 
 
 def _write(given: Any, left: Any) -> None:
-    """Make what a call has left in a container its contents, and those of the containers in it."""
+    """Write the final contents after a call back into a container, and into the containers in it."""
     if type(given) is list and table_of(given) is not None and len(view_of(given)) == len(left):
         row = view_of(given)
         for k, item in enumerate(left):
@@ -488,7 +488,7 @@ def _write(given: Any, left: Any) -> None:
 
 
 def _with(originals: Mapping[int, Any], value: Any) -> Any:
-    """The value with the arguments of a call in place of the stand-ins."""
+    """The value with stand-ins replaced by the arguments of a call."""
     if id(value) in originals:
         return originals[id(value)]
     if not originals or not isinstance(value, (*LISTS, tuple, dict)):

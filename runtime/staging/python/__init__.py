@@ -1,1 +1,1 @@
-"""Python's builtins, its `math`, and C and library code, with values of the graph."""
+"""Python's builtins, its `math`, and C and library code, called with graph values."""

@@ -1,8 +1,8 @@
 """Python's builtins on tensors in converted code.
 
-A replacement is called when an argument has this backend. With eager tensors alone it does what Python does; with a
-graph tensor it stages. Where Python returns an int or a float, the staged value is weak, so that it mixes with tensors
-as Python numbers do.
+A replacement is called when an argument has this backend. With eager tensors alone it acts as Python does; with a graph
+tensor it stages. Where Python returns an int or a float, the staged value is weak, so that it mixes with tensors as
+Python numbers do.
 """
 from __future__ import annotations
 
@@ -76,13 +76,14 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _operand(x: Any) -> Any:
-    """A graph tensor for an object that is one; others, which the operator takes or refuses, are returned unchanged."""
+    """A graph tensor for an object that represents one; other values, which the operator accepts or refuses,
+    unchanged."""
     return convert_to_tensor(x) if stages(x) else x
 
 
 def _scalar(x: Any, what: str) -> Tensor:
     if isinstance(x, Staged):
-        getattr(builtins, what)([])  # raises the error about its argument
+        getattr(builtins, what)([])  # raises the TypeError about its argument
     tensor = convert_to_tensor(x)
     if tensor.type.size == 1 and tensor.ndim:
         tensor = tensor[(0,) * tensor.ndim]
@@ -98,7 +99,7 @@ def _weak(x: Tensor, dtype: DType) -> Any:
 
 
 def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
-    """`int(x)`: a weak int32, int64 where the dtype has 64 bits; truncates towards zero."""
+    """`int(x)`: a weak int32, or int64 if the dtype needs 64 bits; truncates towards zero."""
     if base or kwargs or not stages(x):
         return of_python(builtins.int, (x, *base), kwargs)
     x = _scalar(x, "int")
@@ -108,7 +109,7 @@ def _int(x: Any = 0, *base: Any, **kwargs: Any) -> Any:
 
 
 def _float(x: Any = 0.0) -> Any:
-    """`float(x)`: a weak float32, float64 where the dtype has 64 bits."""
+    """`float(x)`: a weak float32, or float64 for a float64."""
     if not stages(x):
         return of_python(builtins.float, (x,), {})
     x = _scalar(x, "float")
@@ -118,7 +119,7 @@ def _float(x: Any = 0.0) -> Any:
 
 
 def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
-    """`complex(real, imag)`: a weak complex64, complex128 where a part has 64 bits."""
+    """`complex(real, imag)`: a weak complex64, or complex128 if a part has 64 bits."""
     parts = (real,) if imag is _MISSING else (real, imag)
     if not stages(*parts):
         return of_python(builtins.complex, parts, {})
@@ -145,12 +146,12 @@ def _bool(x: Any = False) -> Any:
 
 
 def _ord(character: Any, /) -> Any:
-    """`ord(character)`, a weak int32 for text that only the graph knows."""
+    """`ord(character)`: a weak int32 for text known only at run time."""
     return code_of_text(character) if isinstance(character, Text) else builtins.ord(character)
 
 
 def _chr(code: Any, /) -> Any:
-    """`chr(code)`: text that only the graph knows, for a tensor of a graph."""
+    """`chr(code)`: text known only at run time, for a graph tensor."""
     return character_of(_scalar(code, "int")) if stages(code) else builtins.chr(code)
 
 
@@ -202,7 +203,7 @@ def _length(x: Any) -> Any:
 
 
 def _len(x: Any) -> Any:
-    """`len(x)`: an int where it is known, else a weak int32 scalar."""
+    """`len(x)`: an int if it is known at trace time, else a weak int32 scalar."""
     x = x if isinstance(x, Select) else view_of(x)
     if stages(x):
         return _length(x)
@@ -216,7 +217,7 @@ def _range(*args: Any) -> Any:
 
 
 def _items(x: Any) -> Any:
-    """What Python takes items of: for text that only the graph knows its characters."""
+    """An iterable for Python's builtins: of text known only at run time, its characters."""
     return characters(x) if isinstance(x, Text) and x.may_be_empty else x
 
 
@@ -244,7 +245,7 @@ def _map(function: Any, *iterables: Any) -> Any:
 
 
 def _filter(function: Any, iterable: Any) -> Any:
-    """`filter`: staged, the list of the remaining items; of Python values, a generator."""
+    """`filter`: of staged iterables, the list of the remaining items; of Python values, a generator."""
     keep = _bool if function is None else operators.call(function)
     if current_graph() is None:
         return builtins.filter(keep, iterable)
@@ -265,7 +266,7 @@ def _list(iterable: Any = ()) -> Any:
 
 
 def _tuple(iterable: Any = ()) -> Any:
-    """`tuple` of a known number of items."""
+    """`tuple` of a statically known number of items."""
     if isinstance(iterable, StagedGenerator) and iterable.clause.is_map:
         iterable = builtins.list(known_items(iterable, "a tuple", "Use list()."))
     elif stages(iterable):
@@ -283,7 +284,7 @@ def _iter(x: Any, *sentinel: Any) -> Any:
 
 
 def _next(iterator: Any, *default: Any) -> Any:
-    """`next`: an iterator that stages its elements handles the default itself, by `__next_or__(default)`."""
+    """`next`: an iterator with staged elements handles the default itself, by `__next_or__(default)`."""
     if isinstance(iterator, StagedGenerator):
         return first_of(iterator, *default)
     if default and stages(iterator) and hasattr(type(iterator), "__next_or__"):
@@ -313,7 +314,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
 
 
 def _reduce(function: Any, iterable: Any, /, *initial: Any) -> Any:
-    """`functools.reduce`: TypeError, when the graph runs, for no items without an initial value."""
+    """`functools.reduce`. TypeError at run time for no items without an initial value."""
     function = operators.call(function)
     iterable = materialized(iterable)
     if not stages(iterable):
@@ -346,7 +347,7 @@ def _quantifier(
         return reduction(_truth(x))
 
     def over_python(iterable: Any) -> Any:
-        if (clause := fresh_clause(iterable)) is not None:  # its element may have effects
+        if (clause := fresh_clause(iterable)) is not None:  # whose element may have effects
             return any_of(StagedGenerator(clause), stop, _bool)
         found: Any = not stop
         leave = leaving(iterable)
@@ -375,7 +376,7 @@ def _quantifier(
 
 
 def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
-    """`replacement` of the builtin `fn`, which first checks variables that may be unbound or None, and also handles
+    """`replacement` of the builtin `fn`, extended: it first checks variables that may be unbound or None, and handles
     lists with staged items."""
 
     @functools.wraps(replacement)
@@ -391,7 +392,7 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
 
 _OF_ANY_ORDER: Final = frozenset({
     builtins.sorted, builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all})
-"""Functions that take the items of a set in any order."""
+"""Functions whose result does not depend on the order of a set's items."""
 _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.len: _len,
     builtins.range: _range,
@@ -429,5 +430,5 @@ BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)
     for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
 LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
-"""Replacements that act like Python's builtins while nothing is traced. (Not those chosen by type: `sum` and `round`
-take bools as ints, and `map` and `filter` convert their functions for the rows of a tensor.)"""
+"""Replacements that equal Python's builtins while nothing is traced. (Not those chosen by type: `sum` and `round` take
+bools as ints, and `map` and `filter` convert their functions for the rows of a tensor.)"""

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 def _complex(x: Any) -> Any:
-    """A complex number, as a tensor of the graph."""
+    """A complex number, as a graph tensor."""
     return captured(BUILTINS[complex](x))
 
 
@@ -31,7 +31,7 @@ def _is_finite(z: Any) -> Any:
 
 
 def _of_complex(op: Function, kind: type[Exception] | None = None, text: str = "math domain error") -> Function:
-    """A function of a complex number, and the error for a result that is not finite though the operand is."""
+    """A staged function of a complex number, with an error for a non-finite result of a finite operand."""
 
     def function(z: Any) -> Any:
         z = _complex(z)
@@ -92,4 +92,4 @@ _STAGED: Final[Mapping[str, Function]] = {
     "isfinite": _parts(ops.is_finite, logical_and)}
 CMATH: Final[Mapping[Any, Function]] = {
     getattr(cmath, name): replacement(getattr(cmath, name), staged) for name, staged in _STAGED.items()}
-"""By function of `cmath`: its replacement while a function is traced."""
+"""By function of `cmath`: its replacement in traced code."""

@@ -1,6 +1,6 @@
-"""Arguments of C and library code while a function is traced: it must not look at values of the graph.
+"""Calls of C and library code in traced functions: such code must not inspect graph values.
 
-Such a callee runs once, at trace time. It may store a tensor, or text that contains the value of one; but code that
+Such a callee runs once, at trace time. It may store a tensor, or text that contains a tensor's value; but code that
 examines the text, or writes it somewhere, would see the placeholder.
 """
 from __future__ import annotations
@@ -83,14 +83,14 @@ _HOLDING: Final = frozenset({
     "doctest", "enum", "functools", "gc", "hypothesis", "inspect", "itertools", "operator", "pdb", "pluggy", "pytest",
     "queue", "sys", "thread", "threading", "traceback", "types", "typing", "unittest", "weakref", "weakrefset",
 })
-"""Modules, by the first part of the name, whose functions and classes only store their arguments, use them by Python's
-operators, or inspect the calling frame."""
+"""Modules, by the first part of the name, whose functions and classes only store their arguments, apply Python's
+operators to them, or inspect the calling frame."""
 _INSPECTING: Final = frozenset({
     ascii, format, input, open, ord, repr, operator.concat, operator.contains, operator.countOf, operator.imod,
     operator.indexOf, operator.mod})
-"""The functions of `builtins` and `operator` that look into their arguments."""
+"""The functions of `builtins` and `operator` that inspect their arguments."""
 _TYPES: Final = (str, bytes, bytearray, memoryview, int, float, complex, dict)
-"""The types of `builtins` that look into their arguments, or those of their methods."""
+"""The types of `builtins` whose constructors or methods inspect their arguments."""
 _FILE: Final[Any] = io.IOBase.__base__
 _UNBOUND: Final = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
@@ -100,9 +100,9 @@ _PUT_TOGETHER: Final[dict[str, Callable[..., Any]]] = {
     "__add__": operator.add, "__mod__": percent, "join": join, "replace": replaced, "translate": translated,
     "format": lambda text, *args, **keywords: format_map(text, args, keywords),
     "format_map": lambda text, values: format_map(text, (), values)}
-"""Methods of `str` that make text."""
+"""Methods of `str` that build text."""
 _WRITE: Final = frozenset({"csv", "logging", "pprint", "reprlib", "warnings"})
-"""Modules that write their arguments, or make text of them."""
+"""Modules that write their arguments, or format them."""
 _SET_ITEMS: Final = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
 """Functions of NumPy that set items of an array argument."""
 _ACT: Final = frozenset({"logging", "shutil", "subprocess"})
@@ -113,25 +113,25 @@ _ACTS: Final = frozenset({
     *(f"pathlib.Path.{name}" for name in (
         "chmod", "hardlink_to", "mkdir", "rename", "replace", "rmdir", "symlink_to", "touch", "unlink", "write_bytes",
         "write_text"))})
-"""Functions that change the outside world, or wait for it: all those of the modules above, and these."""
+"""Functions with external side effects, or that wait: these, and all of the modules in `_ACT`."""
 _QUESTIONS: Final = frozenset({"getLogger", "isEnabledFor", "getEffectiveLevel", "hasHandlers", "which", "disk_usage"})
-"""Functions of these modules that do not."""
+"""Functions of the modules in `_ACT` without such effects."""
 _CALL: Final[tuple[Any, ...]] = (
     itertools.accumulate, itertools.dropwhile, itertools.filterfalse, itertools.groupby, itertools.starmap,
     itertools.takewhile)
-"""Functions in C that call their arguments."""
+"""C functions that call their arguments."""
 _TAKE_ROWS: Final = frozenset({"writelines", "writerow", "writerows"})
 _LAZY: Final = (GeneratorType, map, filter, zip)
 _TAKE_LEVEL: Final = frozenset({
     "debug", "info", "warning", "error", "critical", "exception", "log", "fatal"})
-"""Functions of these modules that report the frame of their caller."""
+"""Functions of `logging` that report their caller's frame."""
 _FRAMES: Final = 2
 """The number of internal frames between that frame and the function."""
 
 
 def callee(fn: Any) -> Any:
-    """What to call in place of `fn`, which does not convert: it is written in C, belongs to a library, or is a method
-    of a list, tuple or dict."""
+    """The callable to use in place of `fn`, which is not converted: it is written in C, belongs to a library, or is a
+    method of a list, tuple or dict."""
     if trials.is_watched:
         watch_call(fn)
     kind = type(fn)
@@ -153,12 +153,12 @@ _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
     operator.lt: operators.lt, operator.le: operators.le, operator.gt: operators.gt, operator.ge: operators.ge,
     operator.eq: operators.eq, operator.ne: operators.ne, operator.not_: operators.not_,
     operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items)}
-"""Functions of `operator` that ask containers about what is in them."""
+"""Functions of `operator` that compare or look up items of containers."""
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 
 def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
-    """Call a clock or the like, which is an error in a staged body."""
+    """Call a clock or a source of system randomness, which is an error in a staged body."""
     try:
         if current_graph() is not None:
             if in_body() and (message := refusal_of(fn, args)) is not None:
@@ -199,7 +199,7 @@ def _call_guarded(fn: Any, /, *args: Any, **keywords: Any) -> Any:
 
 
 def _is_of_library(error: BaseException, fn: Any) -> bool:
-    """Whether an error is from the code of a callee, and not from a function of the user that this called."""
+    """Whether an error arose in the code of a library callee, not in a user's function that it called."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
@@ -210,8 +210,8 @@ def _is_of_library(error: BaseException, fn: Any) -> bool:
 
 
 def _may_inspect(fn: Any) -> bool:
-    """Whether `_guarded` may object to a callee that does not convert; its arguments, which may be lists and dicts with
-    values of the graph, need not be evaluated yet."""
+    """Whether `_guarded` may object to an unconverted callee, or replace it; decided without its arguments, which need
+    not be evaluated yet."""
     kind = type(fn)
     is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
     if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
@@ -227,7 +227,7 @@ def _is_of_lists(fn: Any) -> bool:
 _HOLD_IT: Final = frozenset({
     "append", "appendleft", "copy", "deepcopy", "get", "id", "insert", "is_", "is_not", "put", "setattr",
     "setdefault"})
-"""Callees that do not look at the keys of a dict argument."""
+"""Callees that do not inspect the keys of a dict argument."""
 
 
 def _inspects(fn: Any) -> bool:
@@ -247,11 +247,11 @@ def _inspects(fn: Any) -> bool:
         return _type_inspects(_class_of(owner))
     if kind in _MEMBERS:
         return _type_inspects(fn.__objclass__)
-    if kind is MethodType and type(fn.__func__) is not FunctionType:  # of a class that Cython compiled
+    if kind is MethodType and type(fn.__func__) is not FunctionType:  # of a class compiled by Cython
         return _type_inspects(_class_of(fn.__self__))
     if not isinstance(fn, type):
         return _type_inspects(kind)
-    if issubclass(fn, dict):  # not its methods
+    if issubclass(fn, dict):  # the constructor; methods may inspect
         return False
     made = fn.__init__, fn.__new__
     return any(map(_inspects, made))
@@ -275,8 +275,7 @@ def _type_inspects(cls: type) -> bool:
 
 
 def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """What to call, with these arguments, in place of a callee that does not convert. StagingError if it would look
-    into values of the graph."""
+    """The callable to use for a call of an unconverted callee. StagingError if it would inspect graph values."""
     if type(fn) in _MEMBERS and fn.__name__ in _TEXT_METHODS:
         return _method_text(fn)
     inspects = _inspects(fn)
@@ -298,8 +297,8 @@ def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callab
 
 
 def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """The replacement of a function of `heapq`, `bisect`, `copy` or `operator` for a list with items of the graph, and
-    of an unbound method of the class `list` or `dict`."""
+    """The replacement of a function of `heapq`, `bisect`, `copy` or `operator` for a list with staged items, or of an
+    unbound method of `list` or `dict`; None for others."""
     if type(fn) in (FunctionType, BuiltinFunctionType) and fn in FUNCTIONS and not _wants_list(fn, args):
         return operators.call(FUNCTIONS[fn])  # type: ignore[no-any-return]
     if any(map(has_staged_items, args)):
@@ -313,7 +312,7 @@ def _of_containers(fn: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
 
 
 def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
-    """What to call in place of a callee that looks into its arguments."""
+    """The callable to use in place of one that inspects its arguments."""
     if any(fn is each for each in _CALL):
         return lambda *args, **keywords: fn(*map(_called, args), **{k: _called(v) for k, v in keywords.items()})
     if getattr(fn, "__name__", "") in _TAKE_ROWS and len(args) == 1 and type(args[0]) in _LAZY:
@@ -339,8 +338,8 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
 
 
 def _method_of_object(fn: Any, args: tuple[Any, ...], values: list[Any]) -> Callable[..., Any] | None:
-    """The replacement of `add_note` of an exception, which accepts text of the graph, of a method of an array to which
-    tensors are given, and of a method of a file."""
+    """The replacement of an exception's `add_note` given text known only at run time, of an array method given tensors,
+    or of a file method; None for others."""
     owner = fn.__self__ if isinstance(fn, BuiltinFunctionType) else None
     if is_array_method(fn) and any(isinstance(value, GraphTensor) for value in values):
         return functools.partial(call_method, fn)
@@ -350,7 +349,7 @@ def _method_of_object(fn: Any, args: tuple[Any, ...], values: list[Any]) -> Call
 
 
 def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """StagingError for a callee that changes the outside world, in a body that is traced."""
+    """StagingError for a callee with external side effects in a staged body."""
     if in_body() and (_acts(fn) or (fn is open and _MODES.intersection(str(_argument(args, keywords, 1, "mode"))))):
         raise staging_error(
             f"staged code calls {_name(fn)!r}: that would happen once, while the code is traced, and not each time it"
@@ -358,7 +357,7 @@ def _refuse_action(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """The replacement of `str`, `repr`, `ascii` and `format`."""
+    """The replacement of `str`, `repr`, `ascii` or `format`; None for others."""
     if type(fn) in (BuiltinFunctionType, type) and fn in _MAKE_TEXT and not keywords and (
             len(args) == 1 or (fn is format and len(args) == 2)):
         return _MAKE_TEXT[fn]
@@ -366,7 +365,7 @@ def _text_function(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
 
 
 def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any] | None:
-    """The replacement of a method of `str` that makes text; an error for other methods on text of the graph."""
+    """The replacement of a `str` method that builds text; StagingError for other methods of run-time text."""
     is_unbound = type(fn) in _UNBOUND
     owner = fn.__objclass__ if type(fn) in _MEMBERS else type(fn.__self__) if type(fn) is BuiltinFunctionType else None
     if owner is not str:
@@ -381,7 +380,7 @@ def _method_of_text(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) ->
 
 
 def _on_views(fn: Any, args: tuple[Any, ...]) -> Any:
-    """The result of a function of `operator`, or an unbound method of the class `list`, for lists with staged items."""
+    """The result of a function of `operator`, or an unbound `list` method, for lists with staged items."""
     if fn.__name__ in _OF_LISTS:
         return operators.call(getattr(operators, fn.__name__))(*args)
     views = tuple(map(view_of, args))
@@ -395,13 +394,13 @@ _OF_LISTS: Final = frozenset({"add", "mul", "iadd", "imul", "lt", "le", "gt", "g
 
 
 def _wants_list(fn: Any, args: tuple[Any, ...]) -> bool:
-    """Whether a function of `heapq` is given something that is not a list, for which it raises an error itself."""
+    """Whether a function of `heapq` gets an argument that is not a list, for which it raises its own error."""
     no_list = tuple, range, str, bytes, dict, set, frozenset, deque
     return isinstance(fn, BuiltinFunctionType) and _root(fn) == "heapq" and isinstance(args and args[0], no_list)
 
 
 _MODES: Final = frozenset("wax+")
-"""Letters in the mode of a file opened for writing."""
+"""Letters in a file's mode that mean writing."""
 
 
 def _argument(args: tuple[Any, ...], keywords: dict[str, Any], index: int, name: str) -> Any:
@@ -415,12 +414,12 @@ def _acts(fn: Any) -> bool:
 
 
 def _called(value: Any) -> Any:
-    """An argument in the form that a callee which calls it needs."""
+    """An argument in the form needed by a callee that calls it."""
     return operators.call(value) if type(value) in (*_MEMBERS, BuiltinFunctionType, type) else value
 
 
 def _method_of_dict(fn: Any, mapping: dict[Any, Any]) -> Callable[..., Any]:
-    """An unbound method of `dict`, as in `dict.keys(d)`, where only the graph may know the keys."""
+    """An unbound method of `dict`, as in `dict.keys(d)`, for a dict whose keys may be known only at run time."""
     method = method_of_dict(fn.__get__(mapping))
     return lambda _, *args, **keywords: method(*args, **keywords)
 
@@ -433,7 +432,7 @@ def _method_text(fn: Any) -> Callable[..., Any]:
 
 
 def _one_level_up(fn: Any) -> Callable[..., Any]:
-    """A callee that reports where it was called, skipping internal frames."""
+    """The callee with `stacklevel` raised, so that its report of the caller skips internal frames."""
     def called(*args: Any, **keywords: Any) -> Any:
         return fn(*args, **{**keywords, "stacklevel": keywords.get("stacklevel", 1) + _FRAMES + own})
 
@@ -450,8 +449,8 @@ def _written() -> Exception:
 
 
 def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-    """What to call in place of a method of a file: writes to a standard stream keep their place in the order of output.
-    StagingError for one that reads what the graph prints to the file."""
+    """The replacement of a file method, or None: writes to a standard stream are ordered with the graph's output.
+    StagingError for a method that reads what the graph prints to the file."""
     if (file is sys.stdout or file is sys.stderr) and len(args) == 1:
         if fn.__name__ == "write" and isinstance(args[0], (str, Text)):
             return functools.partial(_write, file)
@@ -479,7 +478,7 @@ _METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readabl
 
 
 def _check_lists(fn: Any, values: Iterable[Any]) -> None:
-    """StagingError if one of the values contains the items of a staged list, which the callee would look into."""
+    """StagingError if one of the values is the items of a staged list, which the callee would inspect."""
     for value in values:
         if isinstance(value, ListItems):
             raise staging_error(
@@ -488,7 +487,7 @@ def _check_lists(fn: Any, values: Iterable[Any]) -> None:
 
 
 def _check(fn: Any, values: list[Any]) -> None:
-    """StagingError if the callee would look into one of the values."""
+    """StagingError if the callee would inspect one of the values."""
     _check_lists(fn, values)
     writes = _root(fn) in _WRITE
     name = getattr(fn, "__name__", "")
@@ -516,7 +515,7 @@ _LATER: Final = "call {!r} when the graph runs, in a function that rt.py_functio
 
 
 def _within(value: Any, depth: int = 4) -> Iterator[Any]:
-    """The items of a list, tuple or dict, and of those among them, down to a depth."""
+    """The items of a list, tuple or dict, and recursively of those in it, up to a depth."""
     items = [*dict.keys(value), *dict.values(value)] if isinstance(value, dict) else value
     if not only_atoms(items):
         for item in items:
@@ -544,7 +543,7 @@ def _module(fn: Any) -> str:
 
 
 _CALLED: Final = {"posix": "os", "nt": "os", "posixpath": "os.path", "ntpath": "os.path"}
-"""The names by which programs refer to modules."""
+"""Modules, and the names under which programs import them."""
 
 
 def _name(fn: Any) -> str:

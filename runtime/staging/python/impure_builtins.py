@@ -71,8 +71,8 @@ def gives_anew(fn: Any) -> str:
 
 
 def refusal_of(fn: Any, args: tuple[Any, ...]) -> tuple[str, str] | None:
-    """The text and remedy of the error where a staged body calls one of these functions with these arguments; None if a
-    method of `random.Random` is called on a generator whose state is known."""
+    """The text and remedy of the error for a call of such a function in a staged body; None for a method of a
+    `random.Random` with known state."""
     kind = gives_anew(fn)
     if kind == "draw":
         return None

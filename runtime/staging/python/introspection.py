@@ -1,4 +1,4 @@
-"""Questions about an object whose answer the graph may know: whether it is None, or has an attribute."""
+"""Questions about an object that may be answered at run time only: whether it is None, or has an attribute."""
 from __future__ import annotations
 
 import builtins
@@ -24,7 +24,7 @@ __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "tested_ma
 
 
 def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
-    """The result of `test` for a value that may be None in the graph: a bool, or a bool scalar tensor."""
+    """The result of `test` for a value that may be None at run time: a bool, or a bool scalar tensor."""
     if not isinstance(value, Maybe):
         return test(value)
     value.presence.check_bound()
@@ -35,7 +35,7 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
 
 
 def _python_number(value: Any) -> Any:
-    """A value of the class that `value` has in Python, if it is text or made from Python's numbers; else `value`."""
+    """A value of the class that `value` has in Python, if it is text or derived from Python numbers; else `value`."""
     if isinstance(value, Text):
         return ""
     if not isinstance(value, GraphTensor) or not value.type.weak or value.type.shape:
@@ -109,7 +109,7 @@ def _is_content(value: Any, other: Any) -> Any:
 
 
 def _bit(value: Any, name: Any) -> Any:
-    """The bit that says whether an object has an attribute, or None if that is known at trace time."""
+    """The bit that tells whether an object has an attribute, or None if that is known at trace time."""
     if isinstance(name, Text):
         name.refuse()
     if not isinstance(name, str):
@@ -138,13 +138,13 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def check_attribute(value: Any, name: str) -> None:
-    """Add a check that an object has an attribute, if only the graph knows that."""
+    """Emit a check that an object has an attribute, if that is known only at run time."""
     if _bit(value, name) is not None:
         getattr(value, name).presence.check_bound()
 
 
 def check_attributes(value: Any) -> None:
-    """StagingError if only the graph knows which attributes an object has."""
+    """StagingError if an object's set of attributes is known only at run time."""
     for name in getattr(value, "__dict__", ()) if not isinstance(value, Maybe) else ():
         if _bit(value, name) is not None:
             what = getattr(value, name).presence.name
@@ -161,10 +161,10 @@ def _delattr(value: Any, name: str, /) -> None:
 
 
 def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`vars` or `dir`, which list the attributes of an object."""
+    """The replacement of `vars` or `dir`, which list the attributes of an object."""
 
     def listing(*values: Any) -> Any:
-        if not values:  # for the calling frame
+        if not values:  # of the calling frame
             found = _variables(sys._getframe(1))
             return found if fn is builtins.vars else sorted(found)
         for value in values:
@@ -177,8 +177,7 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
-    """The variables of the user's function that runs in `frame`, or calls it, including those of the bodies made from
-    it."""
+    """The variables of the user's function that runs in `frame`, or called it, including bodies generated from it."""
     around: FrameType | None = frame
     found: dict[str, Any] = {}
     while around is not None:

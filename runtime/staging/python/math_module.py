@@ -1,8 +1,8 @@
 """Functions of Python's `math` on tensors in converted code: results and errors as in Python, staged.
 
-As in Python, they take a tensor with one element for a float or int, and return a float or an int, of 64 bits while the
-graph runs (`widen_python_numbers`). Where Python raises, because the result is NaN though the operands are not, or
-infinite though they are finite, so does the graph.
+As in Python, they take a tensor with one element for a float or int, and return a float or an int, of 64 bits at run
+time (`widen_python_numbers`). Where Python raises, because the result is NaN though the operands are not, or infinite
+though they are finite, the graph raises, too.
 """
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ _int: Final = BUILTINS[int]
 
 
 def captured(x: Any) -> Any:
-    """A number, as a tensor of the graph."""
+    """A number, as a graph tensor."""
     graph = current_graph()
     assert graph is not None, "an argument is staged"
     return wrap(capture(graph, x))
 
 
 def _float(x: Any) -> Any:
-    """A float, as a tensor of the graph."""
+    """A float, as a graph tensor."""
     return captured(BUILTINS[float](x))
 
 
 def check(holds: Any, kind: type[Exception], text: Any) -> None:
-    """Raise Python's error unless the bool `holds`."""
+    """Emit a check that raises Python's error unless the bool `holds`."""
     error = kind(text)
     locate(error, user_position())
     raise_unless(holds, error)
@@ -75,7 +75,7 @@ def _finite(result: Any, *operands: Any) -> None:
 
 
 def _pole(result: Any, *operands: Any, text: Any = _DOMAIN) -> None:
-    """ValueError for such a result, at a pole of the function."""
+    """ValueError for an infinite result of finite operands, at a pole of the function."""
     check(_is_possible(result, *operands), ValueError, text)
 
 
@@ -91,9 +91,9 @@ def _of_floats(op: Function, *checks: Function) -> Function:
 
 
 def _with_domain(op: Function, outside: float, *checks: Function) -> Function:
-    """A function of a float that raises ValueError where it has no value, as it has none of the number `outside`.
+    """A function of a float that raises ValueError outside its domain; the number `outside` is not in it.
 
-    Python is asked for the message about that number: since 3.14 it shows the number, of ints in other words.
+    The message is obtained from Python by that number: since 3.14 it shows the number, and differs for ints.
     """
     def function(*xs: Any) -> Any:
         operands = [_float(x) for x in xs]
@@ -116,7 +116,7 @@ def _log(x: Any, base: Any = None) -> Any:
 
 def _pow(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
-    power = ops.pow(ops.cast(x, float64), ops.cast(y, float64))  # for tensors, as `**` of floats raises other errors
+    power = ops.pow(ops.cast(x, float64), ops.cast(y, float64))  # as tensors, since `**` of floats raises other errors
     result = apply(CAST, power, dtype=x.dtype, weak=True)
     _domain(result, x, y)
     pole = logical_and(equal(x, 0.0), logical_and(less(y, 0.0), less(-math.inf, y)))
@@ -148,7 +148,7 @@ def _isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any
 def _remainder(x: Any, y: Any) -> Any:
     x, y = _float(x), _float(y)
     size = ops.abs(y)
-    rest = ops.fmod(ops.abs(x), 2.0 * size)  # the rest of a quotient of 0 or 1 is one too many
+    rest = ops.fmod(ops.abs(x), 2.0 * size)  # modulo 2 |y|, for the parity of the quotient
     less_one = rest - size
     less_one = _where(less_equal(size, less_one + less_one), less_one - size, less_one)
     result = ops.copysign(1.0, x) * _where(less(size, rest + rest), less_one, rest)
@@ -163,11 +163,11 @@ def _modf(x: Any) -> Any:
 
 
 def _of_python(name: str, arity: int = 1) -> Function:
-    """Python's function, called for each result."""
+    """Python's function, called once per result at run time."""
 
     def function(*xs: Any) -> Any:
         if len(xs) != arity:
-            getattr(math, name)(*[0.0] * len(xs))  # raises the error about its argument
+            getattr(math, name)(*[0.0] * len(xs))  # raises the TypeError about its arguments
         return apply(FLOAT_FUNCTIONS[name], *map(_float, xs))
 
     return function
@@ -186,13 +186,13 @@ def _nextafter(x: Any, y: Any, *, steps: Any = None) -> Any:
 # Sums
 
 def _number(x: Any) -> Any:
-    """A float or an int; a bool is returned unchanged."""
+    """A float or an int as a graph tensor; a bool stays one."""
     dtype = convert_to_tensor(x).dtype
     return captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
 
 
 def _operands(iterable: Any, number: Function) -> list[Any]:
-    """The items of an iterable, as scalars, or as a vector if their number is unknown."""
+    """The items of an iterable as scalars, or as one vector if their number is unknown."""
     items = listed(iterable) if stages(iterable) and not isinstance(iterable, Tensor) else iterable
     if not stages(items):
         return [number(x) for x in items]
@@ -233,7 +233,7 @@ def _rounded(op: Function | None) -> Function:
 # Ints
 
 def _index(x: Any) -> Any:
-    """An int, as functions of ints accept it."""
+    """An int, or a tensor of ints or bools as an int. TypeError for others."""
     if not isinstance(x, Tensor):
         return operator.index(x)
     if not (x.dtype.is_integer or x.dtype.is_bool):
@@ -265,7 +265,7 @@ def _isqrt(n: Any) -> Any:
     n = _index(n)
     check(greater_equal(n, 0), ValueError, "isqrt() argument must be nonnegative")
     root = _int(ops.sqrt(_float(n)))
-    root = _where(less(n // ops.maximum(root, 1), root), root - 1, root)  # rounding made it one too large,
+    root = _where(less(n // ops.maximum(root, 1), root), root - 1, root)  # rounding made it one too large
     return _where(less_equal(root + 1, n // (root + 1)), root + 1, root)  # or too small
 
 
@@ -292,7 +292,7 @@ def _counts(n: Any, k: Any) -> tuple[Any, Any]:
     n, k = _index(n), _index(k)
     for name, x in ("n", n), ("k", k):
         check(greater_equal(x, 0), ValueError, f"{name} must be a non-negative integer")
-    return n, ops.minimum(k, n + 1)  # no more factors than until the first 0
+    return n, ops.minimum(k, n + 1)  # no factors after the first 0
 
 
 def _prod(iterable: Any, /, *, start: Any = 1) -> Any:
@@ -304,7 +304,7 @@ def _prod(iterable: Any, /, *, start: Any = 1) -> Any:
 # The table
 
 def replacement(python: Function, staged: Function) -> Function:
-    """`staged`, for tensors of the graph."""
+    """`staged` for graph tensors, else `python`."""
 
     @functools.wraps(python)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -341,4 +341,4 @@ _STAGED: Final[Mapping[str, Function]] = {
 MATH: Final[Mapping[Any, Function]] = {
     python: replacement(python, staged) for name, staged in _STAGED.items()
     if (python := getattr(math, name, None)) is not None}  # cbrt and exp2 exist from Python 3.11 on, others later
-"""By function of `math`: its replacement while a function is traced."""
+"""By function of `math`: its replacement in traced code."""

@@ -1,4 +1,4 @@
-"""The join of alias sets at control-flow merges: which containers a variable may have."""
+"""The join of alias sets at control-flow merges: which containers a variable may alias."""
 from __future__ import annotations
 
 import copy
@@ -31,15 +31,15 @@ __all__ = ["BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values
 Place = tuple[Any, ...]
 
 Contained = Sequence[Mapping[Place, Sequence[Any]]]
-"""For each variable, by position in it, the containers that it may have."""
+"""For each variable, by position in it, the containers that may be there."""
 
 
 class BodyEnd:
-    """The variables at the end of a body, or (without `origins`) where it did not run.
+    """The state of the variables at the end of a body, or (without `origins`) where it did not run.
 
-    `origins` maps the copies that the body was given to their originals, `left` other containers that it leaves to
-    theirs. An iteration of a loop begins with `entry`: copies of `first` in the first one, the results of the one
-    before in others.
+    `origins` maps the copies that the body received to their originals; `left` maps other containers live-out of the
+    body to theirs. A loop iteration begins with the containers `entry`: copies of `first` in the first iteration,
+    the results of the previous one in later ones.
     """
 
     def __init__(
@@ -48,26 +48,26 @@ class BodyEnd:
     ) -> None:
         self.origins, self.left, self.first = origins, left or {}, first or {}
         self.made: set[int] = set()
-        """The ids of containers that the body made."""
+        """The ids of containers that the body created."""
         self.replaced: set[int] = set()
-        """The ids of containers of which a variable has a copy at the beginning of the first iteration only."""
+        """The ids of containers that a variable refers to (by a copy) at the beginning of the first iteration only."""
         found = [{place: self._candidates(content) for place, content in contents_of(value).items()}
                  for value in values]
         once = [{place: [original for _, original in each] for place, each in parts.items()} for parts in found]
         self.iterations: list[Contained] = [once, *self._more(found, once, entry)]
-        """What the variables may have after one iteration, after two, and so on, in terms of the code around the
-        body."""
+        """What the variables may refer to after one iteration, after two, and so on: containers that exist outside the
+        body, or that it created."""
         self.contained: Contained = [
             {place: _distinct(x for each in self.iterations for x in each[i][place]) for place in parts}
             for i, parts in enumerate(found)]
-        """What the variables may have after any number of iterations."""
+        """The union of `iterations`: what the variables may refer to after any number of iterations."""
 
     def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
         before = self.left.get(id(content), (None, content))[1]
         return [(one, self._original(one)) for one in (before, *possible_identities(before))]
 
     def _original(self, content: Any) -> Any:
-        """The original of a container, in the first iteration at least."""
+        """The original of a container; that of the first iteration if the loop carries it."""
         if self.origins is None:
             return content
         _, original = self.origins.get(id(content), (None, None))
@@ -84,7 +84,7 @@ class BodyEnd:
         self, found: Sequence[Mapping[Place, Sequence[tuple[Any, Any]]]], contained: Contained,
         entry: Sequence[Mapping[Place, Any]],
     ) -> Iterator[Contained]:
-        """What the variables may have after each further iteration, until the sets repeat or have all been
+        """What the variables may refer to after each further iteration, until the sets repeat or have all been
         propagated."""
         begins: dict[int, list[tuple[int, Place]]] = {}
         for i, began in enumerate(entry):
@@ -115,13 +115,13 @@ class BodyEnd:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Older:
-    """Containers that an earlier iteration has made."""
+    """A container that an earlier iteration created."""
 
     value: Any
 
 
 def without_age(value: Any) -> Any:
-    """The container that stands for those of all iterations."""
+    """Unwrap `_Older`: one container represents those that all iterations create."""
     while isinstance(value, _Older):
         value = value.value
     return value
@@ -138,8 +138,8 @@ def _ids(contained: Contained) -> tuple[tuple[int, ...], ...]:
 def assigned_values(
     values: Sequence[Any], init: Sequence[Any], names: Sequence[str], ends: Sequence[BodyEnd]
 ) -> list[Any]:
-    """The values that a statement assigns to its variables in place of `init`, with the containers that they surely
-    have; records which containers may be aliases at one of the `ends` of paths through the statement."""
+    """The values that a statement assigns to its variables in place of `init`, with original containers where the
+    variable must refer to them; records may-alias pairs at the `ends` of the paths through the statement."""
     values = [_with(value, {place: content for place in contents_of(value)
                             if (content := surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
@@ -173,8 +173,8 @@ def _alternatives_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterat
 
 
 class Point:
-    """The variables at a point where an error may leave some bodies, of which `bodies[0]` is the outermost. `copies`
-    maps containers of the values to their originals."""
+    """The variables at a point where an error may leave the nested `bodies`, of which `bodies[0]` is the outermost.
+    `copies` maps new copies of containers in the values to those containers."""
 
     def __init__(self, values: Sequence[Any], bodies: Bodies, copies: Origins) -> None:
         self.bodies = bodies
@@ -186,8 +186,8 @@ class Point:
                                  for parts in self.contents for content in parts.values()}
 
     def _now(self, value: Any, inside: frozenset[int] = frozenset()) -> Any:
-        """`value` with the copies of its containers that an inner body has, which need not have replaced all; `inside`:
-        the ids of the enclosing containers, for cycles."""
+        """`value`, with its containers replaced by an inner body's copies where there are any; `inside`: the ids of the
+        enclosing containers, for cycles."""
         if isinstance(value, MaybeObject):
             content = self._now(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
@@ -212,13 +212,14 @@ class Point:
         return self._made.get(id(content), (None, content))[1]
 
     def contained(self) -> Contained:
-        """What they may be outside of the bodies; or themselves, if made there."""
+        """For each variable, the possible originals of its containers outside the bodies; themselves, if the bodies
+        created them."""
         return [{place: possible_originals(self._before(content), self.bodies) for place, content in parts.items()}
                 for parts in self.contents]
 
 
 def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> list[Any]:
-    """The values `entry`, which have just been made, with one container in all places that have the same one at each of
+    """The newly created values `entry`, with one shared container in all places that refer to the same one at each of
     the points."""
     first: dict[tuple[int, ...], Any] = {}
 
@@ -244,8 +245,8 @@ def unified(entry: Sequence[Any], copies: Origins, points: Sequence[Point]) -> l
 def aliases_after_errors(
     entry: Sequence[Any], origins: Origins, init: Sequence[Any], names: Sequence[str], points: Sequence[Point]
 ) -> Iterator[tuple[Any, Any, str]]:
-    """Containers of variables after an error at one of the points, in place of `init`, and their possible aliases, with
-    the variable's name. `origins` maps the containers of `entry` to their sure originals."""
+    """May-alias pairs, each with the variable's name, after an error at one of the points: containers of `entry`, which
+    replace those of `init`. `origins` maps the containers of `entry` to their certain originals."""
     contents, earlier = list(map(contents_of, entry)), list(map(contents_of, init))
     copies = {id(original): one for one, original in origins.values() if original is not None}
     known = {id(one): original for one, original in origins.values() if original is not None}
@@ -275,7 +276,8 @@ def aliases_after_errors(
 
 
 def surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
-    """The container from outside of the bodies that variable `i` has in that place at all ends."""
+    """The pre-existing container that variable `i` must have in that place at all ends; None if there is no single
+    one."""
     found = [(end, end.contained[i][place]) for end in ends if place in end.contained[i]]
     first = found[0][1][0] if found else None
     return first if all(len(may_be) == 1 and may_be[0] is first and id(first) not in end.made | end.replaced
@@ -283,7 +285,7 @@ def surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
 
 
 def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
-    """`value` with those containers in the places where they are found."""
+    """`value` with the containers `found`, by place, substituted."""
     if not found:
         return value
     if isinstance(value, MaybeObject):
@@ -306,7 +308,7 @@ def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
 def _other_holders(
     other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
 ) -> list[Any]:
-    """The possible aliases of a container that names other than the variables which gave it up refer to."""
+    """Possible aliases of a container that are still referenced other than by variables that the statement rebinds."""
     found = []
     for same in aliases_of(other):
         given_up = sum(before is same and after.get(place) is not same
@@ -317,8 +319,7 @@ def _other_holders(
 
 
 def _alias_pairs(contents: Sequence[Mapping[Place, Any]], ends: Sequence[BodyEnd]) -> Iterator[tuple[int, Any, Any]]:
-    """Pairs of containers of variables that may be aliases after some iteration, with the number of the first one's
-    variable."""
+    """May-alias pairs of containers of variables after some iteration, each with the index of the first variable."""
     met: set[tuple[int, int]] = set()
     for contained in (held for end in ends for held in end.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}

@@ -1,10 +1,10 @@
-"""Changes of lists and dicts that staged code cannot propagate to all aliases: they are errors.
+"""Mutations of lists and dicts that staged code cannot propagate to all aliases: they are errors.
 
-A staged list stores the tensors of its elements, not the elements. So if a list is changed after it was put in, or
-after it was read, the staged list would not see it, where Python's would.
+A staged list stores the tensors of its elements, not the elements. So a change to a list after it was put into a
+staged list, or after it was read from one, would not be visible in the staged list, as it is in Python.
 
-After a statement that assigns another list to a variable on some paths only, the variable has a list of its own, equal
-to what it would have. So a change of that, or of one that it may alias, would not be seen by the other.
+After a statement that rebinds a variable to another list on some paths only, the variable refers to a new list with
+the joined contents. A change to it, or to a list that it may alias, would not be visible through the other.
 """
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ __all__ = [
 
 
 class Changes:
-    """Whether one of some containers is changed after this was made, be it in a nested body that does not keep it."""
+    """True once one of some containers has changed since this was created, even by a nested body that is undone."""
 
     def __init__(self, containers: Iterable[Any]) -> None:
         self.before = [(container, _contents(container)) for container in containers]
@@ -85,26 +85,26 @@ class Changes:
 
 @dataclass(frozen=True)
 class Element:
-    """A list, dict or object that is an element of a staged list, or part of one, and where it was put in or read."""
+    """A list, dict or object that was put into a staged list or read from one, or a part of it; `place`: where."""
 
     value: Any
     changes: Changes
     place: Position | None
     is_put: bool
     owner: list[Any] | None = None
-    """The staged list, if it is known."""
+    """The staged list, if known."""
     index: Any = None
     items: StagedItems | None = None
-    """What the list held when the element at that index was read or put back."""
+    """The contents of the list when the element at that index was read or put back."""
     whole: Any = None
-    """The element, if it surely is the one at that index, and the body that read it is open."""
+    """The element, if it is certainly the one at that index, while the body that read it is open."""
     is_taken: bool = False
-    """Whether the list gave it up."""
+    """Whether it was removed from the list."""
     is_own: bool = False
-    """Whether changes are no error: the list, which alone has the element, has them or has given it up."""
+    """Whether changes are allowed: only the list has the element, and it is updated or the element was removed."""
 
     def is_in_step(self) -> bool:
-        """Whether the index still is that of the element."""
+        """Whether the index is still that of the element."""
         owner = self.owner
         return self.items is not None and owner is not None and is_staged_list(owner) and self.items.same(owner[0])
 
@@ -122,10 +122,10 @@ class _Relation:
 
 @dataclass
 class _Body:
-    """What is known of containers in a body: those that became elements of staged lists or were read from one; by id,
-    the originals of the copies it was given, possible originals of the others, and the originals of those it leaves;
-    may-alias pairs in it and in nested bodies; copies of one container, if there are several; what watches for
-    changes."""
+    """What a body knows about containers: `elements`, those put into staged lists or read from one; by id, `copies` and
+    their originals, `begins`, possible originals of other containers, and `left`, the originals of live-out
+    containers; may-alias pairs of it (`relations`) and of nested bodies (`inner`); `split`, several copies of one
+    container; `changes`, the watchers."""
 
     elements: list[Element] = field(default_factory=list)
     changes: list[Changes] = field(default_factory=list)
@@ -136,16 +136,16 @@ class _Body:
     inner: list[_Relation] = field(default_factory=list)
     split: list[Any] = field(default_factory=list)
     exits: set[int] = field(default_factory=set)
-    """The ids of copies that `record_exit` added: containers that are themselves."""
+    """The ids of copies that `record_exit` added: containers that are their own copies."""
     is_loop: bool = False
     shared: int = 0
-    """Of the function: how often code was traced by which several places in staged lists may have one element."""
+    """For a function: how often it traced code after which several places in staged lists may share one element."""
     written: list[Any] = field(default_factory=list)
-    """Staged lists of which elements were changed."""
+    """Staged lists whose elements were changed."""
     compared: list[Any] = field(default_factory=list)
-    """Containers of which code has asked whether they are one with another (`is`)."""
+    """Containers whose identity the code compares (`is`)."""
     around: tuple[_Body, ...] = ()
-    """The enclosing bodies that know elements: only what the innermost one knows changes."""
+    """The enclosing bodies with known elements. Only those of the innermost body can change."""
 
 
 Bodies = Sequence[_Body]
@@ -159,8 +159,8 @@ _open: Final = of_trace(_Open())
 
 
 class tracking(AbstractContextManager[Any]):
-    """Trace a body, or (`alone`) a function. At its end, StagingError for elements that were changed, and for lists
-    that became staged lists but were changed, or `returned` by the function, as they were."""
+    """Trace a body, or (`alone`) a function, in isolation from the open bodies. At its end, StagingError for changes of
+    elements of staged lists that the lists do not have, and for changes of containers that may be aliases."""
 
     returned: Any = None
 
@@ -193,8 +193,8 @@ class tracking(AbstractContextManager[Any]):
 
 @contextmanager
 def isolated(refuse: Callable[[Any], object]) -> Iterator[None]:
-    """Trace code that is called, whose elements and aliases the open bodies do not see. `refuse` gets what has become
-    an element of a staged list."""
+    """Trace called code in isolation: its elements and aliases are not recorded in the open bodies. `refuse` is called
+    with each value that it puts into a staged list."""
     body = _open.bodies[-1] if _open.bodies else _Body()
     elements, relations = len(body.elements), len(body.inner)
     try:
@@ -207,8 +207,8 @@ def isolated(refuse: Callable[[Any], object]) -> Iterator[None]:
 
 
 class after_return(AbstractContextManager[None]):
-    """Trace statements that only run if the function has not returned yet: they may change what it may have
-    returned."""
+    """Trace statements that run only if the function has not returned yet: they may change what it returned on other
+    paths."""
 
     def __enter__(self) -> None:
         self.body = _open.bodies[-1] if _open.bodies else _Body()
@@ -224,17 +224,17 @@ class after_return(AbstractContextManager[None]):
 
 
 def is_returned(name: str) -> bool:
-    """Whether a variable is the one that conversion made for `return`."""
+    """Whether a variable is the one that conversion introduced for `return`."""
     return re.fullmatch(r"return_\d*", name) is not None
 
 
 def changes_of(value: Any) -> Changes:
-    """The changes of the containers in a value."""
+    """A watcher for changes to the containers in a value."""
     return Changes(contents_of(value).values())
 
 
 def note_changed(containers: Iterable[Any]) -> None:
-    """Note that a body, which has just ended, changed these containers, which are as before now."""
+    """Mark these containers as changed by a body that has just ended: their contents have been restored since."""
     ids = set(map(id, containers))
     for body in _open.bodies if ids else ():
         for changes in body.changes:
@@ -243,8 +243,8 @@ def note_changed(containers: Iterable[Any]) -> None:
 
 @dataclass
 class KnownElements:
-    """What the open body knows of elements of lists, the `function` of those that are shared, and what the elements
-    that are known in all open bodies, and their lists, contain."""
+    """A snapshot: the open body's elements of staged lists, the number `shared` of its `function`, and the contents of
+    the elements, and their lists, that all open bodies know."""
 
     body: _Body
     elements: Sequence[Element]
@@ -255,7 +255,7 @@ class KnownElements:
 
 
 def known_elements() -> KnownElements | None:
-    """What the open bodies know now; None if there are none."""
+    """A snapshot of what the open bodies know; None if there are none."""
     if not _open.bodies:
         return None
     function, body = _open.bodies[0], _open.bodies[-1]
@@ -265,7 +265,7 @@ def known_elements() -> KnownElements | None:
 
 
 def restore_elements(known: KnownElements) -> None:
-    """Forget what was recorded and changed since then."""
+    """Return to the snapshot: forget later records, undo later changes."""
     known.body.elements[:], known.function.shared = known.elements, known.shared
     del known.body.written[known.written:]
     for container, parts in known.contents:
@@ -285,7 +285,7 @@ def record_split(copies: Iterable[Any]) -> None:
 
 
 def note_compared(*values: Any) -> None:
-    """Note that code asks which containers these are."""
+    """Note that code compares the identity of these values (`is`)."""
     for value in values if _open.bodies else ():
         if is_container(value):
             for body in reversed(_open.bodies):
@@ -294,17 +294,17 @@ def note_compared(*values: Any) -> None:
 
 
 def compared() -> Sequence[Any]:
-    """The containers of which the open body, or one nested in it, will have asked that."""
+    """The containers whose identity is compared in the open body or one nested in it."""
     return _open.bodies[-1].compared
 
 
 def may_alias(value: Any) -> bool:
-    """Whether a container may have an alias."""
+    """Whether a container may have aliases."""
     return len(aliases_of(value)) > 1 or is_split(value)
 
 
 def is_split(value: Any) -> bool:
-    """Whether the open body begins with several copies of the original of this container."""
+    """Whether the open body begins with several copies of this container's original."""
     return any(value is copy for copy in (_open.bodies[-1].split if _open.bodies else ()))
 
 
@@ -312,21 +312,20 @@ def record_copies(
     copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
     begins: Mapping[int, Sequence[Any]] | None = None,
 ) -> None:
-    """Record, by id, the `copies` that the traced body begins with and their originals; `begins` will have the possible
-    originals of other containers, `left` gets the originals of containers that it leaves."""
+    """Record, by id, the traced body's `copies` and their originals. The caller later fills `begins` with the possible
+    originals of other containers, and `left` with the originals of live-out containers."""
     if _open.bodies:
         body = _open.bodies[-1]
         body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, {} if begins is None else begins
 
 
 def bodies_open() -> Bodies:
-    """The open bodies, the innermost last."""
+    """The open bodies, innermost last."""
     return _open.bodies
 
 
 def sure_original(value: Any, bodies: Bodies) -> Any:
-    """The sure original, outside of these bodies, of the container `value` of the last of them; None if there is
-    none."""
+    """The certain original, outside these bodies, of the container `value` of the innermost; None if there is none."""
     for body in reversed(bodies):
         value = body.left.get(id(value), (None, value))[1]
         value = body.copies.get(id(value), (None, None if body is bodies[0] else value))[1]
@@ -334,14 +333,14 @@ def sure_original(value: Any, bodies: Bodies) -> Any:
 
 
 def copies_in(bodies: Bodies) -> dict[int, Any]:
-    """By the id of a container, the copy of it that one of these bodies has."""
+    """By the id of a container, its copy in one of these bodies."""
     return {id(original): copy for body in bodies for copy, original in body.copies.values()
             if original is not None and original is not copy}
 
 
 def possible_originals(value: Any, bodies: Bodies) -> list[Any]:
-    """The possible originals outside of these bodies of the container `value` of the last one; or itself, if made in
-    them."""
+    """The possible originals, outside these bodies, of the container `value` of the innermost; itself, if they created
+    it."""
     found = [value]
     for body in reversed(bodies):
         found = [body.left.get(id(one), (None, one))[1] for one in found]
@@ -362,8 +361,8 @@ def is_carried(value: Any) -> bool:
 
 
 def record_exit(value: Any, origin: Any) -> None:
-    """Record that the open body leaves the container `value`: it is `origin`, which existed before, or a copy of
-    that."""
+    """Record that the container `value` is live-out of the open body, and is the pre-existing container `origin` or a
+    copy of it."""
     if _open.bodies:
         body = _open.bodies[-1]
         origin = body.left.get(id(origin), (None, origin))[1]
@@ -374,8 +373,8 @@ def record_exit(value: Any, origin: Any) -> None:
 
 
 def as_originals(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The values that a body left which ran as part of the open one, such as that of an unrolled loop: with the
-    containers themselves in place of copies, as their contents are written back."""
+    """The results of a body that ran as part of the open one, such as an unrolled loop's: with the containers
+    themselves in place of copies, since their contents are written back."""
     return tuple(map(_as_original, values))
 
 
@@ -387,8 +386,8 @@ def _as_original(value: Any) -> Any:
 
 
 def forget_exits() -> None:
-    """Called before a body records what it leaves. Bodies that ran as part of the open one may have recorded containers
-    that the open one has made."""
+    """Forget containers recorded by `record_exit`, before a body records its live-out ones: bodies that ran as part of
+    the open one may have recorded containers that the open one created."""
     if _open.bodies:
         body = _open.bodies[-1]
         for key in body.exits:
@@ -397,17 +396,17 @@ def forget_exits() -> None:
 
 
 def origin_of(value: Any) -> Any:
-    """The original of which `value` is a copy that the open body was given; None if there is none."""
+    """The original of `value`, a copy that the open body received; None if there is none."""
     return _open.bodies[-1].copies.get(id(value), (None, None))[1] if _open.bodies else None
 
 
 def has_no_single_original(value: Any) -> bool:
-    """Whether the open body begins with a container that has no single original outside of it."""
+    """Whether the open body received a container that has no single original outside it."""
     return bool(_open.bodies) and id(value) in _open.bodies[-1].copies and origin_of(value) is None
 
 
 def originals_of(value: Any) -> Iterator[Any]:
-    """A container and its originals in the open bodies."""
+    """A container, then its originals in the open bodies, innermost first."""
     for body in reversed(_open.bodies):
         yield value
         value = body.copies.get(id(value), (None, None))[1]
@@ -417,21 +416,21 @@ def originals_of(value: Any) -> Iterator[Any]:
 
 
 def record_alias(value: Any, other: Any, name: str) -> None:
-    """Record that variable `name` has `value` now, which in Python may be `other`."""
+    """Record that variable `name` now refers to `value`, which in Python may be `other`."""
     if _open.bodies:
         changes = changes_of(value), changes_of(other)
         _open.bodies[-1].relations.append(_Relation(value, other, changes, name, user_position()))
 
 
 def record_replacement(value: Any, other: Any) -> None:
-    """Record that `value` replaces `other`, which may be an element."""
+    """Record that `value` replaces `other`: if that is an element, `value` is, too."""
     if _open.bodies and value is not other:
         _open.bodies[-1].elements += [
             replace(element, value=value, changes=Changes([value]), whole=None) for element in elements_with(other)]
 
 
 def possible_identities(value: Any) -> list[Any]:
-    """What a container may be in Python, according to the open body and those nested in it."""
+    """The containers that `value` may be in Python, according to the open body and those nested in it."""
     if not _open.bodies:
         return []
     body = _open.bodies[-1]
@@ -439,7 +438,7 @@ def possible_identities(value: Any) -> list[Any]:
 
 
 def aliases_of(value: Any) -> list[Any]:
-    """A container, and all that may alias one of these, transitively."""
+    """The transitive closure of may-alias for a container, itself included."""
     found = [value]
     body = _open.bodies[-1] if _open.bodies else _Body()
     for one in found:  # grows meanwhile
@@ -497,7 +496,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 
 def check_comparison(value: Any, other: Any) -> None:
-    """StagingError if only the graph knows whether two containers are one in Python."""
+    """StagingError if the identity of two containers is known only at run time."""
     body = _open.bodies[-1] if _open.bodies else _Body()
     relations = [relation for relation in (*body.relations, *body.inner)
                  if relation.value is value or relation.value is other]
@@ -508,7 +507,7 @@ def check_comparison(value: Any, other: Any) -> None:
 
 
 def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:
-    """Raise the error for the question whether `value`, another container in each iteration, is one with another."""
+    """Raise the error for an identity test (`is`) of `value`, which is a different container in each iteration."""
     kind, _ = _kind(value)
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and it is"
@@ -518,7 +517,7 @@ def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn
 
 
 def _kind(value: Any) -> tuple[str, str]:
-    """How a message names a container, and what copies one."""
+    """A container's name in messages, and the expression that copies it."""
     if isinstance(value, GraphTensor):
         return "array", "numpy.copy"
     stands_for = getattr(type(value), "__stands_for__", list)
@@ -527,7 +526,7 @@ def _kind(value: Any) -> tuple[str, str]:
 
 
 def refuse_element(element: Element) -> NoReturn:
-    """Raise the error for a change of an element."""
+    """Raise the error for a changed element."""
     kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
     remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put

@@ -1,4 +1,4 @@
-"""Functions that a loop body or branch defines: which of them a variable has is unknown."""
+"""Functions defined in a loop body or branch, where it is unknown which of them a variable refers to."""
 from __future__ import annotations
 
 import functools
@@ -11,8 +11,7 @@ __all__ = ["Redefined", "redefined"]
 
 
 class Redefined:
-    """Replaces functions with these code objects, defined in loops and branches, of which it is unknown which one it
-    is."""
+    """Represents an unknown one of several functions with these code objects, which loops or branches define."""
 
     def __init__(self, codes: frozenset[CodeType]) -> None:
         self.codes = codes
@@ -25,11 +24,11 @@ class Redefined:
             "Call it where it is made, or make it before the loop or branch.")
 
 
-_of = functools.lru_cache(maxsize=1024)(Redefined)  # one object for the same codes, so that loops reach a fixpoint
+_of = functools.lru_cache(maxsize=1024)(Redefined)  # equal code sets: one object, so loops reach a fixpoint
 
 
 def redefined(a: Any, b: Any) -> Redefined | None:
-    """The replacement of either of two values, if these are functions."""
+    """The `Redefined` that is the join of two values, if both are functions."""
     codes: frozenset[CodeType] = frozenset()
     for value in (a, b):
         if isinstance(value, Redefined):

@@ -1,4 +1,4 @@
-"""Bool scalars of the graph that are true wherever the code being traced runs, as the branches around it tell."""
+"""Bool scalars of the graph that are known to be true in the code being traced, from the enclosing branches."""
 from __future__ import annotations
 
 import threading
@@ -14,8 +14,8 @@ __all__ = ["assuming", "is_assumed"]
 
 
 _MOST: Final = 8
-"""So many operators and branches, each the condition of the next, are looked through."""
-_Scope = tuple[tuple[Value, ...], Any]  # what a branch tells, and the scope around it
+"""The number of nested operators and branches that are looked through."""
+_Scope = tuple[tuple[Value, ...], Any]  # the facts of a branch, and the enclosing scope
 
 
 class _Open(threading.local):
@@ -48,7 +48,7 @@ def is_assumed(bit: GraphTensor) -> bool:
 
 
 def _implied(value: Value, outcome: bool, depth: int = 0) -> Iterator[Value]:
-    """What is true where `value` is `outcome`: the operands of `and`, `or` and `not`, and the conditions of branches
+    """The values that are true if `value` is `outcome`: operands of `and`, `or` and `not`, and conditions of branches
     that decide it."""
     if outcome:
         yield value

@@ -1,6 +1,6 @@
 """Tracing the bodies of control flow into sub-graphs, and undoing a trace.
 
-An exception in a body does not fail the trace: the body's graph raises that exception when it gets there.
+An exception in a body does not fail the trace: the body's graph raises it when it reaches that point.
 """
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ __all__ = [
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
-_FRAMES: Final = 24  # of the tracer, between one body and the next; the limit is for the user's own
-_BODIES: Final = 16  # for so many at a time the limit is raised
+_FRAMES: Final = 24  # the tracer's frames between nested bodies; the recursion limit is meant for the user's own
+_BODIES: Final = 16  # the limit is raised for this many bodies at a time
 
 
 class Unreachable(BaseException):
-    """The traced code is unreachable: the graph before it always raises. The enclosing body ends there."""
+    """The traced code is unreachable, since the graph always raises before it. The enclosing body ends there."""
 
     def __init__(self) -> None:
         super().__init__("both branches of a condition raise, so what follows never runs")
 
 
 NEVER: Final = object()
-"""In place of a function's result: it never returns, since its graph always raises."""
+"""Stands for the result of a function that never returns, since its graph always raises."""
 
 
 class Branch(Protocol):
-    """A traced body: one of `autograph.core.backend`, or a function made for one statement."""
+    """A traced body: one of `autograph.core.backend`'s, or a function made for one statement."""
 
     filename: str
     lineno: int
@@ -58,7 +58,7 @@ class Branch(Protocol):
 
 
 class Step:
-    """A function of the state as a body at the line that is being traced."""
+    """A function of the state as a body, positioned at the line being traced."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         position = user_position() or Position("<unknown>", 0)
@@ -69,7 +69,7 @@ class Step:
 
 
 class _Open(threading.local):
-    """The bodies that this thread traces: their number, and how often each is open, by its place."""
+    """The bodies that this thread is tracing: how deep they nest, and how often each is open, by its place."""
 
     depth = 0
 
@@ -82,12 +82,12 @@ at_end(lambda: _open.times.clear())
 
 
 def in_body() -> bool:
-    """Whether this thread traces a body of a loop, branch or operand."""
+    """Whether this thread is tracing a body of a loop, branch or operand."""
     return _open.depth > 0
 
 
 def depth() -> int:
-    """The number of bodies that this thread traces, each in the one before."""
+    """How many nested bodies this thread is tracing."""
     return _open.depth
 
 
@@ -95,10 +95,9 @@ def trace_body(
     graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None,
     exported: Callable[[Any], Any] = lambda values: values,
 ) -> Any:
-    """The result of `body` for `make_values()`, traced into `graph`; None if it raises, which `graph` then does.
-    `leaving`: represents the memory of arrays that it makes, if the body is traced several times.
-
-    StagingError, leaked tensors, MemoryError and RecursionError, and exceptions that are no Exception, are raised at
+    """Trace `body` for `make_values()` into `graph`; returns its result, or None if it raises, as `graph` then does.
+    `leaving`: represents the memory of arrays that the body creates, if it is traced several times.
+    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions are raised at
     once.
     """
     depth, place = _open.depth, _open_body(body)
@@ -117,14 +116,14 @@ def trace_body(
             written = written_error(exc)
             if written is not None:
                 raise written from None
-            accident = is_accident(exc)  # asks for the traceback, which goes when the graph raises it
+            accident = is_accident(exc)  # reads the traceback, which `raise_error` drops
             with raising(exc):
                 raise_error(settle(exc) or exc)
             if accident:
                 note_accident(exc, graph)
             return None
         except BaseException as exc:
-            if caught_by(exc) is None:  # otherwise it stands for a handler's error, which is raised again
+            if caught_by(exc) is None:  # otherwise it represents a handler's error, which is raised again
                 raise
             with raising(exc):
                 raise_error(exc)
@@ -138,11 +137,11 @@ def trace_body(
 
 @outermost
 def trace_function(call: Callable[[], Any]) -> Any:
-    """The result of `call()`, traced into the current graph; NEVER if the graph always raises. TrialFailed if it raises
-    what Python may not.
+    """Trace `call()` into the current graph; returns its result, or NEVER if the graph always raises. TrialFailed if it
+    raises an error that Python may not raise.
 
-    An exception is raised at once, unless it contains values of the graph, or something precedes it when the graph
-    runs, such as a `raise` under a condition: then the graph does that, and raises the exception after it.
+    An exception is raised at once, unless it contains values of the graph, or the graph may raise or act before it,
+    such as by a `raise` under a condition: then the graph raises it, in order.
     """
     try:
         with tracking(alone=True) as held:
@@ -166,14 +165,14 @@ def trace_function(call: Callable[[], Any]) -> Any:
 
 
 def _refuse_accidents() -> None:
-    """TrialFailed if the graph of a function that is traced with numbers as inputs raises what Python may not."""
+    """TrialFailed if the graph of a function traced with numbers as inputs raises an error that Python may not."""
     if trials.has_numbers and (graph := current_graph()) is not None:
         refuse_accidents(graph)
 
 
 def _open_body(body: Branch) -> tuple[object, ...]:
-    """Record that `body` is being traced; returns its place. StagingError for endless recursion."""
-    at = user_position()  # nested expressions have one line, but bodies of their own
+    """Record that `body` is being traced; return its place. StagingError for unbounded recursion."""
+    at = user_position()  # nested expressions share a line, but have different bodies
     place = (body.filename, body.lineno) if at is None else (body.filename, body.lineno, at.instruction)
     if _open.times[place] >= MAX_RECURSION:
         raise staging_error(
@@ -211,11 +210,11 @@ class Mark:
     """A point of a trace."""
 
     graph: Graph | None
-    """The current graph; those that enclose it change, too, as captures are passed through them."""
+    """The current graph; enclosing graphs change, too, as they pass captures in."""
     nodes: int
-    """How many nodes it has."""
+    """Its number of nodes."""
     number: int
-    """All nodes and values that are made after it have higher numbers."""
+    """A bound: nodes and values created later have higher numbers."""
     elements: KnownElements | None
 
     def added(self) -> Sequence[Node]:
@@ -224,13 +223,13 @@ class Mark:
 
 
 def checkpoint() -> Mark:
-    """The mark of this point."""
+    """A mark of the current point of the trace."""
     graph = current_graph()
     return Mark(graph, len(graph.nodes) if graph is not None else 0, next(COUNT), known_elements())
 
 
 def rollback(mark: Mark) -> None:
-    """Remove the nodes and captures added since `mark`, and what is known of elements of lists since."""
+    """Remove nodes and captures added since `mark`, and forget what was learnt since about elements of lists."""
     note_undone()
     if mark.elements is not None:
         restore_elements(mark.elements)

@@ -1,7 +1,7 @@
-"""The join of two different containers: a Select over these cells, where other names lead to one of them.
+"""The join of two different containers: a Select over these cells if other names refer to one of them.
 
-A variable that is one of several lists gets their joined contents if it is the only name of them, as after a swap of
-two buffers. Otherwise a write through the variable has to reach the list that it is, and the other way round.
+A variable that may be one of several lists gets their joined contents if no other name refers to them, as after a
+swap of two buffers. Otherwise a write through the variable must be visible in the chosen list, and vice versa.
 """
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ __all__ = [
 
 
 class CellJoin:
-    """The joins of containers after a statement with the variables `init` before it, and the `ends` of its bodies."""
+    """Joins containers after a statement, given the variables `init` before it and the `ends` of its bodies."""
 
     def __init__(self, init: Sequence[Any], ends: Sequence[BodyEnd]) -> None:
         self.init, self.ends = init, ends
         self._known: dict[int, tuple[Any, bool]] = {}
 
     def join(self, a: Spec, b: Spec) -> Select | None:
-        """The Select, without an index yet, for a value that is either; the container that both are, if a spec names
-        it; None for joined contents."""
+        """The Select, without an index yet, over the containers of two specs; the container itself if it is the same
+        and a spec refers to it by identity; None if the contents are to be joined."""
         left, right = cells_of(a), cells_of(b)
         if not left or not right or (
                 len({type(cell) for cell in (*left, *right)}) > 1 and not self._can_be_mixed((*left, *right))):
@@ -57,14 +57,14 @@ class CellJoin:
         return all(end.origins is not None for end in self.ends)
 
     def _can_be_mixed(self, cells: Sequence[Any]) -> bool:
-        """Whether a value may be one of these containers of different classes: after branches, if they were there
-        before or have other names."""
+        """Whether a Select may mix these containers of different classes: after branches, if all existed before or some
+        have other names."""
         return self.are_of_branches and all(map(is_record, cells)) and (
             not any(id(cell) in end.made for cell in cells for end in self.ends)
             or any(map(self.has_other_names, cells)))
 
     def alone(self, spec: Spec) -> Any:
-        """The container that a value is on one path, where other names lead to it; else None."""
+        """The container of a value bound on one path only, if other names refer to it; else None."""
         cells = cells_of(spec) if isinstance(spec, (Nested, Custom)) else ()
         if len(cells) != 1 or not self.has_other_names(cells[0]):
             return None
@@ -72,15 +72,15 @@ class CellJoin:
         return cells[0]
 
     def is_shared(self, chosen: Select) -> bool:
-        """Whether more refers to a Select than the variables to which the statement assigns others, or to one of its
-        objects than the Select."""
+        """Whether a Select is referenced other than by variables that the statement rebinds, or one of its alternatives
+        other than by the Select."""
         if references([chosen]).total() > sum(before is chosen for before in self.init):
             return True
         return any(references(originals_of(one)).total() > 1 or is_split(one) for one in alternatives_of(chosen)[0])
 
     def has_other_names(self, cell: Any) -> bool:
-        """Whether more refers to a container than the variables to which the statement assigns others; or several
-        variables do at one of the ends."""
+        """Whether a container is referenced other than by variables that the statement rebinds, or by several variables
+        at one of the ends."""
         if id(cell) not in self._known:
             given_up = sum(before is cell and surely(i, place, self.ends) is not cell
                            for i, parts in enumerate(self._before) for place, before in parts.items())
@@ -94,7 +94,7 @@ class CellJoin:
 
     @cached_property
     def _most(self) -> Counter[int]:
-        """By id, how many variables have a container at one of the ends."""
+        """By id, the greatest number of variables that refer to a container at one of the ends."""
         most: Counter[int] = Counter()
         for contained in (each for end in self.ends for each in end.iterations):
             most |= Counter(id(one) for parts in contained for others in parts.values() for one in others)
@@ -102,7 +102,7 @@ class CellJoin:
 
 
 def is_cell(value: Any) -> bool:
-    """Whether a value is a list, dict or record. (Tables of rows and arrays join by themselves.)"""
+    """Whether a value is a list, dict or record. (Row tables and arrays define their own joins.)"""
     return is_container(value) and not hasattr(type(value), "__become__")
 
 
@@ -111,7 +111,7 @@ def _is_select(spec: Spec) -> bool:
 
 
 def cells_of(spec: Spec) -> Sequence[Any]:
-    """The containers that a value of the spec may be and that have an identity; empty for other values."""
+    """The containers with identity that a value of this spec may be; empty for other values."""
     if isinstance(spec, Custom) and isinstance(spec.like, Select):
         return chosen_cells(spec.like)
     if isinstance(spec, Static):
@@ -128,7 +128,7 @@ def chosen_cells(value: Select) -> Sequence[Any]:
 
 
 def cells_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
-    """The containers in `value`, alternatives of Selects included; `inside`: the ids of the enclosing ones, for
+    """The containers in `value`, including alternatives of Selects; `inside`: the ids of the enclosing ones, for
     cycles."""
     if issubclass(type(value), MaybeObject):
         value = value.content
@@ -142,7 +142,7 @@ def cells_in(value: Any, inside: frozenset[int] = frozenset()) -> Iterator[Any]:
 
 
 def chooses(value: Any, inside: frozenset[int] = frozenset()) -> bool:
-    """Whether a value, or a part of it, is one of several containers; `inside`: the ids of the enclosing ones."""
+    """Whether a value contains a Select of containers; `inside`: the ids of the enclosing ones."""
     if isinstance(value, MaybeObject):
         value = value.content
     if isinstance(value, Select):
@@ -156,8 +156,8 @@ def joined(
     values: Sequence[Any], names: Sequence[str], keeps: Callable[[Any], bool] = lambda cell: False,
     note: Callable[[Any, Any], object] = record_exit,
 ) -> list[Any]:
-    """The values of variables, with containers of joined contents in place of the Selects in them, unless `keeps` is
-    true of all alternatives. `note` gets the copies of containers with Selects, and their originals."""
+    """The values of variables, with each Select of containers replaced by a container of the joined contents, unless
+    `keeps` holds for all its alternatives. `note` receives copies of containers with Selects, and their originals."""
     if not flags.objects_are_chosen:
         return list(values)
     made: dict[int, Any] = {}
@@ -191,12 +191,13 @@ def joined(
 
 
 def is_from_outside(cell: Any) -> bool:
-    """Whether the open body was given a container, or could reach it."""
+    """Whether the open body received the container itself, by reference."""
     return origin_of(cell) is cell
 
 
 def contents_begun(entry: Any, init: Any) -> dict[Place, Any]:
-    """The containers with which a loop's body begins in place of those of `init`; those of Selects are themselves."""
+    """The containers, by place, that represent those of `init` at the beginning of a loop's body; alternatives of
+    Selects represent themselves."""
     found = contents_of(entry)
     for place, cell in contents_of(init).items():
         if place not in found and isinstance(_at(entry, place), Select):
@@ -205,7 +206,7 @@ def contents_begun(entry: Any, init: Any) -> dict[Place, Any]:
 
 
 def _at(value: Any, place: Place) -> Any:
-    """The part of a value there, or the Select on the way to it."""
+    """The part of a value at that place, or the first Select on the way to it."""
     for key in place:
         if isinstance(value, MaybeObject):
             value = value.content

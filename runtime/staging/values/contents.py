@@ -1,7 +1,7 @@
 """The contents of lists, dicts and objects while a body is traced.
 
-A body changes the containers that it begins with themselves, so every reference shows the change. Afterwards their
-previous contents are restored, and what the body left in them is kept in copies that the user's code never sees.
+A body mutates the original containers in place, so every reference shows the change. Afterwards their previous
+contents are restored, and the final contents are kept in copies that user code never sees.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Contents"]
 
 
 class Contents(AbstractContextManager["Contents"]):
-    """The containers in some values, whose contents are restored at the end of the `with`."""
+    """A snapshot of the containers in some values; their contents are restored on exit."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
@@ -29,7 +29,7 @@ class Contents(AbstractContextManager["Contents"]):
         self._left: dict[int, Any] = {}
 
     def begin(self) -> None:
-        """The body begins with what the containers hold now."""
+        """Take the containers' current contents as those at the beginning of the body."""
         self._began = {key: parts_in(value) for key, (value, _) in self._before.items()}
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -43,13 +43,13 @@ class Contents(AbstractContextManager["Contents"]):
         note_changed(changed if kind is None else ())
 
     def left(self, values: Sequence[Any], origins: Origins, left: Origins) -> list[Any]:
-        """The values that a body leaves: with copies of the containers that it has changed, and of those that contain
-        these. `origins` maps copies to their originals; `left` gets the originals of the copies made here."""
+        """A body's live-out values: with copies of the containers that it changed, and of those that contain such.
+        `origins` maps copies to their originals; `left` receives the originals of the copies made here."""
         self._origins, self._was = origins, left
         return list(map(self._as_left, values))
 
     def _chosen(self, value: Select) -> Any:
-        """A Select whose alternatives, as far as the body made them, are as it left them."""
+        """A Select with those alternatives that the body created in their final state."""
         one_of, at = alternatives_of(value)
         made = [one if id(one) in self._origins else self._as_left(one) for one in one_of]
         return value if all(a is b for a, b in zip(made, one_of, strict=True)) else type(value)(made, at)
@@ -57,7 +57,7 @@ class Contents(AbstractContextManager["Contents"]):
     def _as_left(self, value: Any) -> Any:
         if id(value) in self._left:
             return self._left[id(value)]
-        kind = type(value)  # `isinstance` asks those that may be None for their class
+        kind = type(value)  # `isinstance` would read `__class__`, which an optional value forwards
         if issubclass(kind, MaybeObject):
             content = self._as_left(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)

@@ -1,5 +1,5 @@
-"""`collections.deque` in staged code: a deque that grows or shrinks in a loop or branch on tensors has the items of a
-list of the graph."""
+"""`collections.deque` in staged code: a deque that changes length in a loop or branch on tensors stores its items in
+a graph list."""
 from __future__ import annotations
 
 import operator
@@ -22,8 +22,7 @@ __all__ = ["DequeMethods", "as_deque", "deque_of", "extend_left"]
 
 
 class DequeMethods(StagedSequence):
-    """The methods of deques, in terms of those of a list. Of more items than the deque may have, those at the other end
-    go."""
+    """The methods of deques, in terms of those of a list. Items beyond `maxlen` are dropped from the opposite end."""
 
     __slots__ = ()
 
@@ -76,14 +75,14 @@ class DequeMethods(StagedSequence):
         super().insert(index, x)
 
     def pop(self, *index: Any) -> Any:
-        """Remove and return the last item. IndexError at run time if there is none."""
+        """Remove and return the last item. IndexError at run time if the deque is empty."""
         if index:
-            deque(index).pop(*index)  # raises the error about the argument
+            deque(index).pop(*index)  # raises the TypeError about the argument
         self._check_not_empty()
         return super().pop()
 
     def popleft(self) -> Any:
-        """Remove and return the first item. IndexError at run time if there is none."""
+        """Remove and return the first item. IndexError at run time if the deque is empty."""
         self._check_not_empty()
         return super().pop(0)
 
@@ -150,7 +149,7 @@ class DequeMethods(StagedSequence):
 
 
 _FEW: Final = 8
-"""Up to so many steps a deque is rotated by one item after the other, else its parts are copied."""
+"""Up to this many steps, a deque is rotated item by item; beyond it, by copying its two parts."""
 
 
 def _right(_: Any, items: StagedSequence) -> tuple[StagedSequence]:
@@ -180,7 +179,7 @@ def _kind(x: Any) -> str:
 
 
 def as_deque(items: StagedSequence, maxlen: int | None) -> Any:
-    """The view of a deque with the last `maxlen` items of a staged list; a deque of Python's if it can have none."""
+    """The view of a deque with the last `maxlen` items of a staged list; a Python deque if `maxlen` is 0."""
     if maxlen == 0:
         return deque(maxlen=0)
     empty: deque[Any] = deque(maxlen=maxlen)
@@ -205,14 +204,14 @@ def deque_of(iterable: Any = (), maxlen: Any = None) -> Any:
 
 
 def extend_left(items: deque[Any], others: StagedSequence) -> None:
-    """`items.extendleft(others)` for a deque whose items Python has."""
+    """`items.extendleft(others)` for a Python deque and a staged sequence."""
     if items.maxlen != 0:
         made = _reversed_before(others, [*items])
         refill(items, as_deque(made[:items.maxlen], items.maxlen).owner)
 
 
 def _reversed_before(front: StagedSequence, rest: Any) -> StagedSequence:
-    """The items of `front` from the last to the first, and those of `rest` after them."""
+    """The items of `front` in reverse order, followed by those of `rest`."""
     made = front.as_list()
     made.reverse()
     made.extend(rest)

@@ -1,7 +1,7 @@
-"""Python's dict in staged code whose keys only the graph knows: a hash table of the graph.
+"""Python dicts in staged code whose keys are known only at run time: hash tables in the graph.
 
-The dict keeps its identity, as a list with staged items does. Keys are numbers, or tuples of numbers; values are
-tensors, or tuples of tensors.
+The dict object keeps its identity, as a list with staged items does. Keys are numbers or tuples of numbers; values
+are tensors or tuples of tensors.
 """
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ __all__ = [
 
 
 class StagedEntries(StagedItems):
-    """The one item of a dict whose keys only the graph knows: the hash table. `structure` is that of an item, a pair of
-    the key and the value."""
+    """The single item of a dict whose keys are known only at run time: its hash table. `structure` is that of an item,
+    a (key, value) pair."""
 
     __slots__ = ("structure",)
 
@@ -56,7 +56,7 @@ class StagedEntries(StagedItems):
         return StagedDict.of(owner)
 
     def __text__(self, spec: str) -> Any:
-        """The text of the items, without the brackets around them."""
+        """The text of the items, without the enclosing braces."""
         table = self.table
         leaves = table.items([*table.keys, *table.values])
         return text_of_records(leaves, lambda parts: _Item(pytree.pack_sequence_as(self.structure, [*parts])))
@@ -66,19 +66,19 @@ class StagedEntries(StagedItems):
 
 
 def empty_dict_like(x: Any) -> Any:
-    """An empty dict of the class of `x`, with the same default."""
+    """An empty dict of the class of `x`, with the same default factory."""
     return type(x)(x.default_factory) if type(x) is defaultdict else type(x)()
 
 
 class StagedDict(StagedView):
-    """The operations of a dict whose keys only the graph knows, as a whole, like those of its class."""
+    """The operations of a dict whose keys are known only at run time."""
 
     __slots__ = ()
 
     @classmethod
     def from_items(cls, mapping: dict[Any, Any], structure: Any = None, types: Sequence[TensorType] = ()) -> StagedDict:
-        """The staged form of a dict of Python's, which has items or a `structure`, and is not changed. `types`: what
-        includes the leaves of its items; without them, the join of their types."""
+        """The staged form of a Python dict, which has items or a given `structure`, and is not modified. `types`: upper
+        bounds of the types of its items' leaves; by default, their join."""
         items = [(key, certain(value)) for key, value in items_in(mapping)]
         if structure is None:
             structure = pytree.map_structure(lambda leaf: None, items[0])
@@ -100,14 +100,14 @@ class StagedDict(StagedView):
 
     @classmethod
     def for_item(cls, empty: dict[Any, Any], key: Any, value: Any) -> StagedDict:
-        """The staged form of an empty dict that can have such an item."""
+        """The staged form of an empty dict that can hold this item."""
         structure = pytree.map_structure(lambda leaf: None, (key, value))
         types = [leaf.type for part in (0, 1) for leaf in _leaves(structure[part], (key, value)[part])]
         return cls.from_items(empty, structure, types)
 
     @property
     def structure(self) -> tuple[Any, Any]:
-        """The structure of an item: that of the key, and that of the value."""
+        """The structure of an item: (that of the key, that of the value)."""
         structure: tuple[Any, Any] = self.owner[0].structure
         return structure
 
@@ -122,11 +122,11 @@ class StagedDict(StagedView):
     # Keys.
 
     def _key(self, key: Any) -> list[Any] | None:
-        """The leaves of a key; None for one that no key of this dict can equal."""
+        """The leaves of a key; None if it cannot equal any key of this dict."""
         return key_leaves(self.structure[0], self.table.keys, key)
 
     def _entry(self, key: Any) -> Any:
-        """The number of the entry of a key; 0, of Python or the graph, if there is none."""
+        """The entry number of a key; 0, as an int or in the graph, if absent."""
         leaves = self._key(key)
         return 0 if leaves is None else self.table.find(leaves)[0]
 
@@ -137,7 +137,7 @@ class StagedDict(StagedView):
         return pytree.pack_sequence_as(structure, leaves)
 
     def contains(self, key: Any) -> Any:
-        """Whether there is a key: False, or a bool scalar."""
+        """Whether the dict contains the key: False, or a bool scalar tensor."""
         entry = self._entry(key)
         return not_equal(entry, 0) if isinstance(entry, Tensor) else False
 
@@ -155,7 +155,7 @@ class StagedDict(StagedView):
         return self.keys().__iterable__()
 
     def when_resized(self) -> Exception:
-        """What a loop over it raises if its length has changed."""
+        """The exception for a change of length during iteration."""
         return RuntimeError("dictionary changed size during iteration")
 
     def as_list(self) -> Any:
@@ -170,7 +170,7 @@ class StagedDict(StagedView):
         return self._value(self._checked(key))
 
     def _checked(self, key: Any) -> Any:
-        """The entry of a key. KeyError, when the graph runs, if there is none."""
+        """The entry number of a key. KeyError at run time if absent."""
         entry = self._entry(key)
         raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, KeyError(key))
         return entry
@@ -184,7 +184,7 @@ class StagedDict(StagedView):
         self._take(self.table.put(leaves, _leaves(self.structure[1], value)))
 
     def _put_if(self, bit: Any, key: Any, value: Any) -> None:
-        """Set an item if the bit says so; None: surely."""
+        """Set an item if the predicate `bit` holds; None: unconditionally."""
         def put(view: Any) -> tuple[Any]:
             view[key] = value
             return (view,)
@@ -205,7 +205,7 @@ class StagedDict(StagedView):
         is_scalar = not any([column.type.element.shape for column in self.table.values])
         if default is None or not is_scalar or not is_alike(self.structure[1], default):
             return operators.if_exp(not_equal(entry, 0), lambda: self._value(entry), lambda: default)
-        there, found = not_equal(entry, 0), self._value(entry)  # that of entry 0 is zeros
+        there, found = not_equal(entry, 0), self._value(entry)  # entry 0 holds zeros
         return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
 
     def setdefault(self, key: Any, default: Any = None, /) -> Any:
@@ -287,7 +287,7 @@ class StagedDict(StagedView):
 
 
 class _Item:
-    """An item in the text of a dict."""
+    """A (key, value) item, for formatting."""
 
     def __init__(self, item: tuple[Any, Any]) -> None:
         self.item = item
@@ -297,7 +297,7 @@ class _Item:
 
 
 class View(Staged):
-    """The keys, values or items of a dict whose keys only the graph knows."""
+    """A view of the keys, values or items of a dict whose keys are known only at run time."""
 
     __slots__ = ("mapping", "part")
 
@@ -312,7 +312,7 @@ class View(Staged):
         return self.mapping.__truth__()
 
     def as_list(self) -> Any:
-        """The list of the items as they are now."""
+        """A list of the current items."""
         table, structure = self.mapping.table, self.mapping.structure
         columns: Sequence[Any] = table.keys if self.part == "keys" else table.values if self.part == "values" else (
             *table.keys, *table.values)
@@ -321,7 +321,7 @@ class View(Staged):
         return StagedRecords(lists, shape) if pytree.is_nested(shape) else lists[0]
 
     def __iterable__(self) -> Counted:
-        """The items. RuntimeError, when the graph runs, if their number changes meanwhile."""
+        """The items. RuntimeError at run time if their number changes during iteration."""
         found: Counted = self.as_list().__iterable__()
         return Counted(found.length, found.item, (self.mapping,))
 
@@ -341,7 +341,7 @@ class View(Staged):
 # Keys and values.
 
 def is_number(x: Any) -> bool:
-    """Whether a value can be a leaf of a key: a number of Python's, or a scalar that is one."""
+    """Whether a value can be a leaf of a key: a Python number, or a real numeric scalar tensor."""
     return isinstance(x, (bool, int, float)) or (
         isinstance(x, Tensor) and not x.ndim and not x.dtype.is_complex and not x.dtype.is_string)
 
@@ -352,13 +352,13 @@ def is_numeric(key: Any) -> bool:
 
 
 def certain(value: Any) -> Any:
-    """The value of an item that a dict may not have, if it cannot be None as well; any other value unchanged."""
+    """The content of a conditionally present item, unless it may also be None; any other value unchanged."""
     is_certain = not isinstance(value, Maybe) or value.presence.present is not None
     return value if is_certain else value.content
 
 
 def is_staged_key(key: Any) -> bool:
-    """Whether a key is a value of the graph, or a tuple with one."""
+    """Whether a key is a graph value, or a tuple that contains one."""
     if type(key) is tuple:
         return any(map(is_staged_key, key))
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
@@ -374,8 +374,8 @@ def is_alike(structure: Any, value: Any) -> bool:
 
 
 def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
-    """The leaves of a key of that structure as tensors, of the kinds of the columns if there are some; None for one
-    that no other key can equal. TypeError for what cannot be a key."""
+    """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
+    of that structure. TypeError if it is not hashable."""
     if not is_alike(structure, key):
         hash(_without_tensors(key))
         return None
@@ -386,7 +386,7 @@ def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) ->
 
 
 def _as_kind(leaf: Any, type: TensorType) -> Any:
-    """A leaf of a key as a number of the type's kind that equals it; None if there is none."""
+    """A leaf of a key as an equal number of the type's kind; None if there is none."""
     if not is_number(leaf):
         return None
     if isinstance(leaf, Tensor):
@@ -405,7 +405,7 @@ def _without_tensors(key: Any) -> Any:
 
 
 def _leaves(structure: Any, x: Any) -> list[Any]:
-    """The leaves of a key or value, as tensors. StagingError for another structure."""
+    """The leaves of a key or value as tensors. StagingError if its structure differs."""
     if not is_alike(structure, x) or isinstance(x, (list, dict)):
         raise staging_error(
             "a dict whose keys only the graph knows holds tensors of one type, or tuples of them, all of one structure",

@@ -1,7 +1,7 @@
-"""Dicts to which staged code adds a key on some paths only: only the graph knows whether it has that key.
+"""Dicts to which staged code adds a key on some paths only: whether the key is present is known only at run time.
 
-The dict has the key, with a value that may be unbound. Reads of the value check it when the graph runs; `in` is the
-bit, which `get`, `pop` and `setdefault` use; other operations that depend on the keys are errors.
+The dict stores the key, with a value that may be unbound. Reads of the value are checked at run time; `in` gives the
+presence bit, which `get`, `pop` and `setdefault` use; other operations that depend on the keys are errors.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def check_keys(value: Any) -> None:
-    """StagingError if only the graph knows which keys a dict has; `value` is the dict or a view of it."""
+    """StagingError if a dict's set of keys is known only at run time; `value` is the dict or a view of it."""
     if not keys.are_uncertain:
         return
     mapping = _mapping(value)
@@ -33,13 +33,13 @@ def check_keys(value: Any) -> None:
 
 
 def is_uncertain(mapping: Any) -> bool:
-    """Whether a dict has a key whose presence only the traced graph knows."""
+    """Whether a dict has a key whose presence is known only at run time."""
     return keys.are_uncertain and current_graph() is not None and any(
         bound_of(mapping, key) is not None for key in dict.keys(mapping))
 
 
 def has_key(value: Any, key: Any) -> Any:
-    """Whether `key` is in a dict, or in the view of its keys: a bool, or a bool scalar tensor."""
+    """Whether `key` is in a dict, or in a keys view: a bool, or a bool scalar tensor."""
     mapping = _mapping(value)
     if not dict.__contains__(mapping, key):
         return False
@@ -48,7 +48,7 @@ def has_key(value: Any, key: Any) -> Any:
 
 
 def same_keys(a: dict[Any, Any], b: dict[Any, Any]) -> bool | None:
-    """Whether two dicts have the same keys; None if only the graph knows that."""
+    """Whether two dicts have the same keys; None if that is known only at run time."""
     certain = [{key for key in dict.keys(each) if bound_of(each, key) is None} for each in (a, b)]
     if not (certain[0] <= dict.keys(b) and certain[1] <= dict.keys(a)):
         return False
@@ -56,8 +56,8 @@ def same_keys(a: dict[Any, Any], b: dict[Any, Any]) -> bool | None:
 
 
 def have_other_keys(left: Any, right: Any) -> bool:
-    """Whether two values are dicts, one with uncertain keys, with different keys. StagingError if only the graph
-    knows."""
+    """Whether two values are dicts, one with uncertain keys, whose keys certainly differ. StagingError if that is known
+    only at run time."""
     if left is right or not (isinstance(left, dict) and isinstance(right, dict)) or not (
             is_uncertain(left) or is_uncertain(right)):
         return False
@@ -101,7 +101,7 @@ def setdefault(mapping: Any, key: Any, default: Any = None, /) -> Any:
 
 
 def item(mapping: Any, key: Any, /) -> Any:
-    """`mapping[key]`. KeyError, when the graph runs, if the key is missing and the dict has no default of its own."""
+    """`mapping[key]`. KeyError at run time if the key is missing and the dict has no default factory."""
     if keys.are_uncertain and hasattr(type(mapping), "__missing__") and bound_of(mapping, key) is not None:
         if isinstance(mapping, Counter):
             return get(mapping, key, 0)
@@ -118,7 +118,7 @@ def delete(mapping: Any, key: Any, /) -> None:
 
 
 def merge(mapping: Any, other: Any) -> None:
-    """`mapping.update(other)` for dicts. StagingError if both have a key whose presence only the graph knows."""
+    """`mapping.update(other)` for dicts. StagingError if both hold a key whose presence is known only at run time."""
     for key, value in list(dict.items(other)):
         bound = bound_of(other, key)
         if bound is not None and dict.__contains__(mapping, key):
@@ -129,16 +129,16 @@ def merge(mapping: Any, other: Any) -> None:
 
 
 def bound_of(mapping: Any, key: Any) -> Any:
-    """The bit that says whether the key is present; None if that is known at trace time."""
+    """The bit that tells whether the key is present; None if that is known at trace time."""
     value = dict.get(mapping, key)
-    # in the `__dict__` of an object, it is an attribute
+    # in an object's `__dict__`, the name is that of an attribute
     if not isinstance(value, Maybe) or not value.presence.name.endswith((f"[{key!r}]", f".{key}")):
         return None
     return value.presence.bound
 
 
 def _mapping(value: Any) -> Any:
-    """The dict of a view, which shows it as another object."""
+    """The dict behind a view (`view.mapping` is a proxy)."""
     return value if isinstance(value, dict) else next(d for d in gc.get_referents(value) if isinstance(d, dict))
 
 
@@ -152,7 +152,7 @@ def update(mapping: Any, /, *others: Any, **keywords: Any) -> None:
 
 
 def union(left: Any, right: Any, in_place: bool = False) -> Any:
-    """`left | right`, or `left |= right`, for dicts of which one may have uncertain keys."""
+    """`left | right`, or `left |= right`, for dicts one of which may have uncertain keys."""
     if not (isinstance(left, dict) and isinstance(right, dict)) or isinstance(left, Counter):  # its `|` differs
         for each in (left, right):
             check_keys(each)
@@ -168,11 +168,11 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: functools.partial(lambda name, mapping: _view(mapping, name), name)
        for name in ("keys", "values", "items")}}
 _BLIND: Final = frozenset({"__setitem__", "clear", "copy", "fromkeys"})
-"""Methods that do not depend on the keys."""
+"""Methods whose result does not depend on the keys."""
 
 
 def method_of(method: Any) -> Callable[..., Any]:
-    """The replacement of a bound method of a dict with uncertain keys, or whose argument may be such a dict."""
+    """A replacement for a bound dict method where the dict or an argument may have uncertain keys."""
     mapping, name = method.__self__, method.__name__
 
     def called(*args: Any, **keywords: Any) -> Any:
@@ -188,7 +188,7 @@ def method_of(method: Any) -> Callable[..., Any]:
 
 
 class View:
-    """`d.keys()`, `d.values()` or `d.items()`: `view` of the dict `mapping`."""
+    """`d.keys()`, `d.values()` or `d.items()`: Python's `view` of the dict `mapping`, with checks."""
 
     __slots__ = ("mapping", "view")
 
@@ -197,7 +197,7 @@ class View:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __iter__(self) -> Iterator[Any]:  # raises no sooner than `next`: C code replaces a TypeError of `iter`
+    def __iter__(self) -> Iterator[Any]:  # checks in `next`, not in `iter`, whose TypeError C code would replace
         check_keys(self.mapping)
         yield from self.view
 

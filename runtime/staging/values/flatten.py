@@ -1,7 +1,7 @@
-"""The state of staged control flow as leaves of a graph, and back.
+"""Flattening the state of staged control flow into graph leaves, and rebuilding it.
 
-`lower` gives the leaves of a value for a spec that it fits, `rebuild` makes the value from leaves, and `copied` copies
-the containers of a value for code that is traced.
+`lower` flattens a value to the leaves of a spec that is an upper bound of its own, `rebuild` makes a value from leaves,
+and `copied` copies the containers of a value for code that is traced.
 """
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ __all__ = [
 # Leaves of values.
 
 def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[Any]:
-    """The leaves of `value` in the current graph for `spec`, which is a join of its own spec. `origins` maps copies of
+    """The leaves of `value` in the current graph for `spec`, an upper bound of its own spec. `origins` maps copies of
     containers to their originals."""
     if isinstance(spec, Leaf):
         yield _as_type(value, spec.type)
@@ -101,7 +101,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
 
 
 def _staged(spec: Custom, items: Any) -> StagedView:
-    """The items of a Python list or dict as the staged one that `spec` describes."""
+    """A Python list or dict as the staged one that `spec` describes."""
     if not isinstance(items, dict):
         return staged_list(spec, items)
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
@@ -109,7 +109,7 @@ def _staged(spec: Custom, items: Any) -> StagedView:
 
 
 def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
-    """The items of a Python list as the staged list that `spec` describes."""
+    """A Python list as the staged list that `spec` describes."""
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
     if spec.like.structure is not None:
         return StagedRecords.from_items(items, spec.like.structure, types)
@@ -137,7 +137,7 @@ def _bit(value: bool) -> Any:
 
 
 def _as_type(value: Any, type: Type) -> Any:
-    """`value` as a tensor or list of this dtype: weak values adapt."""
+    """`value` as a tensor or list of this dtype: weakly typed values are converted."""
     if isinstance(type, ListType):
         return value if value.type.element.dtype is type.element.dtype else list_cast(value, type.element)
     if not isinstance(value, Tensor):
@@ -163,7 +163,7 @@ def _mark(weak: Weak) -> dict[str, Any]:
 
 
 def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) -> Sequence[Any]:
-    """The leaves of the variables `names`, under whose names they are printed from here on."""
+    """The leaves of the variables `names`, whose names they get in printed graphs from here on."""
     leaves = list(leaves)
     hints = [shown for spec, name in zip(specs, names, strict=True) for _, shown in leaf_types(spec, name)]
     for leaf, name in zip(leaves, hints, strict=True):
@@ -175,14 +175,14 @@ def named(leaves: Iterable[Any], specs: Sequence[Spec], names: Sequence[str]) ->
 # Values from leaves.
 
 def passed_on(values: Sequence[Any], names: Sequence[str], entry: Sequence[Any], body: Branch) -> list[Any]:
-    """The values of the variables `names` after `body`, which had `entry` before it. If the body assigned one variable
-    from another that may be unbound, that is checked: Python would have raised at the read."""
+    """The values of the variables `names` after `body`, given their values `entry` before it. Where the body assigned a
+    variable from another that may be unbound, emit a check: Python would have raised at the read."""
     return [value if value is before else _read(value, name, body)
             for value, name, before in zip(values, names, entry, strict=True)]
 
 
 def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozenset()) -> Any:
-    """Check the parts of a value, in place; `inside`: the ids of the enclosing containers, for cycles."""
+    """Check the parts of a value, updating containers in place; `inside`: the ids of the enclosing ones, for cycles."""
     if not isinstance(value, (MaybeTensor, MaybeObject)):
         parts = None if isinstance(value, (Tensor, int, float, str, Text)) or id(value) in inside else parts_of(value)
         read = {key: new for key, part in (parts or {}).items()
@@ -207,13 +207,13 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
 
 
 def _own_name(name: str) -> Any:
-    """The path `a.x` or `a['k']` without the variable, where the object has several names, as in a callee."""
+    """The path `a.x` or `a['k']` without the variable, since an object may have several names, as in a callee."""
     name = unnumbered(name)
     return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 
 def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) -> Any:
-    """`value` with copies of its lists, dicts and objects, which are recorded in `copies`.
+    """`value` with copies of its lists, dicts and objects; records each copy and its original in `copies`.
 
     StagingError for a list or dict that contains itself; `inside`: the ids of the enclosing containers.
     """
@@ -268,7 +268,7 @@ def rebuild_all(
 def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None = None) -> Any:
     """The value of variable `name` from its leaves.
 
-    A container with a target is filled into that. `copies` records all containers and their targets.
+    A container whose spec has a target is filled in place. `copies` records all rebuilt containers with their targets.
     """
     if isinstance(spec, Static):
         return spec.value
@@ -288,7 +288,7 @@ def rebuild(spec: Spec, leaves: Iterator[Any], name: str, copies: Origins | None
 
 
 def _name_of(spec: Spec, container: Any, key: Any, name: str) -> str:
-    """The name of a part of the variable `name`: of its own for an item or attribute that may be unbound."""
+    """The name of a part of variable `name`: its own path for an item or attribute that may be unbound, else `name`."""
     if not isinstance(spec, Optional) or isinstance(container, (*LISTS, tuple)):
         return name
     return f"{name}[{key!r}]" if isinstance(container, dict) else f"{name}.{key}"

@@ -1,7 +1,7 @@
 """Generator expressions over tensors, and their consumers: `sum`, `any`, `next`, `list`, `for`, ...
 
-A loop over one is a loop over its iterable, with the generator's test as a branch around the loop's body, so effects
-come in Python's order, and what its parts change is state. As in Python it can be consumed once.
+A loop over a generator expression is a loop over its iterable, with the generator's test as a branch around the loop's
+body, so effects come in Python's order, and what its clauses change is state. As in Python, it can be consumed once.
 """
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _ONE_BY_ONE: Final = (
 
 
 class StagedGenerator(Staged):
-    """A generator expression whose items or number of items are known only when the graph runs.
+    """A generator expression whose items, or their number, are known only at run time.
 
     Python code may take its items one by one if their number is known.
     """
@@ -77,7 +77,7 @@ class StagedGenerator(Staged):
     __slots__ = ("_clause", "_graph", "_items", "_used", "counts")
 
     def __init__(self, clause: Clause, counts: bool = False) -> None:
-        """`counts`: the clause has a counter of its own that changes with each item."""
+        """`counts`: the clause has its own counter, which changes with each item."""
         self._clause = clause
         self.counts = counts
         self._graph = current_graph()
@@ -86,7 +86,7 @@ class StagedGenerator(Staged):
 
     @property
     def over_python(self) -> bool:
-        """Whether it runs over a Python iterator, which keeps its own position."""
+        """Whether it iterates over a Python iterator, which keeps its own position."""
         return not is_staged(self._clause.iterable)
 
     def __takes_from__(self) -> Any:
@@ -99,11 +99,11 @@ class StagedGenerator(Staged):
 
     @property
     def began(self) -> bool:
-        """Whether Python code has taken items of it."""
+        """Whether Python code has taken items from it."""
         return self._items is not None
 
     def rest_is_known(self) -> None:
-        """Record that Python decided where it was left."""
+        """Record that its position is known after all, since Python values decided it."""
         self._used = _FRESH
 
     @property
@@ -115,8 +115,8 @@ class StagedGenerator(Staged):
         return self.use(whole or self.over_python or self.began)
 
     def use(self, whole: bool = True) -> Clause:
-        """The clause, to be consumed in the current graph, to its end if `whole`. StagingError if it is unknown whether
-        it was consumed before."""
+        """The clause, to be consumed in the current graph, to its end if `whole`. StagingError if its position is known
+        only at run time."""
         graph, source = current_graph(), self._clause.iterable
         unknown = "it is known only when the graph runs how far this generator was run over before"
         if not whole and isinstance(source, PassedItems) and source.has_cleanup() and references([self]):
@@ -141,7 +141,7 @@ class StagedGenerator(Staged):
         return self._clause
 
     def is_known(self) -> bool:
-        """Whether Python can take the items one by one: all of them exist, and their number is known."""
+        """Whether Python can take the items one by one: all exist, and their number is known."""
         if not self._clause.is_map or self._used is not _FRESH or current_graph() is not self._graph:
             return False
         source = self._clause.iterable
@@ -182,8 +182,8 @@ class StagedGenerator(Staged):
 
 
 class PassedItems(Staged):
-    """The items of a generator function that passes them to the loop over it. `suspended`: its generator, not yet
-    begun, for code of Python's that takes them one by one."""
+    """The items of a generator function that passes them to the loop's body. `suspended`: its generator, not yet
+    started, for Python code that takes the items one by one."""
 
     __slots__ = ("_run", "is_running", "suspended")
     passes_items = True
@@ -193,7 +193,7 @@ class PassedItems(Staged):
         self.is_running = False
 
     def has_cleanup(self) -> bool:
-        """Whether code of the generator runs when that is closed."""
+        """Whether closing the generator runs code of it."""
         return guards_yield(self.suspended.gi_code)
 
     def __pass_items__(self, body: Callable[[Any], object], test: Callable[[], Any] | None) -> None:
@@ -208,7 +208,7 @@ class PassedItems(Staged):
 
 
 def call_of_generator(fn: Any, form: Any) -> Any:
-    """What to call in place of the generator function `fn`, whose converted form is `form`."""
+    """The callable to use in place of the generator function `fn`, whose converted form is `form`."""
     code = form.__code__
     if not stages_calls(code):
         return form
@@ -228,7 +228,7 @@ def call_of_generator(fn: Any, form: Any) -> Any:
 
 
 def _in_loop(graph: Graph | None, outside: Graph | None) -> bool:
-    """Whether `graph` is the body or test of a loop that `outside` contains."""
+    """Whether `graph` is, or is nested in, the body or test of a loop inside `outside`."""
     while graph is not None and graph is not outside:
         if graph.name in ("body", "test"):
             return True
@@ -245,7 +245,7 @@ def _list_of(clause: Clause) -> Any:
 
 
 def all_at_once(clause: Clause) -> Any:
-    """The list for a consumer that takes the items one by one: StagingError if that could be observed."""
+    """All items as a list, for a consumer that takes them one by one: StagingError if the difference is observable."""
     graph = current_graph()
     before = len(graph.nodes) if graph is not None else 0
     items = _list_of(clause)
@@ -256,7 +256,7 @@ def all_at_once(clause: Clause) -> Any:
 
 
 def collected(generator: StagedGenerator) -> Any:
-    """The list of the remaining items; a Python list, if Python values decide them."""
+    """A list of the remaining items; a Python list if Python values determine it."""
     return _list_of(generator.use())
 
 
@@ -270,7 +270,7 @@ def listed(iterable: Any) -> Any:
     if isinstance(iterable, StagedGenerator):
         return collected(iterable)
     iterable = view_of(iterable)
-    if isinstance(iterable, StagedSequence) or hasattr(type(iterable), "as_list"):  # dicts and their views
+    if isinstance(iterable, StagedSequence) or hasattr(type(iterable), "as_list"):  # dicts and their views too
         return iterable.as_list()
     found = as_iterable(iterable)
     if isinstance(found, Counted) and isinstance(found.length, int):
@@ -281,13 +281,13 @@ def listed(iterable: Any) -> Any:
 
 
 def known_items(iterable: Any, what: str, remedy: str) -> Iterator[Any]:
-    """The items of a staged iterable of known length, for Python. StagingError if it is unknown."""
+    """The items of a staged iterable of known length, for Python code. StagingError if the length is unknown."""
     if isinstance(iterable, PassedItems):
         return iterable.suspended
     if isinstance(iterable, StagedGenerator) and iterable.passes_items:
         return iter(iterable)
     found = as_iterable(iterable)
-    if found is None:  # a list that is a row of a table, whose length is known
+    if found is None:  # a list that is a row of a table, of known length
         return iter(view_of(iterable))
     if not isinstance(found, Counted) or not isinstance(found.length, int):
         _fail(f"the number of items of {what} is known only when the graph runs", remedy)
@@ -300,7 +300,7 @@ def once(iterable: Any) -> StagedGenerator:
 
 
 def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGenerator:
-    """`map(function, *iterables)`, where at least one is staged."""
+    """`map(function, *iterables)`, at least one of them staged."""
     ag__function = function
     several = len(iterables) > 1
 
@@ -318,7 +318,7 @@ def mapped(function: Callable[..., Any], iterables: tuple[Any, ...]) -> StagedGe
 
 
 def filtered(keep: Callable[[Any], Any], iterable: Any) -> StagedGenerator:
-    """`filter(keep, iterable)` of Python values, where tensors may decide."""
+    """`filter(keep, iterable)` of Python values, where `keep` may return tensors."""
     ag__keep = keep
 
     def element(item: Any) -> Any:
@@ -359,8 +359,8 @@ def enumerated(generator: StagedGenerator, start: Any) -> StagedGenerator:
 
 
 def can_be_enumerated(generator: StagedGenerator) -> bool:
-    """Whether `enumerated` accepts a generator: not if Python code has taken items of it, if it has several `for`, or
-    if it has another counter."""
+    """Whether `enumerated` accepts a generator: not if Python code has taken items from it, if it has several `for`
+    clauses, or another counter."""
     inner: Any = generator
     while isinstance(inner, StagedGenerator):
         if inner.counts or inner.began:
@@ -370,7 +370,7 @@ def can_be_enumerated(generator: StagedGenerator) -> bool:
 
 
 def zip_operands(iterables: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of a `zip`: generators with one item for each item of their iterable, and lists of the others."""
+    """The operands of a `zip`: generators that map their iterable one to one, and lists of the items of others."""
     return tuple(map(_zip_operand, iterables))
 
 
@@ -383,7 +383,7 @@ def _zip_operand(x: Any) -> Any:
 
 
 def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
-    """`zip(*iterables)`, where some are generators with one item for each item of their iterable."""
+    """`zip(*iterables)`, where some are generators that map their iterable one to one."""
     clauses = [part.use(whole=False) if isinstance(part, StagedGenerator) else None for part in iterables]
     sources = [part if clause is None else clause.iterable for part, clause in zip(iterables, clauses, strict=True)]
     place = next(clause.element for clause in clauses if clause is not None)
@@ -391,8 +391,8 @@ def zipped(iterables: tuple[Any, ...], strict: bool) -> StagedGenerator:
 
 
 def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """From the items of the iterables to those of the generators; one cell for each, where changes of state are looked
-    for."""
+    """A function from the iterables' items to the generators'; nested closures with one cell per generator, where the
+    search for changed state finds them."""
     if not clauses:
         return lambda items: ()
     clause = clauses[0] or Clause((), lambda item: item, None)
@@ -405,7 +405,7 @@ def _items_of(clauses: list[Clause | None], place: Any) -> Callable[[tuple[Any, 
     return element
 
 
-# Consumers. The names of their variables cannot be the user's.
+# Consumers. The names of their variables cannot clash with the user's.
 
 def sum_of(generator: StagedGenerator, start: Any) -> Any:
     """`sum(generator, start)`."""
@@ -422,7 +422,7 @@ def sum_of(generator: StagedGenerator, start: Any) -> Any:
 
 
 def any_of(generator: StagedGenerator, stop: bool, truth: Callable[[Any], Any]) -> Any:
-    """`any(generator)`, which stops at an item that is true, or `all`, which stops at one that is false."""
+    """`any(generator)`, which stops at the first true item (`stop`), or `all`, which stops at the first false one."""
     ag__found: Any = not stop
 
     def for_body(item: Any) -> None:
@@ -455,7 +455,7 @@ def first_of(generator: StagedGenerator, *default: Any) -> Any:
 
 
 def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any) -> Any:
-    """The result of `item` if it was found, else the default; without one, the error."""
+    """`item()` if `found`, else the default; without one, raise the error."""
     if default:
         return operators.if_exp(found, item, lambda: default[0])
     if not isinstance(found, bool):
@@ -468,8 +468,7 @@ def item_if(found: Any, item: Callable[[], Any], error: Exception, *default: Any
 def use_up(
     generator: StagedGenerator, clause: Clause, body: Callable[[Any], None], test: Callable[[], Any] | None, *state: str
 ) -> None:
-    """A loop over a generator whose clause is being consumed: `for item in clause: body(item)`, while `test()` is
-    true."""
+    """Loop over a generator whose clause is being consumed: `for item in clause: body(item)`, while `test()` holds."""
     functions: list[Any] = [body] if test is None else [body, test]
     for function in functions:
         function.place = clause.element

@@ -1,13 +1,12 @@
-"""Hash tables as lists of the graph, for dicts and sets whose keys only the graph knows.
+"""Hash tables made of graph lists, for dicts and sets whose keys are known only at run time.
 
-As in CPython, the entries are in the order in which they were added, and slots tell the entry of a key:
-
-    slots    a power of two of numbers of entries; 0 is an empty slot. The entry of a key is in one of the slots from
-             that which its hash says on, before the next empty one.
-    marks    for each entry 1, or 0 once it was deleted. Entry 0, which no key has, always exists: its mark is the
-             number of entries that are not deleted.
-    keys     for each leaf of the keys, the list of those of all entries
-    values   likewise for the values
+As in CPython, the entries are in insertion order, and slots map hashes to entries:
+  slots    a power of two of entry numbers; 0 is an empty slot. A key's entry is in one of the slots from the one that
+           its hash gives up to the next empty one.
+  marks    for each entry 1, or 0 once it is deleted. Entry 0, which has no key, always exists: its mark is the
+           number of live entries.
+  keys     for each leaf of the keys, the list of its values in all entries
+  values   likewise for the values
 """
 from __future__ import annotations
 
@@ -43,17 +42,17 @@ from runtime.staging.values.list import branch, fold, fold_while
 __all__ = ["Table"]
 
 _FEWEST: Final = 8
-"""Slots of a table with few entries."""
+"""The number of slots of a table with few entries."""
 _ROOM: Final = 4
-"""Slots for each entry, at least, when there are new ones: they are when half of them are full."""
+"""The least number of slots per entry after a rebuild, which happens when half the slots are full."""
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15 - (1 << 64)
-"""Of hashes: 2**64 divided by the golden ratio, as an int64."""
+"""The multiplier of hashes: 2**64 divided by the golden ratio, as an int64."""
 _SHIFT: Final = 32
-"""Bits by which the upper half of a product, which depends on all bits of the key, becomes the lower one."""
+"""Moves the upper half of a product, which depends on all bits of the key, into the lower half."""
 
 
 class Table(NamedTuple):
-    """A hash table; see above. It is a value: changes make others."""
+    """A hash table; see above. It is immutable: updates return new tables."""
 
     slots: ListValue
     marks: ListValue
@@ -62,12 +61,12 @@ class Table(NamedTuple):
 
     @classmethod
     def empty(cls, keys: Iterable[TensorType], values: Iterable[TensorType]) -> Table:
-        """The table without entries, for keys and values with leaves of these types."""
+        """An empty table, for keys and values with leaves of these types."""
         return cls(_zeros(_FEWEST), _zeros(1), tuple(map(_column, keys)), tuple(map(_column, values)))
 
     @classmethod
     def of_entries(cls, keys: Sequence[ListValue], values: Sequence[ListValue]) -> Table:
-        """The table of keys that differ, and their values."""
+        """The table of distinct keys and their values."""
         columns = [list_extend(_column(items.type.element), items) for items in (*keys, *values)]
         marks = _all_marked(list_length(keys[0]))
         return cls.of_leaves(_rebuilt(len(keys), _zeros(_FEWEST), marks, *columns), len(keys))
@@ -88,11 +87,11 @@ class Table(NamedTuple):
         return weak_int(list_get(self.marks, 0))
 
     def find(self, key: Sequence[Any]) -> tuple[Any, Any]:
-        """The entry of a key, or 0, and the slot that tells it, or would. `key`: the leaves."""
+        """The entry of a key, or 0 if absent, and the slot that holds, or would hold, its number. `key`: its leaves."""
         return _found(self.slots, self.marks, self.keys, key)
 
     def put(self, key: Sequence[Any], value: Sequence[Any]) -> Table:
-        """The table in which the key has the value."""
+        """The table with the key mapped to the value."""
         keys, values = _holding(self.keys, key), _holding(self.values, value)
         entry, slot = _found(self.slots, self.marks, keys, key)
         last = list_length(self.marks)
@@ -112,12 +111,12 @@ class Table(NamedTuple):
                                            for column, x in zip(made.values, value, strict=True)]))
 
     def without(self, entry: Any, when: Any) -> Table:
-        """The table in which an entry is deleted, if `when`, a bool scalar, says so."""
+        """The table without an entry, if the bool scalar `when` holds."""
         marks = list_set(self.marks, where(when, entry, 0), where(when, 0, list_get(self.marks, 0)))
         return self._replace(marks=list_set(marks, 0, list_get(self.marks, 0) - cast(when, int32)))
 
     def items(self, columns: Sequence[ListValue]) -> list[ListValue]:
-        """Of some of the keys or values, those of the entries that are not deleted, in order."""
+        """For each of some key or value columns, its elements in live entries, in order."""
         marked = concat([[False], not_equal(list_stack(self.marks)[1:], 0)], 0)
         return [list_from_tensor(boolean_mask(list_stack(column), marked)) for column in columns]
 
@@ -131,26 +130,26 @@ def _zeros(size: Any) -> Any:
 
 
 def _column(element: TensorType) -> Any:
-    """The list that has that of entry 0 only, which is not read."""
+    """A column with an element for entry 0 only, which is never read."""
     return list_reserve(1, element)
 
 
 def _all_marked(count: Any) -> Any:
-    """The marks of so many entries."""
+    """The marks of `count` live entries."""
     return list_from_tensor(concat([[cast(count, int32)], ones([count], int32)], 0))
 
 
 def _holding(columns: Sequence[ListValue], leaves: Sequence[Any]) -> tuple[ListValue, ...]:
-    """The columns with a type that includes those of the leaves. DTypeError or ShapeError if there is none."""
+    """The columns, cast to include the types of the leaves. DTypeError or ShapeError if there is no join."""
     types = [join_elements(column.type.element, x.type) for column, x in zip(columns, leaves, strict=True)]
     return tuple([column if column.type.element.dtype is type.dtype else list_cast(column, type)
                   for column, type in zip(columns, types, strict=True)])
 
 
-# Hashes, and slots.
+# Hashes and slots.
 
 def _found(slots: Any, marks: Any, keys: Sequence[ListValue], key: Sequence[Any]) -> tuple[Any, Any]:
-    """The entry of a key, or 0, and its slot."""
+    """The entry of a key, or 0 if absent, and its slot."""
     parts, last = [*map(_comparable, key)], list_length(slots) - 1
 
     def is_other(slot: Any) -> Any:
@@ -164,7 +163,7 @@ def _found(slots: Any, marks: Any, keys: Sequence[ListValue], key: Sequence[Any]
 
 
 def _first_slot(parts: Sequence[Any], last: Any) -> Any:
-    """The slot that the hash of a key says; `parts`: its leaves, comparable."""
+    """The slot that the hash of a key gives; `parts`: its leaves, comparable."""
     hashed = reduce(lambda found, part: _mixed(found ^ _bits(part)), parts[1:], _mixed(_bits(parts[0])))
     return weak_int(cast(hashed & cast(last, int64), int32))
 
@@ -175,18 +174,18 @@ def _mixed(bits: Any) -> Any:
 
 
 def _bits(x: Any) -> Any:
-    """Bits of a comparable scalar, the same for numbers that are equal."""
+    """The bits of a comparable scalar, the same for equal numbers (0.0 and -0.0)."""
     return bitcast(x + 0.0, int64) if x.dtype.is_floating else x
 
 
 def _comparable(x: Any) -> Any:
-    """A leaf of a key as an int64, or a float64 of a fraction."""
+    """A leaf of a key as an int64, or a float64 if it is floating."""
     return cast(x, float64 if x.dtype.is_floating else int64)
 
 
 def _rebuilt(keys: int, slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
-    """The leaves of a table without its deleted entries, and with at least four slots for each of the others; `keys`:
-    the number of leaves of a key. All lists are updated in place."""
+    """The leaves of a table without its deleted entries, and with at least `_ROOM` slots per live entry; `keys`: the
+    number of leaves of a key. All lists are updated in place."""
     count = weak_int(list_get(marks, 0))
     marks, *rest = branch(greater(list_length(marks), count + 1), _compacted, (marks, *columns),
                           ("marks", *["column"] * len(columns)))
@@ -207,7 +206,7 @@ def _rebuilt(keys: int, slots: ListValue, marks: ListValue, *columns: ListValue)
 
 
 def _compacted(marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
-    """The marks, and the columns, without the deleted entries."""
+    """The marks and columns without the deleted entries."""
     names = ("marks", *["column"] * len(columns))
 
     def moved(entry: Any, end: Any, marks: Any, *columns: Any) -> tuple[Any, ...]:

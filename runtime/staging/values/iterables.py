@@ -1,8 +1,8 @@
 """What a staged `for` iterates over: a count with an item for each index, or a stream of elements.
 
-The `reduce` op takes `Counted` and `Stream`; `as_iterable` finds one of them for a value. The other classes stand for
-Python's `range`, `enumerate`, `zip` and `reversed` where an argument is a tensor, without materialising them. `map` is
-a generator (`generators.py`). Where Python returns an int (an item of `range`, a length), the staged value is a weak
+The `reduce` op takes `Counted` and `Stream`; `as_iterable` makes one of them from a value. The other classes represent
+Python's `range`, `enumerate`, `zip` and `reversed` with a tensor among the arguments, without materialising them. `map`
+is a generator (`generators.py`). Where Python gives an int (an item of `range`, a length), the staged value is a weak
 int32.
 """
 from __future__ import annotations
@@ -64,10 +64,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Counted:
-    """Items for the indices below `length`, an int or an int32 scalar.
+    """One item for each index below `length`, an int or an int32 scalar.
 
-    `item(index)` gives the loop variable, a structure of tensors and Python values, for an index tensor; it is called
-    while the graph of the loop's body is open. `lists`: the staged lists that it reads, at that time.
+    `item(index)` makes the loop variable, a structure of tensors and Python values, from an index tensor; it is called
+    while the graph of the loop's body is open. `lists`: the staged lists that it then reads.
     """
 
     length: Any
@@ -76,12 +76,12 @@ class Counted:
 
 
 class Stream:
-    """Elements that come one by one from a Python iterator when the graph runs.
+    """Elements that a Python iterator yields one by one at run time.
 
-    sources       the tensors that the stream is made from.
+    sources       the tensors from which the stream is made.
     element_spec  the structure of an element, with a TensorSpec or TensorType for each tensor.
-    stream        from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
-    pack          from the tensors of an element to the loop variable, if that is more than their structure.
+    stream        a function from the arrays of the sources to an iterator over elements, each a flat tuple of arrays.
+    pack          a function from the tensors of an element to the loop variable, if not just their structure.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Staged:
 
 
     def __iterable__(self) -> Iterable_:
-        """What a staged `for` over it iterates over. TypeError if that is impossible."""
+        """The `Counted` or `Stream` for a staged `for` over it. TypeError if it is not iterable."""
         raise TypeError(f"'{type(self).__name__}' object is not iterable")
 
 
@@ -139,7 +139,7 @@ class Unusable(Staged):
 
 
 class Poison(Unusable):
-    """Replaces a value that is not available: any use raises the result of `error`. `shown`: its `repr`."""
+    """Stands for an unavailable value: any use raises the exception that `error` returns. `shown`: its `repr`."""
 
     __slots__ = ("error", "shown")
 
@@ -166,8 +166,7 @@ class Poison(Unusable):
 
 
 class _Lazy(Staged):
-    """The result of Python's builtins on staged iterables: its `Counted` or `Stream` is made when it is iterated
-    over."""
+    """The result of a Python builtin on staged iterables: iteration over it makes its `Counted` or `Stream`."""
 
     name: ClassVar[str]
 
@@ -193,7 +192,7 @@ class _Lazy(Staged):
         return self._counted().length
 
     def __truth__(self) -> Any:
-        """Whether there are items: the condition of a staged `if` on it."""
+        """Whether there are items: the condition of a staged `if` on the object."""
         return self.length != 0
 
     def __getitem__(self, index: Any) -> Any:
@@ -216,7 +215,7 @@ def _refuse(what: str) -> NoReturn:
 
 
 def weak_int(x: Any) -> Any:
-    """An integer scalar in place of a Python int: weak int32, or weak int64 for a 64-bit dtype."""
+    """An integer scalar as a weak one, like a Python int: int32, or int64 for a 64-bit dtype."""
     if isinstance(x, int):
         return x
     dtype = t.int64 if x.dtype.size == 8 else t.int32
@@ -224,7 +223,7 @@ def weak_int(x: Any) -> Any:
 
 
 def normalised_index(index: Any, length: Any, message: str) -> Any:
-    """The index counted from the start, for one that may count from the end. IndexError if it is out of range."""
+    """An index that may count from the end, normalised to count from the start. IndexError if out of range."""
     if isinstance(index, int) and isinstance(length, int):
         if not -length <= index < length:
             raise IndexOutOfRangeError(message)
@@ -245,12 +244,12 @@ def first_true(same: Any) -> Any:
 
 
 def is_staged(x: Any) -> bool:
-    """Whether `x` is a graph tensor, or an object that stands for one or several."""
+    """Whether `x` is a graph tensor, or an object that represents one or several."""
     return isinstance(x, (GraphTensor, Staged))
 
 
 def stages(*values: Any) -> bool:
-    """Whether one of the values is known only when the graph runs."""
+    """Whether one of the values is known only at run time."""
     if current_graph() is None:
         return False
     known = EagerTensor, str, Text
@@ -258,8 +257,8 @@ def stages(*values: Any) -> bool:
 
 
 def stages_within(value: Any) -> bool:
-    """Whether a value, or a part of it if it is a tuple or list, is known only when the graph runs, or compares as a
-    class of the user's says, which may ask the graph."""
+    """Whether a value, or an item of it if it is a tuple or list, is known only at run time, or is of a user's class,
+    whose comparison may depend on graph values."""
     if isinstance(value, (tuple, *LISTS)):
         return any(map(stages_within, value))
     return stages(value) or is_users_class(type(value))
@@ -271,11 +270,11 @@ class _Flags(threading.local):
 
 
 flags: Final = of_trace(_Flags())
-"""Whether the traced code may have a list with staged items, or a Select; if not, nothing is searched for one."""
+"""Whether the traced code may have a list with staged items, or a Select; if not, searches for them are skipped."""
 
 
 def view_of(x: Any) -> Any:
-    """The view of a list with staged items, which implements Python's methods; for one of several lists, that of its
+    """The view of a list with staged items, which implements Python's methods; for a Select of lists, the view of its
     contents; any other value unchanged."""
     if hasattr(type(x), "__contents__"):
         x = x.__contents__()
@@ -283,7 +282,7 @@ def view_of(x: Any) -> Any:
 
 
 def as_iterable(x: Any) -> Iterable_ | None:
-    """What a staged `for` over `x` iterates over; None for a Python iterable.
+    """The `Counted` or `Stream` for a staged `for` over `x`; None for a Python iterable.
 
     TypeError for a scalar, as in Python.
     """
@@ -305,7 +304,7 @@ def _rows(x: Tensor) -> Counted:
 
 
 def counted(x: Any, what: str) -> Iterable_:
-    """`as_iterable`, also for a Python sequence among tensors. StagingError if it cannot be indexed."""
+    """`as_iterable`, extended to Python sequences used with tensors. StagingError if `x` cannot be indexed."""
     found = as_iterable(x)
     if found is not None:
         return found
@@ -323,7 +322,7 @@ def counted(x: Any, what: str) -> Iterable_:
 
 
 class EagerRows:
-    """The rows of an eager tensor, which an iterator takes by their index, so that it can tell which are left."""
+    """The rows of an eager tensor as a sequence: its iterator takes them by index, so the rest is known."""
 
     __slots__ = ("tensor",)
 
@@ -338,7 +337,7 @@ class EagerRows:
 
 
 def iterated(x: Any) -> Any:
-    """What a builtin of Python's takes items of: an eager tensor by its rows, anything else itself."""
+    """What Python's builtins should iterate over: the rows of an eager tensor (`EagerRows`), anything else itself."""
     return EagerRows(x) if isinstance(x, EagerTensor) and x.ndim and current_graph() is not None else x
 
 
@@ -366,7 +365,7 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
 
 
 def stacked(values: list[Any]) -> Tensor:
-    """Numbers or tensors as the rows of a tensor, weak if Python made all of them. TypeError for text and None."""
+    """Numbers or tensors as the rows of a tensor, weak if all are Python numbers. TypeError for text and None."""
     if any(isinstance(value, (str, Text, bytes)) or value is None for value in values):
         raise TypeError("strings and None do not stack")
     if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
@@ -385,7 +384,7 @@ def _cannot_stage(x: Any, what: str) -> StagingError:
 
 
 class StagedRange(_Lazy):
-    """`range` of tensors; items are weak, as Python's ints. ValueError at run time if the step is 0."""
+    """`range` of tensors; items are weak, like Python ints. ValueError at run time if the step is 0."""
 
     name = "range"
 
@@ -413,7 +412,7 @@ class StagedRange(_Lazy):
             count = span if abs(step) == 1 else (span + (abs(step) - 1)) // abs(step)
         else:
             up = greater(step, 0)
-            size = where(up, step, -step)  # 0 has raised
+            size = where(up, step, -step)  # a step of 0 has raised
             count = (where(up, stop - start, start - stop) + size - 1) // maximum(size, 1)
         return maximum(count, 0)
 
@@ -459,7 +458,7 @@ def _integer(x: Any) -> Any:
 
 
 class StagedEnumerate(_Lazy):
-    """`enumerate` of something staged: pairs of a weak index and an item."""
+    """`enumerate` of a staged iterable: pairs of a weak index and an item."""
 
     name = "enumerate"
 
@@ -511,7 +510,7 @@ class StagedReversed(_Lazy):
 
 
 def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
-    """One iterable over several, up to the end of the shortest."""
+    """Zips several iterables, up to the end of the shortest."""
     lengths = [part.length for part in parts if isinstance(part, Counted)]
     if len(lengths) == len(parts):
         length = _shortest(lengths, strict)

@@ -1,4 +1,4 @@
-"""The values of a scalar in the iterations of the loops that are traced, where it depends on their indices only."""
+"""The values that a scalar takes in the iterations of the traced loops, if it depends only on their indices."""
 from __future__ import annotations
 
 import itertools
@@ -16,11 +16,11 @@ from runtime.core.op import kernel_for
 __all__ = ["Undecided", "all_values", "note_index"]
 
 _MOST: Final = 100_000
-"""More iterations are not looked at."""
+"""The greatest number of iterations that are evaluated."""
 
 
 class Undecided(Exception):
-    """The values depend on the state of a loop."""
+    """The values depend on loop-carried state."""
 
 
 class _Indices(threading.local):
@@ -32,25 +32,25 @@ _indices: Final = of_trace(_Indices())
 
 
 def note_index(index: Value, count: int) -> None:
-    """Note that a value is the index of a loop, which goes from 0 to `count - 1`."""
+    """Record that a value is the index of a loop, from 0 to `count - 1`."""
     _indices.counts[id(index)] = index, count
 
 
 def all_values(value: Value, outside: Graph) -> Iterator[Any]:
-    """The values that a scalar has in the iterations of the loops inside the graph `outside`; none if it depends on a
-    value of that. Undecided if it depends on the state of a loop, or on more than a simple expression does."""
+    """The values that a scalar takes in the iterations of the loops inside the graph `outside`; none if it depends on a
+    value of `outside`. Undecided if it depends on loop-carried state, or is not a simple expression."""
     found = _Expression(outside)
     found.add(value)
     return iter(()) if found.is_from_outside else found.evaluate(value)
 
 
 class _Expression:
-    """What a value is computed from: indices, constants, and nodes in their order."""
+    """The backward slice of a value: indices, constants, and nodes in topological order."""
 
     def __init__(self, outside: Graph) -> None:
         self.outside, self.is_from_outside = outside, False
         self.known: dict[Value, Any] = {}
-        """By value: the array of a constant, the value that it captures, or the node that computes it."""
+        """By value: the array of a constant, the value that a capture passes in, or the node that computes it."""
         self.indices: dict[Value, int] = {}
         self.order: list[Value] = []
 

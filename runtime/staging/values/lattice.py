@@ -1,13 +1,13 @@
 """The lattice of types of staged state: the specs of values and their joins.
 
-`describe` gives the spec of a value, `join` that of a variable that is either of two. Containers are decomposed, and so
-are objects that have
+`describe` gives the spec of a value, `join` that of a variable that may be either of two. Containers are decomposed,
+and so are objects that define
 
-    __leaves__() -> list        the tensors and lists (EagerTensor, GraphTensor, EagerList, GraphList) they hold
-    __rebuild__(leaves) -> obj  an object of the same kind that holds these
+  __leaves__() -> list        the tensors and lists (EagerTensor, GraphTensor, EagerList, GraphList) they hold
+  __rebuild__(leaves) -> obj  an object of the same kind with these leaves
 
-and, if they are mutable, `__become__(leaves) -> None`. Other Python values stay themselves as long as all paths agree
-on them.
+and, if they are mutable, `__become__(leaves) -> None`. Other Python values are static as long as all paths agree on
+them.
 """
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ __all__ = [
 
 
 class Conflict(Exception):
-    """Two values without a join: `left` and `right` describe the parts that do not fit."""
+    """Two values have no join: `left` and `right` describe the conflicting parts."""
 
     def __init__(self, left: Spec, right: Spec) -> None:
         super().__init__(f"{text(left)} and {text(right)}")
@@ -85,7 +85,7 @@ class Conflict(Exception):
 
 
 def shared(values: Sequence[Any], i: int) -> int | None:
-    """The first variable before `i` that has the same list, dict or other mutable object."""
+    """The first variable before `i` that refers to the same list, dict or other mutable object."""
     value = values[i]
     if not is_container(value):
         return None
@@ -124,7 +124,7 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
     inside |= {id(value)}
     if not is_container(value):
         target = None
-    distinct = {id(part): part for part in parts.values()}  # there may be many numbers, and few of them distinct
+    distinct = {id(part): part for part in parts.values()}  # a list may hold many numbers, few of them distinct
     specs = {key: Static(part) if type(part) in ATOMS else describe(part, origins, inside)
              for key, part in distinct.items()}
     return Nested(value, tuple(parts), tuple([specs[id(part)] for part in parts.values()]), target)
@@ -154,7 +154,7 @@ def as_loop_state(spec: Spec) -> Spec:
 
 
 def _is_atom(spec: Spec) -> bool:
-    """Whether the value is a number, text or None of Python's, of which a list may have many."""
+    """Whether the value is a Python number, text or None, of which a list may have many."""
     return type(spec) is Static and type(spec.value) in ATOMS
 
 
@@ -187,8 +187,8 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
 
 
 def all_items_widened(before: Spec, after: Spec) -> Spec:
-    """`after` with all numbers in a list or tuple as tensors, if some of them became tensors since `before`: the next
-    iteration would else widen their neighbours, one by one."""
+    """`after` with all numbers in a list or tuple widened to tensors, if some of them became tensors since `before`:
+    otherwise later iterations would widen their neighbours one by one."""
     if not (isinstance(before, Nested) and isinstance(after, Nested) and before.alike(after)):
         return after
     pairs = list(zip(before.children, after.children, strict=True))
@@ -203,7 +203,7 @@ def all_items_widened(before: Spec, after: Spec) -> Spec:
 
 
 def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
-    """The types of the leaves of variable `name`, in order, each with a name for print."""
+    """The types of the leaves of variable `name`, in order, each with a name for printing."""
     if isinstance(spec, Leaf):
         yield spec.type, name
     elif isinstance(spec, Optional):
@@ -219,7 +219,7 @@ def leaf_types(spec: Spec, name: str = "") -> Iterator[tuple[Type, str]]:
 
 
 def targets(specs: Iterable[Spec]) -> Iterator[Any]:
-    """The containers that values are filled into."""
+    """The containers that values are written back into."""
     for spec in specs:
         if isinstance(spec, Optional):
             yield from targets([spec.child])
@@ -235,10 +235,10 @@ _INDEX: Final = Leaf(TensorType(as_dtype("int32"), (), weak=True))
 # Joins.
 
 def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
-    """The spec of a variable that is either. Conflict if there is no join.
+    """The spec of a variable that may be either. Conflict if there is no join.
 
-    Weak dtypes adapt, differing dimensions become unknown, None and unbound become bits, and lists of different lengths
-    become a staged list.
+    Weak dtypes adapt, differing dimensions become unknown, None and unbound are encoded as bits, and lists of different
+    lengths become a staged list.
     """
     if isinstance(a, Static) and a == b:
         return a
@@ -268,8 +268,8 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
 
 
 def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
-    """After branches, new objects of different classes as one of several; None for others, and for objects that other
-    names have."""
+    """After branches, newly created objects of different classes become Variants; None for other values, and for
+    objects with other names."""
     mine, theirs = (_by_class(spec, cells) if cells is not None and cells.are_of_branches else None for spec in (a, b))
     if mine is None or theirs is None:
         return None
@@ -282,7 +282,7 @@ def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
 
 
 def _by_class(spec: Spec, cells: Cells) -> dict[type, Nested] | None:
-    """The objects that a value may be, by class, if there is one of each and no other name has it."""
+    """The objects that a value may be, by class, if there is one per class and none has another name; else None."""
     found: list[Spec] = []
     if isinstance(spec, Nested):
         found = [spec]
@@ -299,7 +299,7 @@ def _by_class(spec: Spec, cells: Cells) -> dict[type, Nested] | None:
 
 
 def _in_parts(spec: Spec) -> Spec:
-    """An unchanged immutable container, which is `Static`, as the parts that a changed one has."""
+    """An unchanged immutable container, which is `Static`, decomposed like a changed one."""
     return describe(spec.value, {}) if isinstance(spec, Static) and not is_container(spec.value) else spec
 
 
@@ -312,7 +312,7 @@ def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:
 
 
 def _join_leaves(a: Spec, b: Spec) -> Spec:
-    """The join of two tensors, or of values that become tensors; of two objects, a select between them."""
+    """The join of two tensors, or of values that become tensors; of two objects, a Select."""
     left, right = _leaf_type(a), _leaf_type(b)
     if left is None or right is None:
         chosen = one_of_both(value_of(a), value_of(b))
@@ -331,7 +331,7 @@ def _is_array(spec: Spec) -> bool:
 
 
 def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
-    """The join of different views, of a view and an array, of an array and a tensor, or of sets of which one never had
+    """The join of different views, of a view and an array, of an array and a tensor, or of sets one of which never had
     an item; None for others."""
     if not (_is_array(a) or _is_array(b)):
         return _join_sets(a, b)
@@ -348,7 +348,8 @@ def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
 
 
 def _join_sets(a: Spec, b: Spec) -> Spec | None:
-    """The join of a set that never had an item with another; None for others. Conflict for items of two kinds."""
+    """The join of a set that never had an item with another; None for others. Conflict if the items' structures
+    differ."""
     if not (isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, StagedSet) and a.kind is b.kind):
         return None
     if a.children and b.children:
@@ -367,7 +368,7 @@ def _memories(spec: Spec) -> frozenset[Memory]:
 
 
 def value_of(spec: Spec) -> Any:
-    """The value, or container, that a spec is of; None for a tensor."""
+    """The value, or container, that a spec describes; None for a tensor."""
     return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
 
 
@@ -398,7 +399,7 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
         else:
             children.append(spec)
     children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
-    if not children:  # unbound or None
+    if not children:  # each is unbound or None
         return Optional(Static(None), unbound, False)
     if len(children) > 1:
         child = join(children[0], children[1], cells)
@@ -409,7 +410,7 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
 
 
 def _on_one_path(spec: Spec) -> Spec:
-    """The spec of an object that a variable has on one path only: on the other, the variable must not change it."""
+    """The spec of an object bound on one path only: without a target, since on the other path it must not change."""
     if isinstance(spec, Nested):
         return dataclasses.replace(spec, children=tuple(map(_on_one_path, spec.children)), target=None)
     if isinstance(spec, Custom):
@@ -418,7 +419,7 @@ def _on_one_path(spec: Spec) -> Spec:
 
 
 def _collapsed(spec: Nested | Custom) -> Spec:
-    """An immutable container whose parts are all unchanged is itself unchanged."""
+    """An immutable container all of whose parts are unchanged is itself unchanged (`Static`)."""
     changes = isinstance(spec.like, StagedItems) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
@@ -442,7 +443,7 @@ def _fits(wide: Type, narrow: Type) -> bool:
 # Lists of varying length.
 
 def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
-    """Lists of different lengths, or staged ones, as a staged list."""
+    """The join of lists of different lengths, or of staged lists, as a staged list."""
     target = _target(a, b)
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
@@ -453,7 +454,7 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
 
 
 def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
-    """Dicts with different keys: as one whose keys the graph has, or of which some may be unbound."""
+    """The join of dicts with different keys: a hash table in the graph, or a dict with values that may be unbound."""
     try:
         return _join_tables(a, b)
     except Conflict:
@@ -470,7 +471,7 @@ def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> 
 
 
 def _join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
-    """Dicts with different keys as one whose keys the graph has. Conflict if it cannot have them."""
+    """The join of dicts with different keys as a hash table. Conflict if the table cannot hold their items."""
     like = next((spec.like for spec in (a, b) if isinstance(spec, Custom)), None)
     if like is None:
         like = _like_items_of(next(spec for spec in (a, b) if isinstance(spec, Nested) and spec.keys))
@@ -487,8 +488,8 @@ def _like_items_of(spec: Nested) -> StagedEntries:
 
 
 def _leaves_of_items(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, that of the items of a dict, the specs of the items' leaves there. Conflict with
-    `a` and `b` otherwise."""
+    """For each leaf of `structure`, that of a dict's items, the specs of the items' leaves there. Conflict(a, b) if the
+    structures differ."""
     if isinstance(spec, Custom):
         try:
             pytree.assert_same_structure(structure, spec.like.structure)
@@ -504,7 +505,7 @@ def _leaves_of_items(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) ->
 
 
 def _leaf_specs(spec: Spec, structure: Any, a: Spec, b: Spec) -> list[Spec]:
-    """The specs of the leaves of a value that has a structure, or may be missing."""
+    """The specs of the leaves of a value of that structure, which may be unbound."""
     if isinstance(spec, Optional) and not spec.none:
         spec = spec.child
     if not pytree.is_nested(structure):
@@ -519,8 +520,7 @@ def _leaf_specs(spec: Spec, structure: Any, a: Spec, b: Spec) -> list[Spec]:
 
 
 def with_staged_lists(spec: Spec) -> Spec:
-    """`spec` with staged lists in place of its lists, where their elements allow it: for lists that a tensor may
-    index."""
+    """`spec` with its lists made staged lists where the elements' types allow it: for lists that a tensor may index."""
     if isinstance(spec, Optional):
         return dataclasses.replace(spec, child=with_staged_lists(spec.child))
     if not isinstance(spec, Nested):
@@ -534,16 +534,16 @@ def with_staged_lists(spec: Spec) -> Spec:
 
 
 def _structure(spec: Nested | Custom) -> Any:
-    """The structure of the elements, if they are not tensors."""
+    """The structure of the elements, unless they are tensors."""
     if isinstance(spec, Custom):
         return spec.like.structure
     items = [_item(child) for child in spec.children if not _is_atom(child)]
     found = next(filter(pytree.is_nested, items), None)
-    return None if found is None else pytree.map_structure(lambda leaf: leaf, found)  # the list itself may change
+    return None if found is None else pytree.map_structure(lambda leaf: leaf, found)  # a copy: the list may change
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict with `a` and `b` otherwise."""
+    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict(a, b) if an element differs."""
     if isinstance(spec, Custom):
         if _structure(spec) is None:
             raise Conflict(a, b)
@@ -562,12 +562,12 @@ def _item(spec: Spec) -> Any:
 
 
 def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
-    """The leaf of a staged list that is either. Conflict if there is no join."""
+    """The leaf of a staged list that may be either. Conflict if there is no join."""
     return Leaf(ListType(_element_type(a, b, mine, theirs)))
 
 
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
-    """The type of the items of both lists, or of the elements of staged lists. Conflict if there is no join."""
+    """The join of the types of both lists' items, or staged lists' elements. Conflict if there is none."""
     found: Type | None = None
     for child in _representatives((*mine, *theirs)):
         if _is_array(child):
@@ -583,7 +583,7 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
 
 
 def _representatives(specs: Sequence[Spec]) -> list[Spec]:
-    """Specs whose types have the same join: of Python's numbers, the smallest and the largest of each type."""
+    """Fewer specs with the same join: of Python numbers, only the smallest and the largest of each type."""
     others: list[Spec] = []
     numbers: dict[Any, set[Any]] = {bool: set(), int: set(), float: set()}
     for spec in specs:

@@ -1,4 +1,4 @@
-"""Python's list in staged code: a list that grows or shrinks in a loop or branch on tensors."""
+"""Python lists in staged code that grow or shrink in a loop or branch on tensors."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -59,20 +59,20 @@ _NONE: Final[list[Any]] = []
 
 
 class StagedItems(ListItems, Unusable):
-    """The one item of a list or deque of tensors that grows or shrinks in staged code: a list value of the graph."""
+    """The single item of a list or deque of tensors that grows or shrinks in staged code: a graph list."""
 
     __slots__ = ("empty", "leaves")
 
     structure: Any = None
-    """The structure of the items, if they are not tensors."""
+    """The structure of the items, unless they are tensors."""
 
     def __init__(self, leaves: Sequence[ListValue] = (), empty: Any = _NONE) -> None:
-        """`empty`: an empty list or deque like that which has the items."""
+        """`empty`: an empty list or deque like the owner of the items."""
         self.leaves, self.empty = tuple(leaves), empty
         flags.lists_are_staged = True
 
     def holding(self, leaves: Sequence[ListValue]) -> StagedItems:
-        """A copy with these values."""
+        """A copy with other leaves."""
         return type(self)(leaves, self.empty)
 
     def view(self, owner: Any) -> StagedSequence:
@@ -83,13 +83,13 @@ class StagedItems(ListItems, Unusable):
         return [*self.leaves]
 
     def same(self, other: object) -> bool:
-        """Whether the other stands for the same values of the graph."""
+        """Whether the other holds the same values of the graph."""
         return self is other or (isinstance(other, StagedItems) and len(self.leaves) == len(other.leaves) and all(
             a is b or (isinstance(a, GraphList) and isinstance(b, GraphList) and a.value is b.value)
             for a, b in zip(self.leaves, other.leaves, strict=True)))
 
     def text(self) -> Text:
-        """The items as `repr` shows them in the list."""
+        """The items as `repr` of the list shows them."""
         return Text.of(cast(GraphList, self.leaves[0]).value, ITEMS)
 
     def __text__(self, spec: str) -> Text | None:
@@ -114,13 +114,13 @@ def unview(x: Any) -> Any:
 
 
 def is_staged_list(x: Any) -> bool:
-    """Whether the items of a list are list values of the graph."""
+    """Whether the items of a list are stored in graph lists."""
     return has_staged_items(x) and isinstance(x[0], StagedItems)
 
 
 class StagedView(Staged):
-    """The operations of a list, deque or dict with staged items, the `owner`, as a whole, like those of its class.
-    (Traced code has the owner itself.)"""
+    """The operations of a list, deque or dict with staged items, the `owner`, as of its Python class. (User code holds
+    the owner itself.)"""
 
     __slots__ = ("owner",)
 
@@ -130,7 +130,7 @@ class StagedView(Staged):
         return [*self.owner[0].leaves]
 
     def copy(self) -> Self:
-        """The view of another with the same items."""
+        """The view of a new owner with the same items."""
         note_copy()
         return self.of(duplicate(self.owner))
 
@@ -193,7 +193,7 @@ class StagedList(StagedSequence):
     """A list of tensors of one type in a function that is being traced.
 
     It has the methods of `list` that can be staged. An element that is read is a graph tensor, and `len` is a tensor.
-    Python numbers among the elements stay weak. Where it is used as a tensor it is stacked.
+    Python numbers among the elements stay weak. As a tensor, it is stacked.
     """
 
     __slots__ = ()
@@ -213,7 +213,7 @@ class StagedList(StagedSequence):
     def from_items(cls, items: Sequence[Any], element: TensorType | None = None) -> StagedList:
         """The staged list of the items of a Python list.
 
-        `element` is a type that includes them all; without it, their join. StagingError if an item is not a tensor or
+        `element`: an upper bound of their types; by default, their join. StagingError if an item is not a tensor or
         number.
         """
         numbers = _constant_numbers(items, element)
@@ -256,7 +256,7 @@ class StagedList(StagedSequence):
         return list_length(self._list)
 
     def __truth__(self) -> Any:
-        """Whether it has elements, as a bool scalar: the condition of a staged `if` or `while` on it."""
+        """Whether it has elements, as a bool scalar: the condition of a staged `if` or `while` on the list."""
         return greater(list_length(self._list), 0)
 
     # Python's list methods.
@@ -282,7 +282,7 @@ class StagedList(StagedSequence):
         self._list = list_insert(self._list, index, element_as_tensor(x))
 
     def pop(self, index: Any = -1, /) -> Any:
-        """Remove and return an element. IndexError at run time if there is none."""
+        """Remove and return an element. IndexError at run time if the index is out of range."""
         last = type(index) is int and index == -1
         self._list, x = list_pop(self._list, *(() if last else (index,)))
         return as_object(x) if lists_hold_arrays() else x
@@ -362,7 +362,7 @@ class StagedList(StagedSequence):
 
 
 class ListElement(SingleView):
-    """An array in a list of the graph: a view of the list."""
+    """An array in a graph list, as a view of the list."""
 
     __slots__ = ("_known", "index", "list")
 
@@ -417,7 +417,7 @@ PUTS: Final = Puts()
 
 
 def _put_array(x: StagedArray, in_rows: bool = False) -> None:
-    """Note that an array, or its rows, become elements of a list, which has what it contains now."""
+    """Record that an array, or its rows, become elements of a list, which copies their current contents."""
     owners = owners_of(x)
     is_shared = in_rows or not owners or owners[0] is not x or bool(references(owners)[id(x)])
     note_put(is_shared)
@@ -441,7 +441,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 
 
 def element_as_tensor(x: Any) -> Any:
-    """`x` as a tensor of the current graph; a Python number is weak."""
+    """`x` as a tensor of the current graph; Python numbers become weak tensors."""
     x = view_of(x)
     if isinstance(x, StagedArray):
         _put_array(x)
@@ -455,7 +455,7 @@ def element_as_tensor(x: Any) -> Any:
 
 
 _MANY: Final = 16
-"""Up to this number Python numbers become one constant each; more become one array, which costs no more than one."""
+"""Up to this many Python numbers become one constant each; more become a single array constant."""
 
 
 def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tensor | None:
@@ -476,7 +476,7 @@ def _constant_numbers(items: Sequence[Any], element: TensorType | None) -> Tenso
 
 
 def _numbers_with_tensors(items: Sequence[Any], element: TensorType | None) -> Any:
-    """The list of many Python numbers and a few tensors: a constant in which these are set; None for other items."""
+    """A list of many Python numbers and a few tensors: a constant, updated with the tensors; None for other items."""
     others = {i: x for i, x in enumerate(items) if type(x) not in (bool, int, float)}
     if element is None or not others or len(others) * _MANY > len(items):
         return None
@@ -490,10 +490,10 @@ def _numbers_with_tensors(items: Sequence[Any], element: TensorType | None) -> A
     return made
 
 
-# Loops over iterables that make a list.
+# Loops over iterables that build a list.
 
 class _Body:
-    """A function of the state as the body of a loop at the line that is being traced."""
+    """A function of the state as a loop body, positioned at the line being traced."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         position = user_position() or Position("<unknown>", 0)
@@ -530,7 +530,7 @@ def branch(pred: Any, then: Callable[..., tuple[Any, ...]], init: tuple[Any, ...
 def collect(
     iterable: Any, keep: Callable[[Any], Any] | None = None, element: Callable[[Any], Any] = lambda item: item
 ) -> Any:
-    """The list of `element(item)` for the items of a staged iterable for which `keep` is true."""
+    """A list of `element(item)` for those items of a staged iterable for which `keep` holds."""
 
     def append(item: Any, items: Any) -> tuple[Any, ...]:
         def add(items: Any) -> tuple[Any, ...]:

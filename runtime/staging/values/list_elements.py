@@ -1,7 +1,8 @@
-"""Elements of staged lists that are lists, dicts or objects: the list has the tensors in them, and Python has copies.
+"""Elements of staged lists that are lists, dicts or objects: the staged list stores their tensors; reading an element
+gives a Python copy.
 
-An item of a copy is set in the list, too, where the copy was read. It is an error if staged code does not see a change
-elsewhere: in another copy, or in another list that has the element.
+An assignment to an item of such a copy is also made in the list, where it was read from. A change that staged code
+cannot propagate, to another copy or to another list with the element, is an error.
 """
 from __future__ import annotations
 
@@ -29,14 +30,14 @@ __all__ = [
 
 
 def record_read(x: Any, owner: list[Any], index: Any) -> Any:
-    """`x`, recorded as the element at that index of a staged list."""
+    """Record `x` as the element read at that index of a staged list; return it."""
     for value in containers_in([x]).values():
         _record(Element(value, Changes([value]), user_position(), False, owner, index, owner[0], x))
     return x
 
 
 def record_taken(x: Any, owner: list[Any]) -> Any:
-    """`x`, recorded as an element that was taken out of the list."""
+    """Record `x` as an element removed from the list; return it."""
     found = containers_in([x])
     is_own = not found or not bodies_open() or not (bodies_open()[0].shared or _other_copies(found, owner))
     for value in found.values():
@@ -45,7 +46,7 @@ def record_taken(x: Any, owner: list[Any]) -> Any:
 
 
 def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[int] = ()) -> None:
-    """Record that `x` becomes an element of a staged list. `except_for`: the ids of parts of it that are known."""
+    """Record that `x` becomes an element of a staged list. `except_for`: the ids of parts already recorded."""
     for key, value in containers_in([x]).items() if bodies_open() else ():
         if key not in except_for:
             if any(not e.is_taken for e in elements_with(value)) or any(
@@ -69,7 +70,7 @@ def _record(element: Element) -> None:
 
 
 def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> None:
-    """Call `change`, by which `x` becomes the element at that index of a staged list or (None) its last one."""
+    """Call `change`, which sets `x` at that index of a staged list, or (None) appends it; update the records."""
     if not bodies_open():
         change()
         return
@@ -91,7 +92,7 @@ def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> N
 
 
 def _after(e: Element, changed: Sequence[Element], stale: Sequence[Element], stays: Sequence[Element]) -> Element:
-    """The record of an element after another, or itself, was put into its list."""
+    """The new record of an element after it, or another, was put into its list."""
     if _is_one(e, changed):
         return replace(e, is_own=True)
     if e.owner is not None and _is_one(e, stale):
@@ -105,7 +106,7 @@ def _is_one(element: Element, elements: Sequence[Element]) -> bool:
 
 
 def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
-    """The records of other containers, which the user's code still has, that may be copies of an element of a list."""
+    """Records of other containers, still referenced by user code, that may be copies of an element of a list."""
     others = [e for body in bodies_open() for e in body.elements if id(e.value) not in found and not e.is_own]
     if not others:
         return []
@@ -119,13 +120,13 @@ def _is_index(a: Any, b: Any) -> bool:
 
 
 def _keeps_place(place: Any, index: Any) -> bool:
-    """Whether the element at `place` surely stays there when another is set at `index`, or (None) appended."""
+    """Whether the element at `place` must keep that index when another is set at `index`, or (None) appended."""
     return type(place) is int and place >= 0 and (
         index is None or (type(index) is int and index >= 0 and index != place))
 
 
 def _fill_again(x: Any, new: Any) -> None:
-    """Give the containers in an element the contents of those in another."""
+    """Copy the contents of an element's containers from another's."""
     before, after = parts_in(x), parts_in(new)
     for (_, old), (_, part) in zip(before, after, strict=True):
         _fill_again(old, part)
@@ -135,27 +136,28 @@ def _fill_again(x: Any, new: Any) -> None:
 
 
 def element_of(x: Any) -> Element | None:
-    """The record of a list or dict that the open body has read as an element, or a part of one, and that may change."""
+    """The record of an unchanged list or dict that is, or is part of, an element that the open body read; else None."""
     own = bodies_open()[-1].elements if bodies_open() else []
     return next((e for e in reversed(own) if e.value is x and e.whole is not None and not e.is_own and e.is_in_step()
                  and not e.changes), None)
 
 
 def put_back(element: Element) -> None:
-    """Set an element in its list, after a change."""
+    """Set an element in its list, after a change to it."""
     assert element.owner is not None
     element.owner[0].view(element.owner)[element.index] = element.whole
 
 
 def note_shared() -> None:
-    """Note that several places in staged lists may have one element."""
+    """Record that several places in staged lists may share one element."""
     if bodies_open():
         bodies_open()[0].shared += 1
 
 
 def check_repeated(known: KnownElements | None) -> bool:
-    """Called after the trace of a loop's body, with what the open bodies knew before. What the body puts in and did not
-    make, is put in again in the next iteration; what it shares, is changed there. Whether it changes elements."""
+    """Called after tracing a loop's body, with the snapshot before it: an element that the body puts in but did not
+    create is put in again in the next iteration, so it is shared. Returns whether the body changes elements;
+    StagingError for changes of shared ones."""
     if known is None:
         return False
     body = known.body

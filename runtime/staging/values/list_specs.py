@@ -1,4 +1,4 @@
-"""The specs of lists, deques and dicts: which are of one kind."""
+"""The specs of lists, deques and dicts, and which of them are of the same kind."""
 from __future__ import annotations
 
 from collections import deque
@@ -12,18 +12,18 @@ __all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "text_of_ki
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
-    """Whether the value is a list or deque, whose items Python or the graph has."""
+    """Whether the value is a list or deque, with Python or staged items."""
     return (isinstance(spec, Nested) and is_list(spec.like)) or (
         isinstance(spec, Custom) and isinstance(spec.like, StagedItems) and is_list(spec.like.empty))
 
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
-    """Two lists, or two deques with one maximal length; None for others."""
+    """The two specs, if of lists, or of deques with the same `maxlen`; else None."""
     return (a, b) if is_list_spec(a) and is_list_spec(b) and kind_of_list(a.like) == kind_of_list(b.like) else None
 
 
 def both_dicts(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
-    """Two dicts of one class with different keys; None for others."""
+    """The two specs, if of dicts of the same class; else None."""
     kinds = [_kind_of_dict(spec) for spec in (a, b)]
     if kinds[0] not in DICTS or kinds[0] is not kinds[1]:
         return None
@@ -38,13 +38,13 @@ def _kind_of_dict(spec: Spec) -> type | None:
 
 
 def empty_like(spec: Nested | Custom) -> Any:
-    """An empty list or deque like that of the spec."""
+    """An empty list or deque of the spec's kind."""
     if isinstance(spec, Custom):
         return spec.like.empty
     return deque(maxlen=spec.like.maxlen) if type(spec.like) is deque else []
 
 
 def text_of_kind(x: Any) -> str:
-    """What a list, deque or dict is called in messages."""
+    """How messages name a list, deque or dict."""
     most = getattr(x, "maxlen", None)
     return type(x).__name__ if most is None else f"deque with maxlen={most}"

@@ -1,4 +1,4 @@
-"""Errors for Python iterators that staged code cannot use, because only the graph would know their position."""
+"""Errors for Python iterators that staged code cannot use, since their position is known only at run time."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ __all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
 
 
 def left_iterator(iterator: Any, lineno: int) -> Exception:
-    """For an iterator that a loop advanced and left where the graph says so."""
+    """For an iterator that a loop advanced until a tensor condition ended it."""
     return staging_error(
         f"where this {type(iterator).__name__} is, is known only when the graph runs, as a tensor decides how many"
         f" items line {lineno} takes of it",
@@ -19,8 +19,8 @@ def left_iterator(iterator: Any, lineno: int) -> Exception:
 
 
 def leaving(iterable: Any) -> Callable[[], None]:
-    """A function to call when items of `iterable` have been taken, if a tensor decides whether Python would have taken
-    them."""
+    """A callback for after items of `iterable` were taken: marks its iterators lost, if a tensor decides whether Python
+    would have taken the items."""
     if not is_iterator(iterable):
         return lambda: None
     taken = taken_by(iterable)
@@ -34,12 +34,12 @@ def leaving(iterable: Any) -> Callable[[], None]:
 
 
 def outside_iterator(iterator: Any, name: str) -> Exception:
-    """For an iterator that was made outside of the body of a loop or branch."""
+    """For an iterator created outside the body of a loop or branch."""
     return staging_error(*taken_outside(type(iterator).__name__, name))
 
 
 def taken_outside(kind: str, name: str) -> tuple[str, str]:
-    """The text and remedy for a body that takes items of an iterator from outside."""
+    """The text and remedy for a body that takes items from an outside iterator."""
     return (
         f"staged code takes items of {name!r} ({kind}), an iterator from outside of it: that would happen once,"
         " while the code is traced, and not each time it runs",

@@ -1,4 +1,4 @@
-"""The memory of arrays in the specs of a state for which a body is traced again."""
+"""The memory of arrays in the specs of the state when a body is traced repeatedly."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,7 +11,7 @@ __all__ = ["same_types", "specs_after"]
 
 
 def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
-    """Whether specs are equal except for the memory of arrays, which each trace of a body makes anew."""
+    """Whether specs are equal except for the memory of arrays, which each trace of a body creates anew."""
     def without(spec: Spec) -> Spec:
         return _with_memories(spec, lambda _: frozenset())
 
@@ -19,7 +19,7 @@ def same_types(a: Sequence[Spec], b: Sequence[Spec]) -> bool:
 
 
 def specs_after(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
-    """The specs of a body's state after it, with representatives of the memory that it made."""
+    """The specs of a body's final state, with representatives for the memory that the body created."""
     found: list[frozenset[Memory]] = []
 
     def note(memories: frozenset[Memory]) -> frozenset[Memory]:

@@ -1,4 +1,4 @@
-"""Conflicts about objects: of which staged code makes several, or a tensor chooses one."""
+"""Join conflicts of objects that are created in staged code or selected by a tensor."""
 from __future__ import annotations
 
 from typing import NoReturn
@@ -16,7 +16,7 @@ __all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects"]
 
 
 def refuse_object(conflict: Conflict, what: str) -> StagingError:
-    """The error for two objects of one class, unless the function is traced again with such objects as state."""
+    """The error for two conflicting objects, unless the function is retraced with such objects as state."""
     error = staging_error(what, "Give each name a set of its own where the program allows it: s = set(s)."
                           if isinstance(value_of(conflict.left), (set, StagedSet)) else
                           "Make its class a dataclass, or change the attributes of one object.")
@@ -25,7 +25,7 @@ def refuse_object(conflict: Conflict, what: str) -> StagingError:
 
 
 def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
-    """Trace the function again if a conflict, of which there is that error, is about objects of plain classes."""
+    """Retrace the function if the conflict behind `error` is about sets or objects of plain classes."""
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
     if trials.depth == 0 and sides and all([type(side) is set for side in sides]):
         want_sets(error)
@@ -36,12 +36,12 @@ def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
 
 
 def is_row(conflict: Conflict) -> bool:
-    """Whether the conflict is about one of several objects, such as rows of a list of lists, that a tensor chose."""
+    """Whether a side of the conflict is a tensor's choice among objects, such as a row of a list of lists."""
     return any(hasattr(type(value_of(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
 
 
 def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
-    """Raise the error for it: `when` says which paths or iterations assign different ones to the variable."""
+    """Raise the error for such a conflict: `when` tells which paths or iterations assign different objects."""
     sides = value_of(conflict.left), value_of(conflict.right)
     one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")

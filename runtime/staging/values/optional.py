@@ -1,4 +1,4 @@
-"""Values that may be unbound or None when the graph runs.
+"""Values that may be unbound or None at run time.
 
 A variable that only one branch assigns is accompanied by hidden bits: `bound`, and `present` (it is not None). A use
 adds a check to the graph, in program order, which raises Python's error.
@@ -34,12 +34,12 @@ class _Keys(threading.local):
 
 
 keys: Final = of_trace(_Keys())
-"""Whether a dict of the traced code may have a key whose presence only the graph knows; if not, no dict has to be
-searched for one."""
+"""Whether a dict of the traced code may have a key whose presence is known only at run time; if not, searches for such
+keys are skipped."""
 
 
 def keys_asked(name: str) -> StagingError:
-    """The error where Python needs the keys of a dict that has `name` on some paths only."""
+    """The error for an operation that depends on the keys of a dict where `name` is set on some paths only."""
     return staging_error(
         f"whether there is {name} is known only when the graph runs, as it is set on some ways through a staged"
         " statement only, and Python asks here for the keys of that dict",
@@ -47,7 +47,7 @@ def keys_asked(name: str) -> StagingError:
 
 
 class Presence:
-    """The bits of the variable `name`: bool scalars `bound` and `present`, or None if it surely is."""
+    """The bits of the variable `name`: bool scalars `bound` and `present`, or None where that is certain."""
 
     __slots__ = ("_checked", "bound", "name", "present")
 
@@ -59,31 +59,30 @@ class Presence:
         keys.are_uncertain |= bound is not None and not name.isidentifier()
 
     def check(self) -> None:
-        """Make the graph raise here if the variable is unbound or None: the errors of `check_bound`, or TypeError."""
+        """Emit a check that raises if the variable is unbound or None: the errors of `check_bound`, or TypeError."""
         self.check_bound()
         if self.present is not None:
             self._check(self.present, "none")
 
     def is_none(self, content: Any) -> Any:
-        """Whether the variable, which may have this value, is None: a bool, or a bool scalar tensor."""
+        """Whether the variable, with this value if present, is None: a bool, or a bool scalar tensor."""
         self.check_bound()
         has_value = self.has_value
         return content is None if has_value is True else ~has_value
 
     @property
     def has_value(self) -> GraphTensor | bool:
-        """`present`; True if it surely is here."""
+        """`present`; True if known to hold here."""
         return True if self.present is None or is_assumed(self.present) else self.present
 
     def check_bound(self) -> None:
-        """Make the graph raise here if the variable is unbound, as Python does: UnboundLocalError, KeyError or
-        AttributeError."""
+        """Emit a check that the variable is bound: UnboundLocalError, KeyError or AttributeError, as in Python."""
         if self.bound is not None:
             self._check(self.bound, "unbound")
 
     def check_text(self) -> None:
-        """As `check_bound`, for formatting: the text of a dict contains items that were not read, and so not checked.
-        StagingError for that."""
+        """Like `check_bound`, for formatting. StagingError for an item of a dict: the dict's text includes items that
+        were not read, and so not checked."""
         if self.bound is not None and self.name.endswith("]"):
             raise keys_asked(self.name)
         self.check_bound()
@@ -92,7 +91,7 @@ class Presence:
         if is_assumed(bit):
             return
         graph = here = current_graph()
-        while graph is not None:  # a check in this graph or one that encloses it has been passed already
+        while graph is not None:  # a check in this graph or an enclosing one already dominates this point
             graph_, index, node = self._checked.get((id(graph), kind), (None, 0, None))
             if graph_ is graph and index < len(graph.nodes) and graph.nodes[index] is node:
                 return
@@ -104,7 +103,7 @@ class Presence:
 
 
 def known(value: Any, what: str) -> Any:
-    """The value of a variable. StagingError if it may be None where Python needs `what`."""
+    """The value of a variable. StagingError if it may be None where Python must know `what`."""
     if not isinstance(value, Maybe):
         return value
     value.presence.check_bound()
@@ -117,12 +116,12 @@ def known(value: Any, what: str) -> Any:
 
 
 def there(value: Any) -> Any:
-    """The content of a value that surely is not None; other values as they are."""
+    """The content of a value that is certainly not None; other values unchanged."""
     return known(value, "") if isinstance(value, MaybeObject) and value.presence.has_value is True else value
 
 
 def checked(value: Any) -> Any:
-    """The value of an item or variable that is read; the graph raises if it is missing."""
+    """The value of an item or variable being read; the graph raises if it is missing."""
     if not isinstance(value, Maybe):
         return value
     presence = value.presence
@@ -134,7 +133,7 @@ def checked(value: Any) -> Any:
 
 
 def _class_of(value: Any) -> Any:
-    """`value.__class__`, which `isinstance` uses, too, where it is not that of a converted function."""
+    """`value.__class__`, which `isinstance` also reads: that of the content, if user code asks."""
     if is_internal(sys._getframe(1).f_code.co_filename):
         return type(value)
     return known(value, "for its class").__class__
@@ -193,7 +192,7 @@ class MaybeObject:
         self.presence = presence
 
     def __wraps__(self) -> Any:
-        """For autograph: the value of the state where it is present."""
+        """For autograph: the value that the state has if present."""
         return self.content
 
     def checked(self) -> Any:
@@ -285,11 +284,11 @@ _OTHERS: Final = (
     *[f"i{name}" for name in _BINARY if name != "divmod"])
 _STAGED: Final = {"getitem": operators.item, "contains": lambda container, item: operators.in_(item, container),
                   "or": operators.bitor, "ior": operators.ibitor}
-"""The operators of autograph that have another name than Python's."""
+"""The operators whose names in autograph differ from Python's."""
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    """What applies Python's operator `name` in code that is traced."""
+    """The function that applies Python's operator `name` in traced code."""
     python = getattr(operator, f"__{name}__", None) or getattr(builtins, name)
     found: Callable[..., Any] = _STAGED.get(name) or getattr(operators, name, python)
     return found
@@ -304,8 +303,7 @@ Maybe = (MaybeTensor, MaybeObject)
 
 
 def same_or_none(value: Any, other: Any, same: Callable[[Any, Any], Any]) -> Any:
-    """Whether two values are None, or the same, as `same` decides for values that are not None: a bool, or a bool
-    scalar tensor."""
+    """Whether two values are both None or the same, by `same` if neither is None: a bool, or a bool scalar tensor."""
     (one, has_one), (second, has_second) = map(_content, (value, other))
     are_both = _conjunction(has_one, has_second)
     found = are_both if value is other or are_both is False else _conjunction(are_both, same(one, second))
@@ -325,7 +323,7 @@ def _conjunction(bit: Any, other: Any) -> Any:
 
 
 def bound(value: Any) -> Any:
-    """The value of a variable that is read, which the graph checks to be bound."""
+    """The value of a variable being read, after a check that it is bound."""
     if not isinstance(value, (MaybeTensor, MaybeObject)) or value.presence.bound is None:
         return value
     presence = value.presence
@@ -335,7 +333,7 @@ def bound(value: Any) -> Any:
 
 
 def attach(value: Any, presence: Presence) -> Any:
-    """`value` with the bits of `presence`."""
+    """`value` with the presence bits attached."""
     if isinstance(value, GraphTensor) and not value.is_object:
         return MaybeTensor(value, presence)
     for name in (*MaybeObject.__slots__, "checked"):

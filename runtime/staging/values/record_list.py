@@ -32,7 +32,7 @@ __all__ = ["StagedRecords", "StagedStructures"]
 
 
 class StagedStructures(StagedItems):
-    """The one item of a list of structures like `structure`: a list value of the graph for each leaf."""
+    """The single item of a list of structures like `structure`: one graph list per leaf."""
 
     __slots__ = ("structure",)
 
@@ -65,11 +65,11 @@ class StagedRecords(StagedSequence):
 
     @property
     def columns(self) -> list[StagedList]:
-        """For each leaf of the elements, the list of its current values."""
+        """For each leaf of the elements, a new staged list of its current values."""
         return [StagedList(leaf) for leaf in self.__leaves__()]
 
     def _change(self, change: Callable[..., Any], *others: Iterable[Any]) -> list[Any]:
-        """The results of `change(column, *other)` for each column, which it changes."""
+        """The results of `change(column, *other)`, which may update the column, for each column."""
         columns = self.columns
         found = [change(column, *each) for column, *each in zip(columns, *others, strict=True)]
         refill(self.owner, [self.owner[0].holding([leaf for column in columns for leaf in column.__leaves__()])])
@@ -130,7 +130,7 @@ class StagedRecords(StagedSequence):
         self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
-        """Remove and return an element. IndexError at run time if there is none."""
+        """Remove and return an element. IndexError at run time if the index is out of range."""
         return record_taken(self._pack(self._change(lambda column: column.pop(index))), self.owner)
 
     def clear(self) -> None:
@@ -149,7 +149,7 @@ class StagedRecords(StagedSequence):
         return record_read(self.at(index), self.owner, index)
 
     def at(self, index: Any) -> Any:
-        """A new copy of an element, which is not recorded."""
+        """A new copy of an element, without recording it."""
         return self._pack([column[index] for column in self.columns])
 
     def __setitem__(self, index: Any, x: Any) -> None:
@@ -203,7 +203,7 @@ class StagedRecords(StagedSequence):
 
 
 def _columns_as_tensor(x: Any) -> Any:
-    """A tensor whose second axis, and following ones, are those of nested lists and tuples of columns."""
+    """A tensor whose second and following axes are those of nested lists and tuples of columns."""
     if isinstance(x, (list, tuple)):
         return stack([_columns_as_tensor(part) for part in x], 1)
     if isinstance(x, Tensor):

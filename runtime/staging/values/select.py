@@ -1,8 +1,8 @@
-"""Select: one of several Python objects, chosen by the graph, as in `particles[i].x += 1`, `rows[i].append(x)` or
+"""Select: one of several Python objects, selected at run time, as in `particles[i].x += 1`, `rows[i].append(x)` or
 `functions[i](x)` with a tensor `i`.
 
-An attribute is a select among those of all alternatives. A user's method runs once, with the select as `self`. Any
-other use is staged as one branch for each alternative.
+An attribute is a select among the attributes of all alternatives. A user-defined method runs once, with the select as
+`self`. Any other use is staged with one branch per alternative.
 """
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 MOST: Final = 256
-"""The maximal number of alternatives that are used in a branch each."""
+"""The largest number of alternatives for which branches are traced."""
 
 _MISSING: Final = object()
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
@@ -60,22 +60,22 @@ _NUMBERS: Final = (int, float, complex, Tensor)
 
 
 def is_number(x: Any) -> bool:
-    """Whether `x` is a number or tensor, or a tuple of these: immutable."""
+    """Whether `x` is immutable: a number or tensor, or a tuple of these."""
     return all(map(is_number, x)) if isinstance(x, tuple) else isinstance(x, _NUMBERS) and not is_array(x)
 
 
 def _are_arrays(values: Sequence[Any]) -> bool:
-    """Whether all values are arrays or numbers, and some are arrays that may change."""
+    """Whether all values are arrays or numbers, and some are mutable arrays."""
     return any(map(is_array, values)) and all(is_array(x) or is_number(x) for x in values)
 
 
 def is_array(x: Any) -> bool:
-    """Whether `x` is an array of the traced function, which may change."""
+    """Whether `x` is a mutable array of the traced function."""
     return isinstance(x, StagedArray)
 
 
 def choose(values: Sequence[Any], at: Any) -> Any:
-    """The value at position `at` of some values (at least one); `at` is an integer scalar in range, counted from 0."""
+    """The value at index `at` of some values (at least one); `at` is an integer scalar in range, from 0."""
     first = values[0]
     if any(isinstance(value, Maybe) for value in values):
         return _one_of_several_types(values, at)
@@ -102,7 +102,7 @@ def choose(values: Sequence[Any], at: Any) -> Any:
 
 
 def _choose_object(values: Sequence[Any], at: Any) -> Any:
-    """As `choose`, for objects, some of which may be None or selects themselves."""
+    """Like `choose`, for objects, some of which may be None or selects themselves."""
     if any(value is None for value in values):
         there = [value is not None for value in values]
         places = [sum(there[:i]) if is_there else 0 for i, is_there in enumerate(there)]
@@ -120,10 +120,10 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
 
 
 class Selection(Late):
-    """Forward declaration: a select among containers is one among their items, which may be containers."""
+    """Forward declaration: a select among containers is a select among their items, which may be containers."""
 
     of_items: Callable[[Sequence[Any], Any, bool], Any]
-    """One of several rows or tables, or None if the values are not such:
+    """A select among rows or tables, or None if the values are not such:
     `runtime.staging.containers.select_containers`."""
 
 
@@ -145,7 +145,7 @@ def _one_of_several_types(values: Sequence[Any], at: Any) -> Any:
 
 
 def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
-    """The values, with another one at position `at`; None if these are not all numbers or tensors of one shape."""
+    """The values with `value` at index `at`; None if these are not all numbers or tensors of one shape."""
     if not all(map(is_number, (*values, value))):
         return None
     try:
@@ -157,7 +157,7 @@ def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
 
 
 def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -> Any:
-    """The result of `use(x, *args)` for the object at `at`, with one branch for each object."""
+    """The result of `use(x, *args)` for the object at `at`, with one branch per object."""
     if len(one_of) > MOST:
         raise staging_error(
             f"one of {len(one_of)} objects is used as a tensor tells, which takes a branch for each: there can be"
@@ -168,7 +168,7 @@ def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -
         if end - first == 1:
             return use(chosen[first], *args)
         middle = (first + end) // 2
-        # What a branch can change has to be in its own variables, where `autograph` looks for it.
+        # Values that a branch may change have to be in its own variables, where `autograph` looks for them.
         return operators.if_exp(
             less(at, middle),
             lambda: on_branches(first, middle, (chosen, args)), lambda: on_branches(middle, end, (chosen, args)))
@@ -183,13 +183,13 @@ def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, An
 
 
 class Select:
-    """One of several objects. Subclasses have the special methods of these."""
+    """One of several objects. Subclasses define their special methods."""
 
     __slots__ = ("_ag_at", "_ag_one_of")
 
     __stands_for__: type = object
-    """Marks for autograph a placeholder whose slots count as reachable from whoever has it; and the class that it
-    stands for."""
+    """Marks a placeholder for autograph: its slots count as reachable from its holders. The value is the class that it
+    represents."""
 
     def __init__(self, one_of: Sequence[Any], at: Any) -> None:
         distinct = list({id(one): one for one in one_of}.values())
@@ -247,18 +247,18 @@ class Select:
 
 
 def alternatives_of(x: Select) -> tuple[tuple[Any, ...], Any]:
-    """The alternatives, and the index of the one that `x` is."""
+    """The alternatives, and the index of the selected one."""
     return x._ag_one_of, x._ag_at
 
 
 def use(x: Select, one: Callable[..., Any], *args: Any) -> Any:
-    """The result of `one(x, *args)`, with one branch for each alternative."""
+    """The result of `one(x, *args)`, with one branch per alternative."""
     one_of, at = alternatives_of(x)
     return _used(at, one_of, one, *args)
 
 
 def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
-    """The error for a use that requires to know which of the objects it is."""
+    """The error for a use that needs to know which alternative is selected."""
     one_of, _ = alternatives_of(x)
     kind = type(x).__stands_for__
     name = "object" if kind is object else kind.__name__
@@ -281,8 +281,8 @@ def is_one(x: Select, other: Any) -> Any:
 
 
 def one_of_both(a: Any, b: Any) -> Select | None:
-    """The select for a value that is either of two, if these are objects of the user's (or selects among such) that
-    existed before; its index is not set yet."""
+    """The select for a value that may be either of two, if these are pre-existing user-defined objects (or selects
+    among such); its index is not yet set."""
     objects = _objects(a, b)
     if not all(map(_can_be_chosen, objects)):
         return None
@@ -292,18 +292,18 @@ def one_of_both(a: Any, b: Any) -> Select | None:
 
 
 def select_of(objects: Sequence[Any], at: Any) -> Select:
-    """The select that is the object at an index."""
+    """The select of the object at index `at`."""
     return _class_for(objects)(objects, at)
 
 
 def among(objects: Sequence[Any]) -> Select:
-    """The select among distinct objects, whose index is not set yet."""
+    """The select among distinct objects; its index is not yet set."""
     found: Select | None = SELECTION.of_items(objects, None, False)
     return _class_for(objects)(objects, None) if found is None else found
 
 
 def _objects(*values: Any) -> list[Any]:
-    """The alternatives of values, some of which may be selects."""
+    """The distinct alternatives of values, some of which may be selects."""
     sides = [alternatives_of(x)[0] if isinstance(x, Select) else (x,) for x in values]
     return list({id(x): x for side in sides for x in side}.values())
 
@@ -317,19 +317,19 @@ def _place(x: Any, places: Mapping[int, int]) -> Any:
 
 
 def _can_be_chosen(x: Any) -> bool:
-    """Whether state can be a select among such objects, because they are not copied for a body."""
+    """Whether state may be a select among such objects, since they are not copied for a body."""
     if isinstance(x, _FUNCTIONS):
         return True
     return fields_in(x) is not None and not is_container(x) and not hasattr(type(x), "__stands_for__")
 
 
 def _is_free(x: Any) -> bool:
-    """Whether it cannot contain a tensor of a graph."""
+    """Whether it cannot refer to a tensor of a graph."""
     return isinstance(x, BuiltinFunctionType) or (isinstance(x, FunctionType) and not x.__closure__)
 
 
 def either(pred: Any, a: Any, b: Any) -> Any:
-    """`a if pred else b` for objects or functions, or selects among them; None for other values."""
+    """`a if pred else b` for arrays, objects or functions, or selects among them; None for other values."""
     if is_array(a) or is_array(b):
         return choose([b, a], where(pred, 1, 0))
     objects = _objects(a, b)
@@ -367,25 +367,25 @@ def has_attribute(x: Select, name: str) -> Any:
 
 
 def tested(x: Select, test: Callable[[Any], Any]) -> Any:
-    """The result of a test that is applied to each alternative: a value, or a select."""
+    """The result of a test applied to each alternative: a value, or a select."""
     one_of, at = alternatives_of(x)
     return choose([test(one) for one in one_of], at)
 
 
 def _has(x: Any, name: str) -> bool:
-    """`hasattr` without running code of properties."""
+    """`hasattr` that does not run the code of properties."""
     if is_users_class(type(x)) and not hasattr(type(x), "__getattr__"):
         return name in (fields_in(x) or ()) or _found(type(x), name) is not _MISSING
     return hasattr(x, name)
 
 
 def _found(kind: type, name: str) -> Any:
-    """The class attribute of that name, without descriptors."""
+    """The class attribute of that name, without invoking descriptors."""
     return next((vars(cls)[name] for cls in kind.__mro__ if name in vars(cls)), _MISSING)
 
 
 def _is_plain(kind: type, name: str, method: str) -> bool:
-    """Whether the attribute is the object's own, without code of its class that gets or (`method`) sets it."""
+    """Whether access is plain: the object's own attribute, which no code of its class gets or (`method`) sets."""
     found = _found(kind, name)
     return getattr(kind, method) is getattr(object, method) and not hasattr(kind, "__getattr__") and (
         found is _MISSING or isinstance(found, MemberDescriptorType) or not hasattr(type(found), "__get__"))
@@ -403,7 +403,7 @@ def _attribute(x: Select, name: str) -> Any:
         if isinstance(found, FunctionType) and not any(name in getattr(one, "__dict__", ()) for one in one_of):
             return MethodType(found, x)
     if not any(_has(one, name) for one in one_of):
-        return getattr(one_of[0], name)  # raises the error
+        return getattr(one_of[0], name)  # raises the AttributeError
     if all(callable(getattr(type(one), name, None)) and name not in getattr(one, "__dict__", ()) for one in one_of):
         return Method(x, name)
     if all(_has(one, name) for one in one_of) and all(_is_plain(type(one), name, "__getattribute__")
@@ -428,7 +428,7 @@ def _set_attribute(x: Select, name: str, value: Any) -> None:
 
 
 class Method:
-    """A method of a select, which is called for each alternative in a branch."""
+    """A method of a select, called for each alternative in its own branch."""
 
     __slots__ = ("_ag_name", "_ag_of")
 
@@ -441,7 +441,7 @@ class Method:
         return use(self._ag_of, call_method, self._ag_name, args, keywords)
 
 
-# Special methods by name. Those that are Python functions run once, others for each alternative.
+# Special methods by name. Python functions run once, others once per alternative.
 
 def _special(name: str) -> Callable[..., Any]:
     def special(self: Select, *args: Any, **keywords: Any) -> Any:

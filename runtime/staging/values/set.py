@@ -1,8 +1,8 @@
-"""Python's set in staged code whose items only the graph knows: a hash table of the graph.
+"""Python sets in staged code whose items are known only at run time: hash tables in the graph.
 
-Such sets take the place of those that a function makes once its trace has found that tensors become items of one, and
-the function is traced again (`NeedsSets`). Items are numbers, or tuples of numbers. Their order is not that of Python's
-set: what depends on it is an error.
+They replace the sets that a function creates once a trace has found that tensors become items of one; the function is
+then retraced (`NeedsSets`). Items are numbers, or tuples of numbers. Their order is not that of a Python set, so any
+operation that depends on it is an error.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["StagedSet", "method_of_set", "refuse_set", "set_comp", "set_of"]
 
 
 class StagedSet(Staged):
-    """A set of numbers, or of tuples of numbers, in a function that is being traced. `structure`: that of an item."""
+    """A set of numbers, or of tuples of numbers, in a traced function. `structure`: that of an item."""
 
     __slots__ = ("leaves", "structure")
 
@@ -39,7 +39,7 @@ class StagedSet(Staged):
     def __init__(self, leaves: Sequence[ListValue] = (), structure: Any = None) -> None:
         self.leaves, self.structure = tuple(leaves), structure
 
-    # For staging: it is state as a whole.
+    # For staging: the whole set is state.
 
     def __leaves__(self) -> list[ListValue]:
         return [*self.leaves]
@@ -55,11 +55,11 @@ class StagedSet(Staged):
         return Table.of_leaves(self.leaves, len(self.leaves) - 2)
 
     def with_types(self, types: Sequence[TensorType]) -> Sequence[ListValue]:
-        """The leaves, for items whose leaves have these types: also of a set that never had an item."""
+        """The leaves, for items whose leaves have these types; an empty table for a set that never had an item."""
         return self.leaves or Table.empty(types, ()).leaves
 
     def in_any_order(self) -> Any:
-        """The list of the items, in the order in which they were added: for what does not depend on it."""
+        """A list of the items, in insertion order: for uses that do not depend on the order."""
         if not self.leaves:
             return []
         lists = [StagedList(leaf) for leaf in self.table.items(self.table.keys)]
@@ -68,7 +68,7 @@ class StagedSet(Staged):
     def __iterable__(self) -> Counted:
         refuse_order()
 
-    # A set that never had an item is known: Python may ask it.
+    # A set that never had an item is known to be empty, so Python may iterate over it.
 
     def __iter__(self) -> Iterator[Any]:
         return refuse_order() if self.leaves else iter(())
@@ -82,12 +82,12 @@ class StagedSet(Staged):
     # Items.
 
     def _entry(self, item: Any) -> Any:
-        """The number of the entry of an item; 0, of Python or the graph, if there is none."""
+        """The entry number of an item; 0, as an int or in the graph, if absent."""
         leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves else None
         return 0 if leaves is None else self.table.find(leaves)[0]
 
     def contains(self, item: Any) -> Any:
-        """Whether there is an item: False, or a bool scalar."""
+        """Whether the set contains an item: False, or a bool scalar."""
         entry = self._entry(item)
         return not_equal(entry, 0) if isinstance(entry, Tensor) else False
 
@@ -273,14 +273,14 @@ def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
 
 
 def _common(items: StagedSet, among: StagedSet) -> StagedSet:
-    """The items that are among others."""
+    """The intersection with another set."""
     kept = StagedSet((), items.structure)
     _each(kept, items, lambda made, item: _add_if(made, among.contains(item), item))
     return kept
 
 
 def _each(made: StagedSet, items: Any, change: Callable[[StagedSet, Any], None]) -> None:
-    """Change a set for each item of an iterable."""
+    """Call `change(made, item)` for each item of an iterable."""
     ag__made = made
 
     def for_body(item: Any) -> None:
@@ -295,11 +295,11 @@ def _each(made: StagedSet, items: Any, change: Callable[[StagedSet, Any], None])
         for_body(item)
 
 
-# Where sets are made.
+# Creation of sets.
 
 def refuse_set() -> None:
-    """Called where a tensor becomes an item of a set of Python's: the function is traced again with its sets as those
-    of the graph, or StagingError."""
+    """Called where a tensor becomes an item of a Python set: raises to retrace the function with graph sets in place of
+    those it creates, or StagingError."""
     raise want_sets(staging_error(
         "a set that was there before the call, or has other items than numbers, gets a tensor as an item here",
         "Make the set in the traced function, of numbers or tuples of numbers."))
@@ -324,7 +324,7 @@ def set_of(items: Iterable[Any] = (), /) -> Any:
 
 
 def _is_tensor(item: Any) -> bool:
-    """Whether an item can be one of a set of the graph, and not of a set of Python's."""
+    """Whether an item can be in a graph set, but not in a Python set."""
     return is_staged_key(item) and is_numeric(item)
 
 
@@ -334,7 +334,7 @@ def set_comp(clause: Clause) -> Any:
 
 
 def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
-    """The replacement of a bound method of a set of Python's; `python` is called where all arguments are Python's."""
+    """The replacement of a bound method of a Python set; `python` is called if all arguments are Python values."""
     def called(*args: Any) -> Any:
         if not any(_is_tensor(arg) or stages(arg) for arg in args):
             return python(*args)

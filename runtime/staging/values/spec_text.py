@@ -1,4 +1,4 @@
-"""Specs of values in messages."""
+"""Specs of values as text, for messages."""
 from __future__ import annotations
 
 from collections import deque
@@ -16,14 +16,14 @@ __all__ = ["contents_of_array", "kind_text", "remedy_for_lists", "text"]
 
 
 def contents_of_array(spec: Spec) -> Spec:
-    """The tensor that an array contains."""
+    """The spec of the tensor in an array."""
     if not isinstance(spec, Custom) or not isinstance(spec.like, StagedArray):
         return spec
     return spec.children[0] if isinstance(spec.like, (ArrayCell, JoinedArray)) else Leaf(spec.like.type)
 
 
 def text(spec: Spec) -> str:
-    """A value in messages: types of tensors, Python values as they are."""
+    """A value in messages: tensors by their types, Python values by themselves."""
     if isinstance(spec, Leaf):
         return _type_text(spec.type)
     if isinstance(spec, Shared):
@@ -52,7 +52,7 @@ def text(spec: Spec) -> str:
 
 
 def remedy_for_lists(a: Spec, b: Spec) -> str:
-    """The remedy for lists that cannot become one staged list; empty if these are not such lists."""
+    """The remedy for lists that cannot become one staged list; empty if these are not lists."""
     if not (is_list_spec(a) and is_list_spec(b)):
         return ""
     if both_lists(a, b) is None:
@@ -61,7 +61,7 @@ def remedy_for_lists(a: Spec, b: Spec) -> str:
 
 
 def kind_text(value: Any) -> str:
-    """The name of the class of a value, or of what it stands for."""
+    """The name of a value's class, or of the class that it represents."""
     return "str" if isinstance(value, Text) else getattr(type(value), "__stands_for__", type(value)).__name__
 
 

@@ -1,4 +1,4 @@
-"""The specs of values of staged state: what is a leaf of the graph, and what stays a Python value."""
+"""The specs of values of staged state: which parts are leaves of the graph, and which stay Python values."""
 from __future__ import annotations
 
 import dataclasses
@@ -36,7 +36,7 @@ class Static:
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-    """A value of the graph. `fixed`: the user gave the shape, so it does not widen. `memories`: the memory that it may
+    """A value of the graph. `fixed`: the user gave the shape, so it is not widened. `memories`: the memory that it may
     occupy if it is an array."""
 
     type: Type
@@ -46,7 +46,8 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Nested:
-    """A list, tuple, dict, dataclass or attrs object like `like`. `target`: the object that gets the new contents."""
+    """A list, tuple, dict, dataclass or attrs object like `like`. `target`: the object to write new contents back
+    into."""
 
     like: Any
     keys: tuple[Any, ...]
@@ -63,9 +64,9 @@ class Nested:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Custom:
-    """An object with `__leaves__` like `like`, or a list with such items.
+    """An object with `__leaves__` like `like`, or a list with staged items.
 
-    `target`: the object or list that gets the new leaves, if it is mutable.
+    `target`: the object or list to write new leaves back into, if it is mutable.
     """
 
     like: Any
@@ -89,8 +90,8 @@ class Custom:
 
 
 class Variants:
-    """One of several new objects of different classes: the leaves are an index, and the objects, of which only the one
-    at the index has values."""
+    """One of several newly created objects of different classes: the leaves are an index, and one object per class, of
+    which only the one at the index is bound."""
 
     __slots__ = ("classes",)
 
@@ -103,7 +104,7 @@ class Variants:
         return select_of(objects, index)
 
     def leaves_of(self, value: Any) -> list[Any]:
-        """The leaves of an object, or of a Select among some."""
+        """The leaves of an object, or of a Select of objects."""
         objects, at = alternatives_of(value) if isinstance(value, Select) else ((value,), None)
         places = [self.classes.index(type(one)) for one in objects]
         known = {type(one): one for one in objects}
@@ -112,14 +113,14 @@ class Variants:
 
 
 def kind_of_list(like: Any) -> tuple[type, int | None] | None:
-    """The class of a list or deque, and its maximal length; None for other values."""
+    """The class of a list or deque, and its `maxlen`; None for other values."""
     like = like.empty if isinstance(like, StagedItems) else like
     return (type(like), getattr(like, "maxlen", None)) if is_list(like) else None
 
 
 @dataclasses.dataclass(frozen=True)
 class Optional:
-    """A value that may be unbound or None: a bit for each possibility, then the leaves of `child`."""
+    """A value that may be unbound or None: one bit for each of these, then the leaves of `child`."""
 
     child: Spec
     unbound: bool
@@ -137,7 +138,7 @@ Spec = Static | Leaf | Nested | Custom | Optional | Shared
 
 
 class ChosenText:
-    """Text that only the graph knows; the leaf is the text in UTF-8."""
+    """Text known only at run time; its leaf is the UTF-8 encoding."""
 
     __slots__ = ()
 
@@ -148,7 +149,7 @@ class ChosenText:
 
 ChosenText.__name__ = "str"  # the name in messages
 TEXT: Final = Custom(ChosenText(), (Leaf(TensorType(as_dtype("uint8"), (None,))),))
-Origins = dict[int, tuple[Any, Any]]  # by id of a copy: the copy, and its original
+Origins = dict[int, tuple[Any, Any]]  # by id of a copy: (the copy, its original)
 
 BY_VALUE: Final = (int, float, complex, bool, str, bytes, range, slice, MethodType, np.dtype)
 
@@ -178,17 +179,17 @@ def type_of(value: Any) -> Type | None:
 
 
 class Cells(Protocol):
-    """Decides where a join of containers refers to these, and does not join their contents."""
+    """Decides where a join of containers refers to them by identity instead of joining their contents."""
 
     @property
     def are_of_branches(self) -> bool:
-        """Whether the values are those after branches, and not after iterations."""
+        """Whether values are joined after branches, not after loop iterations."""
 
     def join(self, a: Spec, b: Spec) -> Any:
-        """The Select for a value that is either, or the container that both are; None for joined contents."""
+        """The Select for a value that may be either, or the container if both are the same; None to join contents."""
 
     def alone(self, spec: Spec) -> Any:
-        """The container of a variable that is absent on other paths, or None for its contents."""
+        """The container of a variable that is absent on other paths, by identity; None to use its contents."""
 
     def is_shared(self, chosen: Select) -> bool:
-        """Whether other names lead to a Select, or to one of its objects."""
+        """Whether other names refer to a Select, or to one of its alternatives."""

@@ -1,4 +1,4 @@
-"""Operations on text that only the graph knows, besides formatting."""
+"""Operations, besides formatting, on text known only at run time."""
 from __future__ import annotations
 
 import operator
@@ -35,8 +35,8 @@ __all__ = [
 
 
 class TextAmong(Text):
-    """One of several texts that are known while the function is traced; the graph tells which. What Python computes of
-    it alone is computed for each of them, and the graph looks the result up."""
+    """One of several texts that are known at trace time, selected at run time. A Python function of it alone is
+    evaluated for each of them, and the graph looks the result up."""
 
     __slots__ = ("place", "texts")
 
@@ -52,8 +52,8 @@ class TextAmong(Text):
         return text
 
     def of_each(self, function: Callable[[str], Any]) -> Any:
-        """`function(text)`, which is called for each text: numbers of one type, or text. The graph raises what it
-        raises. StagingError for other results."""
+        """`function(text)`, evaluated for each text: numbers of one type, or text. An exception for a text is raised at
+        run time if that is selected. StagingError for other results."""
         results, raised = list[Any](), dict[int, Exception]()
         for i, text in enumerate(self.texts):
             try:
@@ -72,7 +72,7 @@ class TextAmong(Text):
         return text_at(results, self.place) if kind is str else getitem(_table(results), self.place)
 
     def _raise(self, raised: dict[int, Exception]) -> None:
-        """Let the graph raise one of these errors, for the texts of these numbers."""
+        """Emit a raise of one of these errors, by index of the text. StagingError if they differ in more than that."""
         forms = {(type(error), tuple(str(error).split(repr(self.texts[i])))) for i, error in raised.items()}
         if len(forms) > 1:
             self.refuse()
@@ -82,7 +82,7 @@ class TextAmong(Text):
         raise_unless(getitem(_table(fine), self.place), kind(concat_text(parts)))
 
     def _compared(self, other: Any, name: str) -> Any:
-        """The result of a comparison, by name in `operator`; None for other text of the graph."""
+        """The result of the comparison `name` of `operator`; None if the other text is known only at run time."""
         compare = getattr(operator, name)
         if isinstance(other, str):
             return self.of_each(lambda text: compare(text, other))
@@ -137,7 +137,7 @@ def _table(numbers: Sequence[bool | int | float]) -> Tensor:
 
 
 def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
-    """The text at a position, counted from 0 and in range, selected from the bytes of all texts."""
+    """The text at an index, from 0 and in range: a slice of the concatenated bytes of all texts."""
     parts = list(map(as_bytes, texts))
     whole: Any
     constants = [part.value.constant for part in parts]
@@ -152,7 +152,7 @@ def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
 
 
 def characters(text: str | Text) -> Staged:
-    """The characters of a text, as what a staged loop runs over."""
+    """The characters of a text, for a staged loop."""
     return _Characters(text)
 
 
@@ -169,7 +169,7 @@ class _Characters(Staged):
 
 
 def item_of_text(text: str | Text, index: Any) -> Any:
-    """`text[index]`, where the graph tells the text or the index, which may be a slice."""
+    """`text[index]`, where the text or the index, which may be a slice, is known only at run time."""
     if isinstance(text, TextAmong) and not _of_graph(index):
         return text.of_each(lambda each: each[index])
     begins = _begins(text)
@@ -189,7 +189,7 @@ def _of_graph(index: Any) -> bool:
 
 
 def _begins(text: str | Text) -> Any:
-    """The places in UTF-8 at which the characters of a text begin, and where the last ends."""
+    """The byte offsets in UTF-8 of the characters of a text, and its end."""
     if isinstance(text, str):
         return convert_to_tensor(np.array([0, *accumulate(len(each.encode(errors="surrogatepass")) for each in text)],
                                           np.int32))
@@ -204,7 +204,7 @@ def _cut(whole: Any, begins: Any, start: Any, stop: Any) -> Text:
 
 
 def _picked(whole: Any, begins: Any, index: slice) -> Text:
-    """The characters at a slice with a step, put together of their bytes."""
+    """The characters at a slice with a step, gathered byte by byte."""
     first = getitem(getitem(begins, slice(None, -1)), index)
     sizes = getitem(getitem(begins, slice(1, None)), index) - first
     ends = cumsum(sizes)
@@ -214,13 +214,13 @@ def _picked(whole: Any, begins: Any, index: slice) -> Text:
 
 
 def _bound(bound: Any, count: Any) -> Any:
-    """The bound of a slice, counted from the start, in the text."""
+    """The bound of a slice, counted from the start and clipped to the text."""
     bound = weak_int(convert_to_tensor(bound))
     return minimum(maximum(where(less(bound, 0), bound + count, bound), 0), count)
 
 
 def code_of_text(text: Text) -> Any:
-    """`ord(text)`: a weak int32. TypeError, when the graph runs, if it is not one character."""
+    """`ord(text)`: a weak int32. TypeError at run time if it is not one character."""
     if isinstance(text, TextAmong):
         return text.of_each(ord)
     whole, count = as_bytes(text), length_of_text(text)
@@ -238,7 +238,7 @@ def code_of_text(text: Text) -> Any:
 
 
 def character_of(code: Any) -> Text:
-    """`chr(code)`, of an integer scalar tensor. ValueError, when the graph runs, if there is no such character."""
+    """`chr(code)` of an integer scalar tensor. ValueError at run time if there is no such character."""
     code = cast(code, int32)
     raise_unless(bitwise_and(less(code, 0x110000), less(-1, code)),
                  ValueError("chr() arg not in range(0x110000)"))
@@ -251,7 +251,7 @@ def character_of(code: Any) -> Text:
 
 
 def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """`function` of Python values, one of which may be one of several known texts. StagingError for other text."""
+    """`function` of Python values, one of which may be a `TextAmong`. StagingError for other text."""
     values = [*args, *kwargs.values()]
     chosen = [value for value in values if isinstance(value, Text)]
     if not chosen:
@@ -267,7 +267,7 @@ def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
 
 
 def is_part_of_text(part: Any, text: Any) -> Any:
-    """`part in text`, of texts of which the graph knows one: a bool scalar tensor."""
+    """`part in text`, where one of the texts is known only at run time: a bool scalar tensor."""
     if isinstance(part, TextAmong) and isinstance(text, str):
         return part.of_each(lambda each: each in text)
     if isinstance(text, TextAmong) and isinstance(part, str):
@@ -276,14 +276,14 @@ def is_part_of_text(part: Any, text: Any) -> Any:
 
 
 def any_text(text: Text) -> Any:
-    """Whether a text is not empty: a bool, or a bool scalar tensor."""
+    """Whether a text is non-empty: a bool, or a bool scalar tensor."""
     if isinstance(text, TextAmong):
         return text.of_each(bool)
     return not_equal(dim(as_bytes(text), 0), 0) if text.may_be_empty else True
 
 
 def length_of_text(text: Text) -> Any:
-    """The number of characters of the text, each of one to four bytes."""
+    """The number of characters of a text, each one to four bytes."""
     if isinstance(text, TextAmong):
         return text.of_each(len)
     begins = not_equal(bitwise_and(as_bytes(text), 0xC0), 0x80)
@@ -291,8 +291,7 @@ def length_of_text(text: Text) -> Any:
 
 
 def place_of_text(texts: Sequence[str], text: Text) -> Any:
-    """The position of the first of these texts, all known at trace time, that equals `text`; their number if none
-    does."""
+    """The index of the first of these texts, all known at trace time, that equals `text`; their number if none does."""
     if isinstance(text, TextAmong):
         places = {each: i for i, each in reversed([*enumerate(texts)])}
         return text.of_each(lambda each: places.get(each, len(texts)))

@@ -30,14 +30,14 @@ __all__ = ["TensorArray"]
 class TensorArray(Staged):
     """An array of tensors of one dtype and rank (`tf.TensorArray`).
 
-    Each update returns a new TensorArray and leaves this one as it is, also outside of graphs:
-    `ta = ta.write(i, x)`. An element may be read any number of times, so `clear_after_read` has no effect. One that
-    was not written reads as zeros, if its shape is known.
+    Each update returns a new TensorArray and leaves this one unchanged, also outside graphs: `ta = ta.write(i, x)`. An
+    element may be read any number of times, so `clear_after_read` has no effect. An element that was not written reads
+    as zeros, if its shape is known.
 
     dtype          the dtype of the elements.
-    size           how many there are, an int or int32 scalar; 0 if it is not given.
-    dynamic_size   a write past the end makes it longer. Else that is an IndexError (InvalidArgumentError) at run time.
-    infer_shape    all elements have one shape: ShapeError for a write that does not fit.
+    size           the number of elements, an int or int32 scalar; by default 0.
+    dynamic_size   a write past the end extends the array; without it, IndexError (InvalidArgumentError) at run time.
+    infer_shape    all elements have one shape: ShapeError for a write of another.
     element_shape  that shape, where it must be known before the first write; a dimension may be None.
     """
 
@@ -79,7 +79,7 @@ class TensorArray(Staged):
 
     @property
     def element_shape(self) -> TensorShape:
-        """The known part of the shape of an element."""
+        """The shape of an element, as far as known."""
         type = self._list.type
         if self._shape.rank is None and type.known and self.infer_shape:
             return TensorShape(type.element.shape)
@@ -93,18 +93,18 @@ class TensorArray(Staged):
         return self._with(self._list)
 
     def mark_used(self) -> None:
-        """Does nothing: a TensorArray that is not used is dropped."""
+        """Does nothing: an unused TensorArray is dropped."""
 
     def close(self, name: str | None = None) -> None:
-        """Does nothing: a TensorArray that is not used is dropped."""
+        """Does nothing: an unused TensorArray is dropped."""
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """A TensorArray with `value` at `index`, which is not negative."""
+        """A TensorArray with `value` at `index`, which must not be negative."""
         x = self._checked(convert_to_tensor(value, self.dtype))
         return self._with(list_set(self._list, index, x, strict=True, grow=self.dynamic_size))
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element at `index`, which is not negative."""
+        """The element at `index`, which must not be negative."""
         result: Tensor = list_get(self._list, index, strict=True)
         return result
 
@@ -136,7 +136,8 @@ class TensorArray(Staged):
         return self._with(list_from_tensor(x, *self._fixed_size()))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """A TensorArray of `value` cut along its rows into elements of the lengths `lengths`, a vector."""
+        """A TensorArray of consecutive parts of `value` along its first axis, of the lengths in the vector
+        `lengths`."""
         return self._with(list_split(convert_to_tensor(value, self.dtype), lengths))
 
     def __iter__(self) -> Iterator[Tensor]:

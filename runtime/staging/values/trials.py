@@ -1,9 +1,9 @@
-"""Loops of Python that are tried as loops of the graph (`runtime.staging.control.rolled_loops`), and numbers that are
-tried as its inputs (`runtime.function.shared_objects`): what must not happen while these are traced.
+"""Trials: Python loops that are tentatively traced as graph loops (`runtime.staging.control.rolled_loops`), and numbers
+that are tentatively graph inputs (`runtime.function.shared_objects`). This module defines what makes a trial fail.
 
-Anything that fails while a loop is tried fails the trial, and the loop is unrolled instead. So an exception that
-Python or a library raises is an error of the trial, which no handler of the user's catches and no graph raises: it may
-be due to the index, which is a tensor in the trial alone. An exception of a `raise` statement is the program's.
+If a trial of a loop fails, the loop is unrolled instead. An exception that Python or a library raises may be due to
+the index, which is a tensor in the trial only: so it fails the trial, is never caught by a user's handler, and never
+becomes a raise of the graph. An exception of a `raise` statement belongs to the program.
 """
 from __future__ import annotations
 
@@ -29,43 +29,42 @@ __all__ = [
 
 
 class TrialFailed(StagingError):
-    """A loop that Python decides does not mean the same as a loop of the graph."""
+    """A Python loop is not equivalent to a graph loop."""
 
 
 class Trial(Protocol):
-    """A loop that is tried."""
+    """A loop under trial."""
 
     def check(
         self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Any], names: Sequence[str]
     ) -> None:
-        """Raise TrialFailed if the loop does not mean the same as the unrolled one. `init`: the state before it; None
-        if each iteration raises. `specs`: what describes the state of the staged loop."""
+        """Raise TrialFailed if the graph loop is not equivalent to the unrolled one. `init`: the state before it; None
+        if each iteration raises. `specs`: those of the graph loop's state."""
 
     def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
-        """The Python numbers after the loop, None for other variables (`runtime.staging.control.python_results`)."""
+        """The Python numbers after the loop; None for other variables (`runtime.staging.control.python_results`)."""
 
 
 class _Trials(threading.local):
     depth = 0
-    """How many loops that are tried are being traced."""
+    """How many nested trials of loops are being traced."""
     outside: Graph | None = None
-    """The graph in which the first of these was begun."""
+    """The graph in which the outermost of them was started."""
     is_watched = False
-    """Whether a loop that may be tried has begun in this trace, so that what acts on the outside world counts."""
+    """Whether a loop that may be tried has begun in this trace, so external side effects are counted."""
     acts = 0
-    """How often traced code has acted on the outside world since."""
+    """The number of external side effects of traced code since."""
 
     has_numbers = False
-    """Whether the function is traced with numbers as inputs that it may need to know."""
+    """Whether the function is being traced with numbers as inputs whose values it may need to know."""
     iterations_left: int | None = None
-    """How many more iterations of loops may compute with Python's numbers alone, before these become inputs; None
-    without a limit."""
+    """How many more loop iterations may compute with Python numbers alone before these become inputs; None: any."""
     leaks: Callable[[Any, Any], bool] | None = None
-    """Whether a value that the trace puts into an object would leave the graph with that object."""
+    """Whether a value that the trace stores in an object would escape from the graph with it."""
 
     def __init__(self) -> None:
         self.accidents: dict[int, tuple[Node, BaseException]] = {}
-        """By id: the nodes that raise exceptions that are accidents of a trial."""
+        """The nodes that raise exceptions not of the program's making, by id, with the exceptions."""
 
 
 trials: Final = of_trace(_Trials())
@@ -76,7 +75,7 @@ _MANY_ITERATIONS: Final = 1000
 
 @contextmanager
 def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
-    """Declare which values would leave the graph that is traced."""
+    """Set the predicate for values that would escape from the graph being traced."""
     outer, trials.leaks = trials.leaks, leaks
     try:
         yield
@@ -86,9 +85,9 @@ def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
 
 @contextmanager
 def trying_numbers(size: int | None, may_be: bool) -> Iterator[None]:
-    """A trace in which numbers of the arguments are inputs, and so a trial, too: it is made without them if it fails,
-    or makes more than `size` nodes and values. Or one in which they are not (None), but become such (`may_be`) if it
-    runs loops for long: NeedsNumbers then."""
+    """Trace with numbers among the arguments as inputs, if `size` is given: a trial, which fails (and is repeated
+    without such inputs) if it creates more than `size` nodes and values. Otherwise (None), if `may_be`, raise
+    NeedsNumbers once loops have run many iterations on Python numbers."""
     outer = trials.has_numbers, trials.iterations_left, trials.is_watched
     if size is not None and not trials.has_numbers:
         trials.has_numbers, loops.last_number = True, next(COUNT) + size
@@ -103,7 +102,7 @@ def trying_numbers(size: int | None, may_be: bool) -> Iterator[None]:
 
 
 def note_iteration() -> None:
-    """Called after an iteration that has computed with Python's numbers alone."""
+    """Count an iteration that computed with Python numbers alone."""
     if trials.iterations_left is None:
         return
     trials.iterations_left -= 1
@@ -114,16 +113,16 @@ def note_iteration() -> None:
 
 
 def is_accident(error: BaseException) -> bool:
-    """Whether an exception in traced code fails the trial of a loop, or of numbers as inputs: it is not one of a
-    `raise` of the program's."""
+    """Whether an exception in traced code fails the trial of a loop, or of numbers as inputs: it does not come from a
+    `raise` or `assert` statement of the program."""
     return (trials.depth > 0 or trials.has_numbers) and isinstance(error, Exception) and not (
         isinstance(error, AssertionError) or _is_raised(error.__traceback__))
 
 
 def _is_raised(entry: TracebackType | None) -> bool:
-    """Whether the last entry of a traceback is at a `raise` statement of the user's."""
+    """Whether the last entry of a traceback is at a `raise` statement in user code."""
     if entry is None:
-        return True  # it has not been raised yet
+        return True  # not raised yet
     while entry.tb_next is not None:
         entry = entry.tb_next
     code = entry.tb_frame.f_code.co_code
@@ -131,14 +130,14 @@ def _is_raised(entry: TracebackType | None) -> bool:
 
 
 def note_accident(error: BaseException, graph: Graph) -> None:
-    """Note that the last node of `graph` raises an exception that is an accident. The trial fails if the node is still
-    there when the loop is settled: it is not where lists that a tensor indexes have been staged since."""
+    """Record that the last node of `graph` raises an accidental exception. The trial fails if the node is still there
+    in the end: staging lists that a tensor indexes may have replaced it."""
     if graph.nodes:
         trials.accidents[id(graph.nodes[-1])] = graph.nodes[-1], error
 
 
 def refuse_accidents(graph: Graph) -> None:
-    """TrialFailed if a graph raises such an exception."""
+    """TrialFailed if a graph raises an accidental exception."""
     for node in graph.walk():
         if id(node) in trials.accidents:
             error = trials.accidents[id(node)][1]
@@ -146,14 +145,14 @@ def refuse_accidents(graph: Graph) -> None:
 
 
 def refuse_choice(count: int) -> None:
-    """Raise TrialFailed where a trial would choose among so many Python objects or tensors."""
+    """TrialFailed where a trial would select among `count` Python objects or tensors."""
     if trials.depth:
         raise TrialFailed(f"an index chooses one of {count} values that are no numbers")
 
 
 def refuse_new_key(parts: Sequence[Value], is_there: Callable[[Any], bool]) -> bool:
-    """Raise TrialFailed where a trial would set an item of a dict, at a key or place that has these parts, unless it is
-    there in all iterations, or a part is one that Python does not know either. Whether it surely is there."""
+    """TrialFailed where a trial would set a dict item, at a key or index with these parts, unless it exists in all
+    iterations, or a part comes from outside the trial. Returns whether it certainly exists."""
     if trials.outside is None:
         return False
     found: list[Any] = []
@@ -180,39 +179,39 @@ _INERT: Final = frozenset({
     "abc", "array", "bisect", "builtins", "cmath", "collections", "copy", "dataclasses", "datetime", "decimal", "enum",
     "fractions", "functools", "heapq", "itertools", "math", "numbers", "numpy", "operator", "random", "re", "runtime",
     "statistics", "string", "struct", "textwrap", "types", "typing", "autograph"})
-"""Modules, by the first part of the name, whose functions change nothing but what a trial sets back: lists, dicts,
-objects, sets, arrays, generators of random numbers."""
+"""Modules, by the first part of the name, whose functions have only effects that a trial undoes: on lists, dicts,
+objects, sets, arrays and random generators."""
 _ACTING: Final = frozenset({
     "__import__", "breakpoint", "compile", "eval", "exec", "fromfile", "input", "load", "memmap", "open", "save",
     "savetxt", "savez", "savez_compressed", "tofile"})
-"""Their functions that do more, or run any code."""
+"""Names of functions in them that have other effects, or run arbitrary code."""
 
 
 def act(what: str) -> None:
-    """Note that traced code does what cannot be undone. TrialFailed in a trial."""
+    """Record an effect of traced code that cannot be undone. TrialFailed in a trial."""
     if trials.depth:
         raise TrialFailed(what)
     trials.acts += 1
 
 
 def watch_call(fn: Any) -> None:
-    """Note the call of something that does not convert, if it may act on the outside world."""
+    """Record the call of an unconverted callable if it may have external side effects."""
     if acts_outside(fn):
         act(f"it calls {getattr(fn, '__qualname__', fn)!r}, which may act on what is outside of the program")
 
 
 def acts_outside(fn: Any) -> bool:
-    """Whether a callee that does not convert may change, or ask, something that a trial cannot set back."""
+    """Whether an unconverted callee may change, or read, external state that a trial cannot restore."""
     kind = type(fn)
     if kind is FunctionType:
         if is_converted(fn.__code__) or is_internal(fn.__code__.co_filename) or fn.__name__.startswith("__"):
             return False
         return _root(fn.__globals__.get("__name__")) not in _INERT or fn.__name__ in _ACTING
-    if isinstance(fn, type):  # what making an object calls is code of its own
+    if isinstance(fn, type):  # the constructor's own calls are judged separately
         return False
     if kind is BuiltinFunctionType:
         owner = fn.__self__
-        if owner is sys.stdout or owner is sys.stderr:  # the graph writes
+        if owner is sys.stdout or owner is sys.stderr:  # written by the graph
             return False
         module = owner.__name__ if isinstance(owner, ModuleType) else getattr(
             owner if isinstance(owner, type) else type(owner), "__module__", None)

@@ -19,9 +19,9 @@ __all__ = ["maybe_truth", "truth"]
 
 
 def truth(value: Any) -> Any:
-    """Whether Python would treat `value` as true: a bool, or a bool scalar tensor.
+    """Python's truth value of `value`: a bool, or a bool scalar tensor.
 
-    ShapeError for a tensor that has not exactly one element.
+    ShapeError for a tensor that does not have exactly one element.
     """
     value = view_of(value)
     if isinstance(value, Maybe):
@@ -50,7 +50,7 @@ def truth(value: Any) -> Any:
 
 
 def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
-    """Whether a variable is true, where `truth` decides for values that are not None."""
+    """The truth of a variable that may be None; `truth` gives that of values that are not None."""
     value.presence.check_bound()
     present, held = value.presence.has_value, truth(value.content)
     return held if present is True else present if held is True else bitwise_and(present, held)
