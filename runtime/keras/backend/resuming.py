@@ -1,4 +1,4 @@
-"""`Resume`: a `fit` that was interrupted within an epoch goes on with the results that it would have had."""
+"""`Resume`: a `fit` that was interrupted within an epoch resumes, with the results of an uninterrupted one."""
 from __future__ import annotations
 
 import os

@@ -126,7 +126,7 @@ def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | 
     if isinstance(step, int) and step == 1:
         count = b.intrinsic("smax", b.op("i64", f"sub {end}, {first.ref}"), zero)
         return Axis(first, 1, count)
-    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a step longer than the axis selects at most one element, too
+    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # longer steps than the axis act alike
         longest = b.op("i64", f"add {length}, 1")
         step = b.intrinsic("smax", b.intrinsic("smin", b.i64(step), longest), b.sub(zero, longest))
     by = b.i64(step)

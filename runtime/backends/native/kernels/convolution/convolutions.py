@@ -129,7 +129,7 @@ def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -
 
             def step(i: Val, sums: Sequence[Val]) -> list[Val]:
                 window = b.i64(b.isub(b.iadd(place[k + 1], s.before[k]), b.imul(i, s.dilations[k])))
-                some = b.icmp("ult", window, b.i64(s.counts[k]))  # also false for a negative one, which is large as unsigned
+                some = b.icmp("ult", window, b.i64(s.counts[k]))  # a negative one is large as unsigned
                 return b.either(some, lambda: axis([*at, window], [*tap, i], sums), lambda: sums)
 
             return b.folded(0, s.window[k], sums, step, unroll=False)

@@ -9,8 +9,8 @@ with the code that follows. Products of a large matrix and a vector are reductio
 A call of BLAS cannot be interrupted, and one product may take seconds. A large one is cut into many calls, each of
 which takes some tens of milliseconds. Each element is bit for bit the sum of a single call, where the BLAS allows that:
 OpenBLAS accumulates each sum in blocks of a size that suits its kernels. If that block size was found (`blas.depth`),
-sums are cut at its multiples: then no more is copied than in one call, and little
-time is lost. Rows are cut at multiples of `_ROWS`, which its kernels treat alike at any position.
+sums are cut at its multiples: then no more is copied than in one call, and little time is lost. Rows are cut at
+multiples of `_ROWS`, which its kernels treat alike at any position.
 """
 from __future__ import annotations
 

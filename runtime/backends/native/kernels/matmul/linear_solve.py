@@ -178,7 +178,7 @@ def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[
             return [combine(b, "reduce_prod", wide, state[0], sign), b.fadd(state[1], logarithm)]
 
         (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
-        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negated step by step, other zeros would be negative
+        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negating step by step would make other zeros -0.0
         sign, total = b.folded(0, size, [first, literal(float64, 0)], factor)
         store(place, singular, sign, total)
 

@@ -80,7 +80,7 @@ def _fused(w: Lowering, node: Node, x: Leaf, y: Leaf, sizes: tuple[Index, Index,
     packed: PackedMatrix | None = w.packed_operands.get(node)
     if packed is not None and packed.takes(w, x) and not is_variable:
         return _by_packed(w, node, packed, x, dims, update)
-    if update is None or (is_variable and gemm.cut(w, x.dtype, sizes)):  # an interrupted product would leave the variable half written
+    if update is None or (is_variable and gemm.cut(w, x.dtype, sizes)):  # an interrupt would leave it half written
         return None
     w.added.append(node)
     return update.write(w, lambda out, alpha: gemm.call(w, x, y, out, alpha, is_variable))
