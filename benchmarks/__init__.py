@@ -1,8 +1,9 @@
-"""What conversion, tracing, calls and imports cost, beside the peers that are installed.
+"""The costs of conversion, tracing, calls and imports, compared with installed peers.
 
     python -m benchmarks                    all groups
-    python -m benchmarks conversion calls   some
-    python -m benchmarks --json             for programs
+    python -m benchmarks conversion calls   some groups
+    python -m benchmarks --json             machine-readable output
 
-Figures are medians. Those of one row are measured in turns in one run, so the ratios hold on a noisy machine, too.
+Figures are medians. Those of one row are measured alternately in one run, so that ratios are reliable on a noisy
+machine, too.
 """

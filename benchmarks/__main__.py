@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def line(row: Row, columns: Sequence[str] = COLUMNS) -> str:
-    """A row of the table: the figure of each column, and how many times ours it is where that says something."""
+    """A row of the table: the figure of each column, and the target with whether it is reached."""
     figures = "".join(f"{number(row.figures.get(column)):>10}" for column in columns)
     reached = "" if row.met is None else "  yes" if row.met else "  NO"
     text = f"{row.name:48}{row.unit:4}{figures}   {row.target}{reached}".rstrip()

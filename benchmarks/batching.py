@@ -1,4 +1,4 @@
-"""Vectorized maps: a scalar loop over many lanes, gradients of single examples, and Jacobians, beside JAX's."""
+"""Vectorised maps: a scalar loop over many lanes, per-example gradients, and Jacobians, compared with JAX."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

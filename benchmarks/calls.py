@@ -1,4 +1,4 @@
-"""Traced functions: making a trace, calling it, and an iteration of a loop in it."""
+"""Traced functions: the costs of a trace, of a call, and of an iteration of a loop."""
 from __future__ import annotations
 
 import functools
@@ -78,7 +78,7 @@ def run(budget: Budget) -> Iterator[Row]:
 
 
 def _arrays_and_lists(budget: Budget) -> Iterator[Row]:
-    """Calls that change what the caller has: their time must not depend on the size of that."""
+    """Calls that update an object of the caller in place: their time must not depend on its size."""
     of_small = None
     for size in (1_000, 1_000_000):
         array, k, x = np.zeros(size), rt.constant(3), rt.constant(1.0, rt.float64)
@@ -112,7 +112,7 @@ def _tracing(tf: Any, fn: Any, parameters: int) -> Callable[[], Any]:
 
     def trace() -> Any:
         traced = tf.function(fn).get_concrete_function(*specs)
-        return traced.compile() if hasattr(traced, "compile") else traced  # here it waits for the first call
+        return traced.compile() if hasattr(traced, "compile") else traced  # TensorFlow compiles at the first call
 
     return trace
 

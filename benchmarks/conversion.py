@@ -1,4 +1,4 @@
-"""Conversion: a function for the first time, the same one again, and what the result costs on plain Python values."""
+"""Conversion: the first one of a function, a repeated one, and the cost of converted code on plain Python values."""
 from __future__ import annotations
 
 import importlib.util
@@ -82,11 +82,11 @@ def _calling(fn: Any) -> Callable[[], Any]:
 
 
 def _copies(directory: Path) -> Iterator[Any]:
-    """The function again and again, each from a file of its own, so that no cache knows it.
+    """Copies of the function, each from a file of its own, so that no cache knows it.
 
-    Each starts on another line, too: code objects that differ in nothing but the file are equal. As the files of
-    a program do, each dates from before the process began: one that was written since is compiled again, to see
-    whether it is still what was imported.
+    Each also starts on another line, since code objects that differ only in the file are equal. Each file predates
+    the process, as a program's files do: a file written later would be compiled again, to check whether it is still
+    what was imported.
     """
     text = inspect.getsource(nested_module)
     for number in itertools.count():

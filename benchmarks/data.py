@@ -1,4 +1,4 @@
-"""Throughput of datasets beside tf.data and PyTorch's DataLoader: elements per second of a whole pass."""
+"""Throughput of datasets, compared with tf.data and PyTorch's DataLoader: elements per second of a complete pass."""
 from __future__ import annotations
 
 import tempfile
@@ -28,7 +28,7 @@ def _passes(dataset: Any) -> Callable[[], None]:
 
 
 def images(tf: Any, pixels: Any, labels: Any) -> Any:
-    """32 x 32 x 3 bytes to floats, normalized, shuffled, in batches."""
+    """Images of 32 x 32 x 3 bytes, converted to floats, normalised, shuffled, in batches."""
     def normalized(image: Any, label: Any) -> Any:
         return tf.cast(image, tf.float32) / 255.0 - 0.5, label
 
@@ -47,7 +47,7 @@ def images_of_torch(torch: Any, pixels: Any, labels: Any) -> Any:
 
 
 def memory(tf: Any, rows: Any) -> Any:
-    """Rows of 100 floats, shuffled, in batches: no function."""
+    """Rows of 100 floats, shuffled, in batches, without a function."""
     return tf.data.Dataset.from_tensor_slices(rows).shuffle(1000).batch(BATCH)
 
 

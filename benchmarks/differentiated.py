@@ -1,6 +1,6 @@
-"""The programs whose gradients are measured: for this and TensorFlow, which take the same text; by hand for the others.
+"""The programs whose gradients are measured: one text for this project and TensorFlow, versions by hand for others.
 
-Each function takes the framework's module and gives the program, or None where the framework cannot differentiate it.
+Each function takes the framework's module and returns the program, or None if the framework cannot differentiate it.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Program = Callable[..., Any]
 
 
 def newton(tf: Any) -> Program:
-    """A scalar loop that stops by a test. Its steps are so small that the derivative after a million of them is about
-    1/e: a derivative that is denormal makes the CPU take ten times as long."""
+    """A scalar loop with a test. Its steps are so small that the derivative after a million of them is about 1/e: with
+    a subnormal derivative the CPU would take ten times as long."""
     def program(x, n):
         i = 0
         while i < n:
@@ -51,7 +51,7 @@ def recurrent(tf: Any) -> Program:
 
 
 def training(tf: Any) -> Program:
-    """Steps of gradient descent of a net with one hidden layer, in one call: the program of `programs.c`."""
+    """Steps of gradient descent of a net with one hidden layer, in one call: the same program as in `programs.c`."""
     def program(x, y, w1, b1, w2, b2, rate, steps):
         for _ in tf.range(steps):
             weights = [w1, b1, w2, b2]
@@ -87,7 +87,7 @@ def ode(tf: Any) -> Program:
 
 
 def maml(tf: Any) -> Program:
-    """The loss after ten steps of gradient descent: its gradient is of second order."""
+    """The loss after ten steps of gradient descent, whose gradient is of second order."""
     def program(w, u, x, y):
         for _ in tf.range(10):
             with tf.GradientTape() as tape:
@@ -101,7 +101,7 @@ def maml(tf: Any) -> Program:
 
 
 def escape(tf: Any) -> Program:
-    """A loop like that of the Mandelbrot set, until all points have escaped, or 100 times."""
+    """A loop like the Mandelbrot set's, until all points have escaped, at most 100 iterations."""
     def program(a, b):
         x, y, i = a * 0.0, b * 0.0, 0
         alive = a == a
@@ -115,7 +115,7 @@ def escape(tf: Any) -> Program:
 
 
 def kalman(tf: Any) -> Program:
-    """Minus the log-likelihood of observations, by the Kalman filter of a linear system with a scalar output."""
+    """The negative log-likelihood of observations, by the Kalman filter of a linear system with a scalar output."""
     def program(a, q, z):
         mean, cov, loss = q[0] * 0.0, q * 1.0, 0.0 * z[0]
         for t in tf.range(tf.shape(z)[0]):
@@ -131,7 +131,7 @@ def kalman(tf: Any) -> Program:
 
 
 def _newton(jax: Any) -> Program:
-    def program(x, n):  # as a scan of a known length: JAX does not differentiate a `while_loop`
+    def program(x, n):  # as a scan of static length: JAX does not differentiate a `while_loop`
         return jax.lax.fori_loop(0, int(n), lambda _, x: x - 1e-6 * (x * x * x - 2.0) / (3.0 * x * x), x)
 
     return program
@@ -221,13 +221,13 @@ def _chain(jax: Any) -> Program:
 
 IN_JAX = {newton: _newton, chain: _chain, recurrent: _recurrent, training: _training, maml: _maml, escape: _escape,
           kalman: _kalman}
-"""Without `ode`: JAX has no reverse mode through a loop whose number of iterations is not known."""
+"""Without `ode`: JAX has no reverse mode for loops with a dynamic number of iterations."""
 UNBOUNDED = (newton, ode, escape)
-"""XLA has no gradient of a loop whose length it does not know."""
+"""Programs whose loops have a dynamic length, for which XLA has no gradient."""
 
 
 def ode_in_diffrax(jax: Any, diffrax: Any) -> Program:
-    """The program of `ode`, by a solver with the same pair, the same bound of the error and checkpoints."""
+    """The program of `ode`, by a solver with the same pair, the same error bound, and checkpoints."""
     np = jax.numpy
 
     def program(w, u, y, end):
@@ -244,7 +244,7 @@ def ode_in_diffrax(jax: Any, diffrax: Any) -> Program:
 # PyTorch: eager code, with Python's loops.
 
 def _with_names_of_tf(make: Callable[[Any], Program]) -> Callable[[Any], Program]:
-    """The program of `make`, by PyTorch's functions."""
+    """The program of `make`, with PyTorch's functions under TensorFlow's names."""
     def made(torch: Any) -> Program:
         return make(SimpleNamespace(
             abs=torch.abs, clip_by_value=torch.clip, exp=torch.exp, linalg=SimpleNamespace(matvec=torch.mv),
@@ -284,4 +284,4 @@ def _maml_torch(torch: Any) -> Program:
 
 IN_TORCH = {make: _with_names_of_tf(make) for make in (ode, chain, recurrent, escape, kalman)} | {
     training: _training_torch, maml: _maml_torch}
-"""Without `newton`: a million iterations of Python's take minutes."""
+"""Without `newton`: a million iterations in Python take minutes."""

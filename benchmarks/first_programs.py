@@ -1,7 +1,7 @@
-"""First calls of programs as users write them, with lists, dicts, recursion and Python's ranges: conversion, tracing,
-rewriting, lowering, LLVM and the run, in seconds of CPU, for data of one size and of twice that.
+"""First calls of typical user programs, with lists, dicts, recursion and Python's ranges: conversion, tracing,
+rewriting, lowering, LLVM and the run, in seconds of CPU time, for data of one size and of twice that.
 
-The goal is two seconds, and no more than linear growth. Results are compared with Python's.
+The goals are two seconds, and at most linear growth. Results are compared with Python's.
 """
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from benchmarks.measure import OURS, Budget, Row
 __all__ = ["PROGRAMS", "run", "ternaries"]
 
 GOAL: Final = 2.0
-"""Seconds of a first call."""
+"""Seconds of a first call, at most."""
 MOST: Final = 2.5
-"""No more than so many times as long for twice the data."""
+"""Factor of the time for twice the data, at most."""
 _QUICK: Final = ("brainfuck", "Dijkstra's algorithm with a heap")
 
 
 def run(budget: Budget) -> Iterator[Row]:
-    rt.function(lambda x: x + 1)(rt.constant(1))  # loads what the first call of all has to
+    rt.function(lambda x: x + 1)(rt.constant(1))  # loads what any first call needs
     names = _QUICK if budget.repeat < 2 else PROGRAMS
     for name in names:
         before = first_call(name, 1)
@@ -44,7 +44,7 @@ def first_call(name: str, size: int) -> float:
     fn, *arguments = PROGRAMS[name](size)
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     gc.collect()
-    gc.freeze()  # collections look at what this call makes, as in a process of its own
+    gc.freeze()  # so that collections only scan this call's objects, as in a process of its own
     start = time.process_time()
     found = rt.function(fn)(*copies)
     took = time.process_time() - start
@@ -443,7 +443,7 @@ def matrix_products(x, n):
 
 
 def _written(*lines: str) -> Callable[..., Any]:
-    """The function `f` of a text."""
+    """The function `f` with these lines as its body."""
     text = "\n".join(["def f(x):", *(f"    {line}" for line in lines), ""])
     name = f"<written {hash(text)}>"
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
@@ -513,7 +513,7 @@ def _graph(n: int) -> Any:
 
 
 def _maze(n: int) -> Any:
-    """Walls in every third row, and a way through each."""
+    """Walls in every third row, with a gap in each."""
     walls = (_RANDOM.uniform(size=(n, n)) < 0.8) & (np.arange(n)[:, None] % 3 == 1)
     walls[:, 0] = False
     return walls
@@ -560,4 +560,4 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
 }
 """By name: the function and its arguments, for data `k` times as long."""
 _OF_TENSORS: Final = ("power iteration", "2,000 products of matrices", "option on a binomial tree")
-"""Programs that call `rt`: Python runs them on tensors."""
+"""Programs that call `rt`: the reference run in Python uses tensors."""

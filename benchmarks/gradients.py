@@ -1,4 +1,4 @@
-"""Gradients: programs, their gradients, how many times as long these take, and peers beside them."""
+"""Gradients: the times of programs and of their gradients, the ratios, and peers for comparison."""
 from __future__ import annotations
 
 import json
@@ -44,8 +44,8 @@ Make = Callable[["Case", Sequence[Any], "int | None"], "Call | None"]
 
 @dataclass(frozen=True)
 class Case:
-    """A program, arguments (arrays, of which a share if time is short), by how many of the first ones to
-    differentiate, and the ratio to its forward pass to reach."""
+    """A program, its arguments (arrays, smaller if time is short), the number of leading arguments by which to
+    differentiate, and the target for the ratio to the forward pass."""
 
     name: str
     make: Callable[[Any], Program]
@@ -92,7 +92,7 @@ def run(budget: Budget) -> Iterator[Row]:
         forward = _calls(case, values, budget, None)
         backward = _calls(case, values, budget, case.sources)
         for call in (*forward.values(), *backward.values()):
-            call()  # the first one, which traces and compiles
+            call()  # the first call traces and compiles
         first, second = fastest(forward, budget), fastest(backward, budget)
         yield Row(case.name, "ms", {k: v * 1e3 for k, v in first.items()})
         ratio = second[OURS] / first[OURS]
@@ -117,7 +117,7 @@ def run(budget: Budget) -> Iterator[Row]:
 
 
 def _first_calls(case: Case, names: Iterable[str], budget: Budget) -> Iterator[Row]:
-    """The first call of the gradient, and the memory that it takes, in processes that have imported what they need."""
+    """The first call of the gradient, and its memory, in processes that have already imported what they need."""
     found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(min(budget.repeat, 3)):
         for name, figures in found.items():
@@ -133,12 +133,12 @@ def _first_calls(case: Case, names: Iterable[str], budget: Budget) -> Iterator[R
 
 
 def main(case: str, name: str) -> None:
-    """Print the seconds of a first call, and by how many MB it raises the memory of the process at most."""
+    """Print the seconds of a first call, and by how many MB it raises the peak memory of the process."""
     chosen = CASES[int(case)]
     load(OURS)
     call = SUBJECTS[name](chosen, chosen.arguments(1), chosen.sources)
     assert call is not None
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is that from here on
+    Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before, start = _memory("VmRSS"), time.perf_counter()
     call()
     print(json.dumps({"seconds": time.perf_counter() - start, "memory": _memory("VmHWM") - before}))

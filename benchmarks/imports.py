@@ -1,4 +1,4 @@
-"""Import times, each in a fresh interpreter; what an import takes beyond what stands before it."""
+"""Import times, each in a fresh interpreter, in excess of the modules that are already imported."""
 from __future__ import annotations
 
 import os
@@ -34,10 +34,9 @@ def run(budget: Budget) -> Iterator[Row]:
 
 
 def _milliseconds(module: str, before: str, budget: Budget, cache: str) -> float:
-    """The median over `budget.repeat` children; one more before them fills the caches of files and byte code.
+    """The median over `budget.repeat` child processes; one more before them fills the file and bytecode caches.
 
-    Byte code is kept, in the folder `cache`, even where the environment says that it is not to be, as an installed
-    package has it.
+    Bytecode is cached in the directory `cache`, even where the environment forbids it, as for an installed package.
     """
     command = [sys.executable, "-c", CHILD.format(before=before, module=module)]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": cache}

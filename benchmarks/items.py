@@ -1,6 +1,6 @@
-"""Loops that take and set items of arrays one by one, and recursion, beside Python and numba, which checks no index.
+"""Loops that read and set array items one by one, and recursion, compared with Python and numba, which checks no index.
 
-The same text for all: in Python and numba the arrays are NumPy's.
+All run the same text; in Python and numba the arrays are NumPy's.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(budget: Budget) -> Iterator[Row]:
 
 
 def _compiled(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function by numba, which calls itself by its own name."""
+    """The function compiled by numba; it calls itself by its own name."""
     import numba
 
     copy = types.FunctionType(fn.__code__, {**fn.__globals__}, fn.__name__)
@@ -48,7 +48,7 @@ def _compiled(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _on_copies(fn: Callable[..., Any], sizes: list[int], arrays: list[Any]) -> Any:
-    """Of arrays, as a traced function leaves them as they are."""
+    """The result for copies of the arrays, since a traced function leaves its arguments unchanged."""
     return fn(*sizes, *[x.copy() for x in arrays])
 
 
@@ -179,7 +179,7 @@ def ackermann(m, n):
 
 
 def queens(row, columns, left, right, n):
-    """The number of ways to place queens from a row on; bits are squares that are attacked."""
+    """The number of ways to place queens from a row on; bits mark attacked squares."""
     if row == n:
         return 1
     count = 0

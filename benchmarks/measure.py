@@ -1,4 +1,4 @@
-"""Measuring: medians and minima of what is run in turns, and the rows that the table is made of."""
+"""Measuring: medians and minima of alternating runs, and the rows of the table."""
 from __future__ import annotations
 
 import statistics
@@ -15,7 +15,7 @@ Run = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Budget:
-    """How much time to take: `seconds` for a row and subject, `repeat` one-off measurements, `share` of a corpus."""
+    """How much time to take: `seconds` per row and subject, `repeat` one-off measurements, 1 / `share` of a corpus."""
 
     seconds: float = 0.5
     repeat: int = 9
@@ -29,7 +29,7 @@ QUICK = Budget(seconds=0.01, repeat=1, share=40, peers=False)
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a figure for each subject, in `unit`; `target` is what ours has to reach."""
+    """A row of the table: a figure for each subject, in `unit`; `target` is the goal for this project."""
 
     name: str
     unit: str
@@ -40,7 +40,7 @@ class Row:
 
 
 def in_turns(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
-    """The median seconds of a call of each, measured in turns. Each is called once before."""
+    """The median seconds of a call of each, measured alternately. Each is called twice before."""
     loops = {}
     for name, run in runs.items():
         run()
@@ -65,7 +65,7 @@ _PATIENCE = 0.5
 
 
 def _rest() -> None:
-    """Wait until no thread works: those of the one before look for work before they sleep, OpenBLAS's for 0.1 s."""
+    """Wait until no thread works: the previous subject's threads spin before they sleep, OpenBLAS's for 0.1 s."""
     deadline = time.perf_counter() + _PATIENCE
     while time.perf_counter() < deadline:
         before = time.process_time()
@@ -75,10 +75,10 @@ def _rest() -> None:
 
 
 def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
-    """The least seconds of a call of each: for ratios to a limit, on machines that do other things, too.
+    """The minimal seconds of a call of each: for ratios with a target, on machines that also do other work.
 
-    They take turns, each for a short stretch after one call that does not count: threads and caches are its own again.
-    A call that is longer than all the time there is counts, and is the only one.
+    They alternate, each running for a short stretch after a warm-up call, which restores its threads and caches. A call
+    that exceeds the whole time budget is counted itself, and is the only one.
     """
     samples: dict[str, list[float]] = {name: [] for name in runs}
     spent = dict.fromkeys(runs, 0.0)
@@ -89,7 +89,7 @@ def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
             start = time.perf_counter()
             runs[name]()
             begin = time.perf_counter()
-            one = min([begin - start, *samples[name][-1:]])  # the call that does not count may be far from the others
+            one = min([begin - start, *samples[name][-1:]])  # the warm-up call may differ much from the others
             count = max(1, int(min(budget.seconds / 40, 0.01) / max(one, 1e-7)))
             if begin - start < budget.seconds:
                 for _ in range(count):
@@ -102,9 +102,9 @@ def fastest(runs: Mapping[str, Run], budget: Budget) -> dict[str, float]:
 
 
 def once_each(runs: Iterable[Mapping[str, Run]]) -> dict[str, float]:
-    """The median seconds of what can be measured only once: a fresh call for each subject in each round.
+    """The median seconds of calls that can be measured only once: a fresh call for each subject in each round.
 
-    The first round, in which tables and caches of the subjects themselves fill, does not count.
+    The first round, in which the subjects fill their tables and caches, does not count.
     """
     samples: dict[str, list[float]] = {}
     for runs_of_round in runs:

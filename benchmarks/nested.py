@@ -1,4 +1,4 @@
-"""The function that conversion is measured on: 69 lines, nested 6 deep, three `while`, a dozen `if`,
+"""The function whose conversion is measured: 69 lines, nested 6 deep, three `while`, a dozen `if`,
 `break` and `continue`."""
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peers, where they are installed (`pip install -e '.[bench]'`)."""
+"""The peers, if installed (`pip install -e '.[bench]'`)."""
 from __future__ import annotations
 
 import functools
@@ -11,7 +11,7 @@ __all__ = ["MODULES", "installed", "peer"]
 
 MODULES = {"TF": "tensorflow", "malt": "malt", "jax": "jax", "numba": "numba",
            "diffrax": "diffrax", "torch": "torch"}
-"""Name in the table, and name to import; malt is the distribution diastatic-malt."""
+"""By name in the table, the module to import; malt is in the distribution diastatic-malt."""
 
 
 def installed(name: str) -> bool:
@@ -20,14 +20,14 @@ def installed(name: str) -> bool:
 
 @functools.cache
 def peer(name: str) -> Any:
-    """The module of a peer, imported at the first call: that alone may take seconds. None if it is not installed."""
+    """The module of a peer, imported on first use, which may take seconds. None if it is not installed."""
     if not installed(name):
         return None
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     module = importlib.import_module(MODULES[name])
-    if name in ("TF", "malt"):  # warnings about what does not convert would be measured with it
+    if name in ("TF", "malt"):  # else warnings about what does not convert would be measured, too
         logger = "tensorflow" if name == "TF" else "malt"
         importlib.import_module("logging").getLogger(logger).setLevel("CRITICAL")
     return module

@@ -1,4 +1,4 @@
-"""Converted code outside of a trace: the original, behind the call of one Python function."""
+"""Converted code outside of a trace: the original function, behind one call of a Python function."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""First calls of functions of many statements: how the time grows with their number.
+"""First calls of functions with many statements: how the time grows with their number.
 
 Each kind of statement is repeated 100, 1,000 and 10,000 times in one function, whose first call is timed: conversion,
 tracing, rewriting, lowering and LLVM. No kind may take more than 20 times as long for ten times the statements.
@@ -19,7 +19,7 @@ from benchmarks.measure import OURS, Budget, Row
 __all__ = ["KINDS", "run"]
 
 MOST: Final = 20
-"""No more than so many times as long for ten times the statements."""
+"""Maximal factor of the time for ten times the statements."""
 
 KINDS: Final[dict[str, Callable[[int], str]]] = {
     "x = x * 0.5 + k": lambda k: f"x = x * 0.5 + {k}",
@@ -35,8 +35,8 @@ KINDS: Final[dict[str, Callable[[int], str]]] = {
     "if: continue; if: break": lambda k: f"if x == {k}: continue\nif x > {k + 9}: break",
     "if: v[k] = x, else: v[0] = k": lambda k: f"if x > {k}:\n    v[{k % 100}] = x\nelse:\n    v[0] = {k}",
 }
-"""By the statement that is shown: the statement number k. The sizes of `if`, `for` and `return` are a tenth; those with
-a colon after `if` are in a loop."""
+"""By the statement shown: makes statement number k. The sizes of `if`, `for` and `return` are a tenth; statements with
+a colon after `if` are put in a loop."""
 _SLOW: Final = ("if", "for", "r = ")
 
 
@@ -56,7 +56,7 @@ def run(budget: Budget) -> Iterator[Row]:
 
 
 def first_call(statement: Callable[[int], str], size: int, in_loop: bool = False) -> float:
-    """The seconds of the first call of a function of so many such statements."""
+    """The seconds of the first call of a function with `size` such statements."""
     statements = "\n".join(map(statement, range(size)))
     if in_loop:
         statements = "for _ in rt.range(n):\n" + textwrap.indent(statements, "    ")

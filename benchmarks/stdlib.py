@@ -45,13 +45,13 @@ def _convert_all(convert: Callable[[Any], Any], fns: list[FunctionType]) -> tupl
         try:
             convert(fn)
             done += 1
-        except Exception:  # what it is does not matter here: it does not convert
+        except Exception:  # counted as not converted, whatever the reason
             pass
     return done, len(fns), time.perf_counter() - start
 
 
 def functions(module: ModuleType) -> Iterator[FunctionType]:
-    """The functions and methods that a module defines, with source."""
+    """The functions and methods that a module defines."""
     seen: set[int] = set()
     stack: list[Any] = list(vars(module).values())
     while stack:

@@ -1,7 +1,7 @@
 """Training: the same Keras script on this backend, on JAX and on TensorFlow, each in a process of its own.
 
-`python -m benchmarks.training SUBJECT BACKEND EPOCHS` is such a process: it prints the seconds of the first epoch and
-of the others (their median), and the most memory, in MB.
+`python -m benchmarks.training SUBJECT BACKEND EPOCHS` is such a process: it prints the seconds of the first epoch,
+the median of the others, and the peak memory in MB.
 """
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def transformer(keras: Any) -> tuple[Any, Any, Any, int]:
 
 SUBJECTS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "mlp": (mlp, 30), "cnn": (cnn, 6), "lstm": (lstm, 6), "transformer": (transformer, 6)}
-"""Each with the number of epochs that are measured."""
+"""By name, the model with its data, and the number of epochs that are measured."""
 
 
 def run(budget: Budget) -> Iterator[Row]:

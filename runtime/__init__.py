@@ -212,8 +212,8 @@ if TYPE_CHECKING:
     from runtime import test
 else:
     test = deferred("runtime.test")  # it needs unittest
-_difflib = deferred("difflib")  # an error's matter
-_keras = deferred("runtime.keras")  # a package of its own, which need not be installed
+_difflib = deferred("difflib")  # only for errors
+_keras = deferred("runtime.keras")  # a separate package, which need not be installed
 
 newaxis = None
 double = float64
@@ -451,15 +451,15 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, without the folders that they come from."""
+    """The public names, without the subpackages that define them."""
     return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "keras":  # `tf.keras`, which is loaded when it is asked for first
+    if name == "keras":  # `tf.keras`, imported on first use
         _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
         return globals()["keras"]
-    private = name.startswith("_")  # which tools ask for
+    private = name.startswith("_")  # asked for by tools
     nearest = None if private else _difflib.get_close_matches(name, __all__, 1, 0.7)
     text = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)

@@ -1,4 +1,4 @@
-"""Ragged tensors, which TF has and the runtime has not: their class is there for `isinstance`."""
+"""Ragged tensors, which TF has but the runtime does not: their class exists for `isinstance`."""
 from __future__ import annotations
 
 from typing import Any, NoReturn
@@ -18,14 +18,14 @@ def _refuse(what: str) -> NoReturn:
 
 
 class RaggedTensor:
-    """`tf.RaggedTensor`, of which there are no objects."""
+    """`tf.RaggedTensor`, which has no instances."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         _refuse("RaggedTensor")
 
 
 class _Ragged:
-    """`tf.ragged`, of which nothing is there."""
+    """`tf.ragged`, whose functions all raise UnimplementedError."""
 
     __name__ = "ragged"
 

@@ -11,7 +11,7 @@ from autograph import convert, do_not_convert, explain, set_loop_options, to_gra
 __all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options", "to_code", "to_graph"]
 
 class Feature(Enum):
-    """Features of TF2's AutoGraph (`tf.autograph.experimental.Feature`), all of which are there."""
+    """Features of TF2's AutoGraph (`tf.autograph.experimental.Feature`), all of which are supported."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
@@ -39,5 +39,5 @@ experimental: Final[Any] = SimpleNamespace(
 
 
 def to_code(fn: Any, *, stage: str | None = None) -> str:
-    """The converted source of a function: see `autograph.to_code`. The printer is loaded when this is called."""
+    """The converted source of a function: see `autograph.to_code`. The printer is loaded on the first call."""
     return autograph.to_code(fn, stage=stage)

@@ -40,7 +40,7 @@ def _number(x: Any) -> str:
 
 
 def _summary(x: Any, spec: str, summarize: int) -> str:
-    """An array as `tf.print` shows it: at most `summarize` first and last elements of each dimension."""
+    """An array as `tf.print` shows it: up to `summarize` first and last elements of each dimension."""
     if spec not in ("", "!r") or not hasattr(x, "dtype"):
         return show(x, spec)
     return _rows(x, summarize, 1)
@@ -86,7 +86,7 @@ def print(
     *inputs: Any, output_stream: Any = None, summarize: int | None = None, sep: str = " ", end: str | None = "\n",
     name: str | None = None,
 ) -> None:
-    """Print tensors and Python values, including nested ones, whenever the graph runs here (`tf.print`).
+    """Print tensors and Python values, including nested ones, each time the graph runs here (`tf.print`).
 
     output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
     summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
@@ -121,7 +121,8 @@ def _text(message: Any) -> tuple[Template, list[Any]]:
 
 
 def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None, name: str | None = None) -> None:
-    """InvalidArgumentError that shows `data` unless `condition` holds, when the graph runs here (`tf.Assert`)."""
+    """Check `condition` when the graph runs here: InvalidArgumentError that shows `data` if it is false
+    (`tf.Assert`)."""
     condition = convert_to_tensor(condition)
     style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
     shown = join("\n", [plain_text(x, style=style) for x in data])
@@ -184,10 +185,9 @@ def assert_equal(x: Any, y: Any, message: str | None = None, summarize: int | No
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """The tensor, whose shape is from here on known to be `shape`, where None stands for any dimension
-    (`tf.ensure_shape`).
+    """The tensor, with its shape refined to `shape`, where None stands for any dimension (`tf.ensure_shape`).
 
-    ShapeError if the shapes are known to differ; InvalidArgumentError if the run shows it.
+    ShapeError if the shapes statically differ; InvalidArgumentError if they differ at run time.
     """
     value = convert_to_tensor(x)
     wanted = TensorShape(shape)
@@ -279,7 +279,7 @@ def assert_near(
     _compare("<=", abs(x - y), limit, message, summarize, "|x - y| <= atol + rtol * |y|")
 
 
-# Checks of what is known at trace time
+# Checks of static properties, at trace time
 
 def _fail(error: Exception) -> None:
     locate(error, user_position())
@@ -317,10 +317,10 @@ def is_numeric_tensor(tensor: Any) -> bool:
 
 def assert_shapes(shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
                   name: str | None = None) -> None:
-    """Check pairs of tensor and shape, as far as shapes are known now (`tf.debugging.assert_shapes`).
+    """Check pairs of tensor and shape, as far as shapes are known at trace time (`tf.debugging.assert_shapes`).
 
     A shape is a sequence of sizes, of names that stand for one size each (also as a string, one letter each), and of
-    None for any size. ShapeError where they do not fit.
+    None for any size. ShapeError if they do not fit.
     """
     sizes: dict[Any, int] = {}
     for x, wanted in shapes.items() if isinstance(shapes, dict) else shapes:
@@ -383,8 +383,8 @@ class _Checking(Recorder):
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """Check each result of each op for infinity and NaN, gradients included, eagerly and in functions that are traced
-    from now on: InvalidArgumentError, with the line, at the first one (`tf.debugging.enable_check_numerics`).
+    """Check each result of each op for infinity and NaN, including gradients, eagerly and in functions traced from now
+    on: InvalidArgumentError, with the line, at the first one (`tf.debugging.enable_check_numerics`).
 
     The arguments have no effect.
     """
@@ -394,6 +394,6 @@ def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int =
 
 
 def disable_check_numerics() -> None:
-    """Stop checking (`tf.debugging.disable_check_numerics`); functions traced meanwhile keep their checks."""
+    """Stop checking (`tf.debugging.disable_check_numerics`); functions traced in between keep their checks."""
     settings.check_numerics = False
     forget_everywhere(_Checking)

@@ -1,4 +1,4 @@
-"""Initial values of variables (`tf.initializers`): each is called with a shape and gives a tensor.
+"""Initial values of variables (`tf.initializers`): each is called with a shape and returns a tensor.
 
 Those of Keras are in `keras.initializers`.
 """
@@ -19,7 +19,7 @@ class Initializer:
     """Base class; `get_config` and `from_config` are for its arguments."""
 
     def __call__(self, shape: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        """A tensor of the shape, by default of float32."""
+        """A tensor of the shape, of float32 by default."""
         raise NotImplementedError("an Initializer defines __call__(shape, dtype)")
 
     def get_config(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Ones(Initializer):
 
 
 class Constant(Initializer):
-    """A number everywhere (`tf.constant_initializer`)."""
+    """A constant (`tf.constant_initializer`)."""
 
     def __init__(self, value: Any = 0) -> None:
         self.value = value
@@ -67,7 +67,7 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal random numbers of this mean and standard deviation (`tf.random_normal_initializer`)."""
+    """Normal random numbers with this mean and standard deviation (`tf.random_normal_initializer`)."""
 
     def __init__(self, mean: Any = 0.0, stddev: Any = 0.05, seed: int | None = None) -> None:
         self.mean, self.stddev, self.seed = mean, stddev, seed

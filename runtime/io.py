@@ -1,4 +1,4 @@
-"""Files as strings, files of records, and the bytes of strings (`tf.io`)."""
+"""Files as strings, record files, and the bytes of strings (`tf.io`)."""
 from __future__ import annotations
 
 import gzip

@@ -1,6 +1,6 @@
 """Nested structures: lists, tuples, named tuples and dicts, with anything else as a leaf (`tf.nest`).
 
-In a traced function a list or dict that the graph makes or chooses counts as one, too, if its length or keys are known.
+In a traced function a staged list or dict is a structure, too, if its length or keys are static.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def is_nested(structure: Any) -> bool:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves, in order; a single leaf gives a list of one (`tf.nest.flatten`)."""
+    """The leaves, in order; for a leaf, a list with it (`tf.nest.flatten`)."""
     return pytree.flatten(known_structure(structure))
 
 

@@ -1,4 +1,4 @@
-"""Tests of programs on tensors (`tf.test`), on `unittest`."""
+"""Tests of tensor programs (`tf.test`), based on `unittest`."""
 from __future__ import annotations
 
 import contextlib
@@ -24,11 +24,11 @@ class TestCase(unittest.TestCase):
     """`tf.test.TestCase`: comparisons of tensors, arrays, numbers, and lists, tuples and dicts of these."""
 
     def evaluate(self, tensors: Any) -> Any:
-        """Arrays in place of tensors."""
+        """The structure with tensors converted to arrays."""
         return pytree.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, tensors)
 
     def get_temp_dir(self) -> str:
-        """A folder that is removed after the test."""
+        """A directory that is removed after the test."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         return folder.name
@@ -52,7 +52,7 @@ class TestCase(unittest.TestCase):
             self.assertEqual(x.shape, y.shape, msg)
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Other shapes, or some other elements."""
+        """Different shapes, or at least one different element."""
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -60,7 +60,7 @@ class TestCase(unittest.TestCase):
         raise self.failureException(msg or "all elements are equal")
 
     def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
-        """Equal shapes, and elements that differ by at most `atol + rtol * |b|`; more for float16."""
+        """Equal shapes, and elements that differ by at most `atol + rtol * |b|`; for float16 at least by 1e-3 each."""
         for x, y in self._pairs(a, b, msg):
             self.assertEqual(x.shape, y.shape, msg)
             half = np.float16 in (x.dtype, y.dtype)
@@ -71,7 +71,7 @@ class TestCase(unittest.TestCase):
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
         float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, msg: str | None = None,
     ) -> None:
-        """As `assertAllClose`, with what the dtype allows."""
+        """`assertAllClose` with tolerances that depend on the dtype."""
         for x, y in self._pairs(a, b, msg):
             half, single = (any(kind in (x.dtype, y.dtype) for kind in kinds)
                             for kinds in ((np.float16,), (np.float32, np.complex64)))
@@ -79,7 +79,7 @@ class TestCase(unittest.TestCase):
             self.assertAllClose(x, y, *own, msg)
 
     def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
-        """Other shapes, or some elements that differ by more."""
+        """Different shapes, or at least one element that differs by more."""
         try:
             self.assertAllClose(a, b, rtol, atol)
         except AssertionError:
@@ -116,7 +116,7 @@ class TestCase(unittest.TestCase):
         self.assertLessEqual(set(_array(target).ravel().tolist()), set(expected_set))
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
-        """A context in which an OpError with this text is raised."""
+        """A context that requires an OpError whose text matches."""
         return self.assertRaisesRegex(OpError, expected_err_re_or_predicate)
 
     def assertEmpty(self, container: Any, msg: str | None = None) -> None:
@@ -142,20 +142,20 @@ def main(argv: Any = None) -> None:
 
 
 def is_gpu_available(*args: Any, **kwargs: Any) -> bool:
-    """There is none (`tf.test.is_gpu_available`)."""
+    """False: there is no GPU (`tf.test.is_gpu_available`)."""
     return False
 
 
 def is_built_with_cuda() -> bool:
-    """It is not (`tf.test.is_built_with_cuda`)."""
+    """False: CUDA is not used (`tf.test.is_built_with_cuda`)."""
     return False
 
 
 def is_built_with_gpu_support() -> bool:
-    """There is none (`tf.test.is_built_with_gpu_support`)."""
+    """False: there is no GPU support (`tf.test.is_built_with_gpu_support`)."""
     return False
 
 
 def gpu_device_name() -> str:
-    """There is none (`tf.test.gpu_device_name`)."""
+    """An empty name: there is no GPU (`tf.test.gpu_device_name`)."""
     return ""

@@ -1,10 +1,10 @@
-"""Whole programs beside the peers and C: `python -m benchmarks peers`.
+"""Complete programs, compared with peers and C: `python -m benchmarks peers`.
 
-written.py     each program as users write it, in TF2's names, with its data and the same in NumPy
-stencils.py    those of them whose elements depend on their neighbours
-in_jax.py      the same for JAX, whose control flow is written by hand
-programs.c     the same in C, which in_c.py builds and calls
+written.py     each program as users write it, with TF2's names, its data, and a NumPy version
+stencils.py    the programs whose elements depend on their neighbours
+in_jax.py      the programs for JAX, with control flow by hand
+programs.c     the programs in C, which in_c.py builds and calls
 steady.py      the time of a call
 first_calls.py the time of the first call, in fresh processes
-plot.py        the rows as a picture
+plot.py        a chart of the rows
 """

@@ -1,8 +1,8 @@
-"""The first call: convert, trace, optimise, compile and run, each in a fresh process that has imported all it needs.
+"""First calls: conversion, tracing, optimisation, compilation and run, each in a fresh process after all imports.
 
     python -m benchmarks.programs.first_calls SUBJECT PROGRAM
 
-is such a process; it prints the seconds of its imports and those of the call.
+is such a process; it prints the seconds of its imports and of the call.
 """
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["rows"]
 
 ROOT = Path(__file__).resolve().parents[2]
 _MOST, _SLOW = 5, 0.5
-"""Processes for each; more than two only if the call takes less than so many seconds."""
+"""Maximal number of processes for each; more than two only if the call takes less than `_SLOW` seconds."""
 
 
 def rows(budget: Budget) -> Iterator[Row]:
-    """A row for each program, and at last one for imports, which the first calls do not contain: minima."""
+    """A row for each program, and one for the imports, which first calls do not include; all minima."""
     from benchmarks.programs.subjects import FIRST, REFERENCE, present
     from benchmarks.programs.written import PROGRAMS
 
@@ -48,7 +48,7 @@ def _least(times: dict[str, list[float]]) -> dict[str, float]:
 
 
 def _fresh(subject: str, program: str) -> dict[str, float]:
-    """Without the caches on disk, as those would make the first call a second one."""
+    """The figures of a fresh process, without caches on disk, with which the first call would not be one."""
     env = {k: v for k, v in os.environ.items() if k not in ("RUNTIME_CACHE", "AUTOGRAPH_CACHE")}
     command = [sys.executable, "-m", __name__, subject, program]
     child = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)

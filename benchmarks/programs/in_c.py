@@ -1,4 +1,4 @@
-"""The programs in C, built by gcc where there is one, in each of three ways; the fastest counts."""
+"""The programs in C, built by gcc, if available, in three ways; the fastest one counts."""
 from __future__ import annotations
 
 import ctypes
@@ -19,12 +19,12 @@ __all__ = ["BUILDS", "in_c"]
 _COMMON = ["-O3", "-march=native", "-fPIC"]
 _FAST = [*_COMMON, "-ffast-math", "-fopenmp-simd", "-mprefer-vector-width=512"]
 BUILDS = {"strict": _COMMON, "fast-math": _FAST, "fast-math, threads": [*_FAST, "-fopenmp"]}
-"""gcc's options by the name of the build; fast-math lets it call libmvec's functions of vectors."""
+"""gcc's options by the name of the build; fast-math allows calls of libmvec's vector functions."""
 
 _SGEMM = "cblas_sgemm64"
 _F32, _F64, _I32, _I64 = np.float32, np.float64, np.int32, np.int64
 _NETWORK = [(_F32, 64, 10), (_F32, 64, 256)]
-# For each program the arrays behind its arguments: of results, of memory to work in; and whether it calls BLAS.
+# By program, the arrays to pass after its arguments (results, scratch memory), and whether it calls BLAS.
 _ARRAYS: dict[str, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], bool]] = {
     "collatz": ([(_I64,)], [], False),
     "newton": ([(_F64,)], [], False),
@@ -43,7 +43,7 @@ _ARRAYS: dict[str, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]], bool]] = 
 
 
 def in_c(name: str, data: Sequence[Any]) -> dict[str, Callable[[], Any]]:
-    """Calls of the program with this data, by build; each gives its results. Empty where C cannot be built."""
+    """Calls of the program with this data, by build; each returns its results. Empty if C cannot be built."""
     if name not in _ARRAYS:
         return {}
     shapes, work, blas = _ARRAYS[name]
@@ -76,14 +76,14 @@ def _calling(fn: Any, pointers: list[int], results: list[Any], held: Any) -> Cal
 
 @functools.cache
 def _library(build: str) -> ctypes.CDLL | None:
-    """None where there is no gcc, or one that does not know the options (no libmvec, another machine)."""
+    """The library; None without gcc, or if gcc does not know the options (no libmvec, another machine)."""
     gcc = shutil.which("gcc")
     if gcc is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         code, path = Path(folder) / "programs.o", Path(folder) / "programs.so"
         source = Path(__file__).with_name("programs.c")
-        # linked without -ffast-math, with which gcc adds code that makes subnormals zero in all of the process
+        # linked without -ffast-math, which would add code that flushes subnormals to zero in the whole process
         threads = [option for option in BUILDS[build] if option == "-fopenmp"]
         for command in ([gcc, *BUILDS[build], "-c", str(source), "-o", str(code)],
                         [gcc, "-shared", *threads, str(code), "-o", str(path), "-lmvec", "-lm"]):

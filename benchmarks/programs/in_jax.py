@@ -1,4 +1,4 @@
-"""The programs for JAX: control flow is written by hand, with `lax`."""
+"""The programs for JAX, with control flow by hand, using `lax`."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The rows of the programs as a picture: how many times C's time each subject takes."""
+"""A chart of the programs' rows: the time of each subject as a multiple of C's."""
 from __future__ import annotations
 
 import importlib
@@ -15,7 +15,7 @@ def possible() -> bool:
 
 
 def draw(rows: Sequence[Row], path: str) -> None:
-    """Write the picture; the ending of the path says which kind. Rows without C are left out."""
+    """Write the chart; the suffix of the path determines the format. Rows without C are left out."""
     importlib.import_module("matplotlib").use("Agg")
     plt = importlib.import_module("matplotlib.pyplot")
     rows = [row for row in rows if "C" in row.figures]

@@ -1,4 +1,4 @@
-"""The time of a call of each program, for each subject, beside C's; each result is compared with NumPy's."""
+"""The time of a call of each program, for each subject and C; each result is compared with NumPy's."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Programs whose elements depend on their neighbours: the game of life, and heat that spreads."""
+"""Programs whose elements depend on their neighbours: the game of life, and heat diffusion."""
 from __future__ import annotations
 
 import numpy as np
@@ -9,7 +9,7 @@ SIZE = 512
 
 
 def life(tf):
-    """On a torus: what leaves on one side comes back on the other."""
+    """On a torus: the sides are connected."""
     def life(cells, steps):
         for _ in range(steps):
             around = tf.zeros_like(cells)
@@ -39,7 +39,7 @@ def life_data():
 
 
 def heat(tf):
-    """Explicit Euler steps; the border is kept at 0."""
+    """Explicit Euler steps; the border stays 0."""
     def heat(u, rate, steps):
         for _ in range(steps):
             inner = u[1:-1, 1:-1]
@@ -60,14 +60,14 @@ def heat_python(u, rate, steps):
 
 
 def heat_data():
-    """A square that is hot, 100 steps."""
+    """A hot square, 100 steps."""
     u = np.zeros((SIZE, SIZE), np.float32)
     u[100:300, 150:400] = 1
     return [u, np.float32(0.2), np.int32(100)]
 
 
 def rest(tf):
-    """Heat until no place changes by more than `tolerance` in a step."""
+    """Heat diffusion until no element changes by more than `tolerance` in a step."""
     def rest(u, rate, tolerance):
         change = tolerance + 1.0
         while change > tolerance:
@@ -92,6 +92,6 @@ def rest_python(u, rate, tolerance):
 
 
 def rest_data():
-    """It takes some hundred steps."""
+    """Data that take some hundred steps."""
     u, rate, _ = heat_data()
     return [u, rate, np.float32(1e-3)]

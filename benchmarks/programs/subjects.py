@@ -1,4 +1,4 @@
-"""Who runs the programs: for each subject, from a program and its data to a call that gives results when it is done."""
+"""The subjects: each makes, from a program and its data, a call that returns the results when they are complete."""
 from __future__ import annotations
 
 import importlib
@@ -19,7 +19,7 @@ Make = Callable[[Program, Sequence[Any]], Call]
 
 def _ours(executor: str, fast_math: bool = False) -> Make:
     def make(program: Program, data: Sequence[Any]) -> Call:
-        rt = importlib.import_module("runtime")  # here, so that the first calls of others do not import it
+        rt = importlib.import_module("runtime")  # here, so that other subjects' first calls do not import it
         fn = rt.function(program.make(rt), executor=executor, fast_math=fast_math)
         arguments = [rt.constant(x) for x in data]
         return lambda: fn(*arguments)
@@ -28,7 +28,7 @@ def _ours(executor: str, fast_math: bool = False) -> Make:
 
 
 def _python(program: Program, data: Sequence[Any]) -> Call:
-    arguments = [x.item() if program.loops else x for x in data]  # loops are faster on Python's own numbers
+    arguments = [x.item() if program.loops else x for x in data]  # loops are faster on Python numbers
     return lambda: program.python(*arguments)
 
 
@@ -61,22 +61,22 @@ SUBJECTS: dict[str, Make] = {
     OURS: _ours("native"), "fast_math": _ours("native", True), REFERENCE: _ours("numpy"), "NumPy": _python,
     "TF": _tf(False), "TF jit": _tf(True), "jax": _jax, "numba": _numba,
 }
-"""By the name of the column. C is not among them: it is built, see in_c.py."""
+"""By the name of the column. C is built instead: see in_c.py."""
 
 _NEEDS = {"TF": "TF", "TF jit": "TF", "jax": "jax", "numba": "numba"}
 FIRST = (OURS, REFERENCE, "TF", "TF jit", "jax", "numba")
-"""The subjects that make something of a function at its first call."""
+"""The subjects with special work at a function's first call."""
 
 
 def present(subject: str, peers: bool = True) -> bool:
-    """Whether the subject is installed, and wanted."""
+    """Whether the subject is installed, and requested."""
     if subject in _NEEDS:
         return peers and installed(_NEEDS[subject])
     return subject not in (OURS, "fast_math") or importlib.util.find_spec("llvmlite") is not None
 
 
 def load(subject: str) -> None:
-    """Import what the subject needs, so that it is not a part of the first call."""
+    """Import what the subject needs, so that imports are not part of the first call."""
     if subject in _NEEDS:
         peer(_NEEDS[subject])
     elif subject in (OURS, "fast_math"):

@@ -1,6 +1,6 @@
-"""The programs: as users write them, in TF2's names, and in plain Python and NumPy; and what they run on.
+"""The programs, as users write them, with TF2's names, and in plain Python and NumPy; and their data.
 
-Each maker takes `tf`, which is runtime or TensorFlow, and gives a function that has yet to be decorated.
+Each maker takes `tf`, which is runtime or TensorFlow, and returns an undecorated function.
 """
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Maker = Callable[[Any], Callable[..., Any]]
 class Program:
     """One program.
 
-    make        from `tf` to the function
-    python      the same in Python and NumPy, so written that numba compiles it, too
-    data        the arguments: arrays, NumPy scalars
-    unit        of its row, with how many of them a second has
-    target      what the time divided by C's has to reach; for calls, microseconds
-    short       arguments by place that make a short run of it, where it does the same again and again
+    make        makes the function for `tf`
+    python      the same in Python and NumPy, such that numba can compile it, too
+    data        makes the arguments: arrays, NumPy scalars
+    unit        the unit of its row
+    target      the goal for the time, as a multiple of C's; for calls, in microseconds
+    short       by position, arguments for a short run of a program that repeats the same work
     loops       whether it is a loop of so many small steps that the reference executor takes seconds
-    tolerance   how far results may be from NumPy's
+    tolerance   the tolerance for the comparison with NumPy's results
     """
 
     name: str
@@ -49,14 +49,14 @@ class Program:
 
 
 def flat(result: Any) -> list[np.ndarray[Any, Any]]:
-    """The arrays of a result of any of the subjects."""
+    """The arrays of a subject's result."""
     return [np.asarray(x) for x in (result if isinstance(result, (tuple, list)) else [result])]
 
 
 def agree(program: Program, want: Any, got: Any) -> bool:
-    """Whether two results are the same but for rounding; of an array, all but one element in a thousand.
+    """Whether two results agree up to rounding; of an array, at least 99.9 % of the elements.
 
-    A pixel of mandelbrot on the border may leave an iteration earlier or later.
+    A pixel on the border of mandelbrot may escape an iteration earlier or later.
     """
     pairs = list(zip(flat(want), flat(got), strict=True))
     return all(a.shape == b.shape and np.isclose(a, b, program.tolerance, program.tolerance).mean() >= 0.999

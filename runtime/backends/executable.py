@@ -9,8 +9,8 @@ __all__ = ["Called", "Executable", "Findable"]
 
 
 class Called:
-    """Base of objects that CPython calls by way of native code. `_front` says which traces native code may run; if it
-    is empty, or for other arguments, the `__call__` of the class derived from this one is called. See
+    """Base of objects whose calls CPython dispatches through native code. `_front` lists the traces that native code
+    may run; if none of them fits the arguments, the `__call__` of the derived class runs. See
     `runtime.backends.native.jit.fast_call`."""
 
     __slots__ = ("_front",)
@@ -25,9 +25,10 @@ class Findable(Protocol):
         self, front: tuple[Any, ...], calls: array[int], used: array[int], arrays: Sequence[Any],
         items: Sequence[tuple[Any, Any, Any]] = (),
     ) -> tuple[Any, ...]:
-        """`front` with this trace for arguments like these arrays. Their calls are counted in `calls`, and the number
-        of the last one is stored in `used`. `items`: dicts, or weak references to objects; keys, or names of
-        attributes; and what has to be there; or None, a cell, and what has to be in it."""
+        """`front` with this trace added, for arguments of the types of these arrays. Native code counts the calls in
+        `calls` and stores the number of the last one in `used`. `items` are guards: a dict and a key, or a weak
+        reference to an object and an attribute's name, with the expected value; or None, a cell and its expected
+        content."""
 
     def forgotten(self, front: tuple[Any, ...]) -> tuple[Any, ...]:
         """`front` without this trace."""
@@ -37,8 +38,8 @@ class Executable(Protocol):
     """A graph, ready to run."""
 
     is_closed: bool
-    """Whether a call runs no Python code, and its results share no memory with its inputs: these may be arrays that the
-    caller writes afterwards."""
+    """Whether a call runs no Python code and its results share no memory with its inputs, so that the caller may write
+    to the input arrays afterwards."""
 
     overwritten: frozenset[int]
     """The inputs whose memory a call changes as it runs, in the order of the graph, so also where it raises; none, or

@@ -1,4 +1,4 @@
-"""The reference executor: kernels called in program order. It defines the meaning of the IR.
+"""The reference executor: kernels called in program order. It defines the semantics of the IR.
 
 A graph is compiled once into a flat list of steps over numbered slots. Slots of dead values are reused.
 """
@@ -19,25 +19,25 @@ from runtime.core.persistent_list import Items
 
 __all__ = ["Program", "Watch", "compile_graph", "executable", "kernel_of", "run"]
 
-_DEEP: Final = 40  # nested graphs: from here on, they get their own frames beyond Python's limit
+_DEEP: Final = 40  # from this nesting depth of graphs on, a run raises Python's recursion limit
 _FRAMES: Final = 5  # per nested graph
 Slots = Any  # an int, or a slice: one or several slots for `itemgetter` and item assignment
 
 
 class Watch(Protocol):
-    """Watches a program run, in order to measure it."""
+    """Observes a run of a program, to measure it."""
 
     def kernel(self, node: Node, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """The kernel of a node, watched."""
+        """A wrapper of a node's kernel that observes it."""
 
     def part(self, node: Node, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of a sub-graph of a node, watched."""
+        """A wrapper of the function of a node's subgraph that observes it."""
 
 
 class Program:
     """A compiled graph. Slots: inputs and captures first, then constants, then results of nodes.
 
-    depth   how many graphs are nested in each other, itself included
+    depth   the nesting depth of graphs, itself included
     """
 
     __slots__ = ("depth", "name", "results", "steps", "template")
@@ -80,7 +80,7 @@ class Program:
         self.depth: int = 1 + max(inner, default=0)
 
     def run(self, slots: list[Any]) -> Sequence[Any]:
-        """The outputs. `slots`: the values of inputs and captures, followed by `template`."""
+        """Run the steps; returns the outputs. `slots`: the values of inputs and captures, followed by `template`."""
         node: Node | None = None
         try:
             for kernel, get, out, node in self.steps:  # noqa: B007
@@ -96,14 +96,14 @@ class Program:
         return self.results(slots)  # type: ignore[no-any-return]
 
     def bind(self, captures: Iterable[Any]) -> Callable[..., Sequence[Any]]:
-        """The function from inputs to outputs for given values of the captures."""
+        """The function from inputs to outputs, for fixed values of the captures."""
         rest = [*captures, *self.template]
         run = self.run
         return lambda *inputs: run([*inputs, *rest])
 
 
 def _getter(slots: list[int]) -> Callable[[list[Any]], Any]:
-    """A function from the list of all slots to the sequence of the values in `slots`."""
+    """A function from the list of all slots to the values of `slots`, as a sequence."""
     if len(slots) > 1:
         return itemgetter(*slots)
     return itemgetter(slice(slots[0], slots[0] + 1) if slots else slice(0))
@@ -125,8 +125,7 @@ def _without_result(kernel: Callable[..., Any], params: dict[str, Any], *inputs:
 
 
 def _control_flow(node: Node, subgraphs: dict[str, Graph], watch: Watch | None) -> Callable[..., Any]:
-    """The kernel as a function of operands and captures: it gets each sub-graph as a function with its captures
-    bound."""
+    """The kernel as a function of operands and captures: it passes each subgraph as a function with bound captures."""
     end = count = len(node.operands)
     parts: list[tuple[str, Program, slice]] = []
     for name, graph in subgraphs.items():

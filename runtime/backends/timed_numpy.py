@@ -1,4 +1,4 @@
-"""The reference executor for calls that are profiled: each kernel is timed."""
+"""The reference executor for profiled calls: each kernel is timed."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class TimedProgram:
 
         def run(*inputs: Any) -> Any:
             session = self._session
-            if session is None:  # a function that the kernel returned runs later
+            if session is None:  # a function that the kernel returned runs after the call
                 return kernel(*inputs)
             start = now()
             results = None
@@ -52,7 +52,7 @@ class TimedProgram:
                 return results
             finally:
                 if region.kind == "loop":
-                    session.add(region, 0, None, 0)  # it may have no iteration
+                    session.add(region, 0, None, 0)  # a loop without iterations is counted, too
                 made = (results,) if single else results or ()
                 session.ran(region, start, now(), sum(getattr(x, "nbytes", 0) for x in made))
 

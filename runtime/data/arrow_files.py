@@ -1,4 +1,4 @@
-"""Datasets of the rows of Parquet and Arrow files, which the package pyarrow reads (`autograph[parquet]`)."""
+"""Datasets of the rows of Parquet and Arrow files, read by the package pyarrow (`autograph[parquet]`)."""
 from __future__ import annotations
 
 import contextlib
@@ -26,7 +26,7 @@ ipc = deferred("pyarrow.ipc")
 __all__ = ["ArrowDataset", "ParquetDataset"]
 
 _ROWS: Final = 1024
-"""Rows that are read at once, at least."""
+"""Minimal number of rows read at once."""
 _NUMBERS: Final = frozenset((
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double", "bool"))
 _STRINGS: Final = frozenset(("string", "large_string", "binary", "large_binary", "string_view", "binary_view"))
@@ -38,18 +38,18 @@ def ParquetDataset(  # named as TF's datasets of files
 ) -> Dataset:
     """The rows of Parquet files, as dicts by the names of columns; with a `batch_size`, batches of rows.
 
-    Numbers, bools, strings (as bytes) and fixed-size lists of them are tensors of rank 0, 1 and more; lists of several
-    lengths are vectors, without a `batch_size`. Files are read in order, one row group at a time. A missing value is
-    NaN in a column of floats; elsewhere it is that of `null_values`, by column, or an error.
+    Numbers, bools, strings (as bytes) and fixed-size lists of them are tensors of rank 0, 1 and more; lists of varying
+    length are vectors, only without a `batch_size`. Files are read in order, one row group at a time. A missing value
+    is NaN in a column of floats; in others it is the column's entry in `null_values`, or an error.
 
-    ModuleNotFoundError without pyarrow; NotFoundError and DataLossError for a file that is not there or damaged;
+    ModuleNotFoundError without pyarrow; NotFoundError and DataLossError for a file that is missing or damaged;
     ValueError for an unknown column, TypeError for one of another type; InvalidArgumentError for a missing value, and
-    for a file with other columns than the first, when it is reached.
+    for a file whose columns differ from the first file's, when it is reached.
     """
     def batches(path: str, names: Sequence[str], rows: int) -> Iterator[Any]:
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             _check(path, file.schema_arrow, names)
-            for group in range(file.num_row_groups):  # of several at once, pyarrow reads ahead
+            for group in range(file.num_row_groups):  # with several at once, pyarrow would read ahead
                 yield from file.iter_batches(rows, row_groups=[group], columns=list(names))
 
     return _dataset(filenames, columns, batch_size, drop_remainder, null_values, parquet, "read_schema", batches)
@@ -59,12 +59,12 @@ def ArrowDataset(  # named as TF's datasets of files
     filenames: Any, columns: Sequence[str] | None = None, batch_size: int | None = None, drop_remainder: bool = False,
     null_values: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """As `ParquetDataset`, of files in Arrow's format (Feather's second version), one record batch at a time."""
+    """Like `ParquetDataset`, for files in Arrow's format (Feather version 2), one record batch at a time."""
     return _dataset(filenames, columns, batch_size, drop_remainder, null_values, _Ipc, "schema", _Ipc.batches)
 
 
 class _Ipc:
-    """Arrow's files, mapped into memory."""
+    """Reads Arrow files, mapped into memory."""
 
     @staticmethod
     def schema(path: str) -> Any:
@@ -124,7 +124,7 @@ def _dataset(
 
 @contextlib.contextmanager
 def _opened(path: str) -> Iterator[None]:
-    """Errors of pyarrow in the body name the file."""
+    """Translate pyarrow's errors in the body to errors that name the file."""
     try:
         yield
     except FileNotFoundError:
@@ -190,13 +190,13 @@ def _check_batches(path: str, specs: Mapping[str, TensorSpec]) -> None:
 
 
 class _Column:
-    """A column of a part of a file, which begins with row `first`."""
+    """A column of a part of a file; the part begins at row `first`."""
 
     def __init__(self, path: str, name: str, first: int, null_values: Mapping[str, Any]) -> None:
         self.path, self.name, self.first, self.null_values = path, name, first, null_values
 
     def rows(self, column: Any, kind: Any) -> Any:
-        """The values in NumPy's form."""
+        """The values as NumPy arrays."""
         if column.type != kind:
             raise InvalidArgumentError(
                 f"column {self.name!r} of {self.path} is of type {column.type}, but of type {kind} in the first file")

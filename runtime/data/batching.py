@@ -1,4 +1,4 @@
-"""Datasets of several elements together: stacked, padded, or each a dataset."""
+"""Datasets that group elements: stacked, padded, or as datasets."""
 from __future__ import annotations
 
 import itertools
@@ -24,7 +24,7 @@ D = TypeVar("D", bound="Batching")
 
 
 def _at_least_one(value: Any, what: str) -> tuple[Any, int | None]:
-    """A number of elements as an int64 scalar, and as an int if it is known."""
+    """A number of elements as an int64 scalar, and as an int if it is static."""
     size = as_count(value)
     known = get_static_value(size)
     if known is not None and known < 1:
@@ -33,7 +33,7 @@ def _at_least_one(value: Any, what: str) -> tuple[Any, int | None]:
 
 
 class Batching(Pipeline):
-    """The transformations that put elements together, or take them apart."""
+    """The transformations that group elements, or split them."""
 
     def batch(
         self: D, batch_size: Any, drop_remainder: bool = False, num_parallel_calls: Any = None,
@@ -64,8 +64,8 @@ class Batching(Pipeline):
         (`tf.data.Dataset.padded_batch`).
 
         `padded_shapes`: a structure of shapes like that of the elements; a dimension of None or -1 becomes as long as
-        the longest in the batch, as all do that are unknown if this is not given. `padding_values`: a scalar for each
-        part, or one for all; default 0. ShapeError for an element that is longer.
+        the longest in the batch; without `padded_shapes`, so do all unknown dimensions. `padding_values`: a scalar for
+        each component, or one for all; default 0. ShapeError for an element that is longer.
         """
         padding = Padding(self.element_spec, padded_shapes, padding_values)
         size, count = _at_least_one(batch_size, "a batch")
@@ -85,8 +85,9 @@ class Batching(Pipeline):
     ) -> D:
         """Padded batches of elements of similar length (`tf.data.Dataset.bucket_by_sequence_length`).
 
-        An element of length n is in the bucket of the first boundary above n, or in the last, and a bucket of
-        `bucket_batch_sizes` elements is a batch. ValueError unless there is one size more than boundaries.
+        An element of length n belongs to the bucket of the first boundary above n, or to the last one. A bucket makes a
+        batch when it has its number of elements in `bucket_batch_sizes`. ValueError unless there is one more size than
+        boundaries.
         """
         boundaries, sizes = [int(x) for x in bucket_boundaries], [int(x) for x in bucket_batch_sizes]
         if len(sizes) != len(boundaries) + 1 or boundaries != sorted(set(boundaries)) or min(sizes) < 1:
@@ -141,7 +142,7 @@ class Batching(Pipeline):
         return self._derived(elements, (), spec, self._cardinality * lengths.pop() if known else UNKNOWN_CARDINALITY)
 
     def rebatch(self: D, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> D:
-        """The rows of the elements in batches of another size, or of several sizes in turn for a list of them
+        """The rows of the elements in batches of another size; a list of sizes is used in turn
         (`tf.data.Dataset.rebatch`)."""
         sizes = [int(x) for x in np.atleast_1d(np.asarray(batch_size))]
         if not sizes or min(sizes) < 1:
@@ -165,7 +166,7 @@ class Batching(Pipeline):
         self: D, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
     ) -> D:
         """Datasets of `size` elements each, which begin `shift` elements apart (default: `size`) and take every
-        `stride`-th one (`tf.data.Dataset.window`). Of a structure, each part is a dataset of its own, as in TF 2.
+        `stride`-th one (`tf.data.Dataset.window`). For structures, each component is a dataset of its own, as in TF 2.
 
         `ds.window(n).flat_map(lambda window: window.batch(n))` makes tensors of them.
         """
@@ -187,8 +188,8 @@ class Batching(Pipeline):
         self: D, key_func: Callable[..., Any], reduce_func: Callable[[Any, Any], Any], window_size: Any = None,
         window_size_func: Callable[[Any], Any] | None = None, name: str | None = None,
     ) -> D:
-        """The elements of `reduce_func(key, dataset)` for each `window_size` elements that `key_func` gives the same
-        int key, and at the end for the rest of each key (`tf.data.Dataset.group_by_window`).
+        """The elements of `reduce_func(key, dataset)` for each group of `window_size` elements with the same int key
+        `key_func(element)`, and at the end for the remaining elements of each key (`tf.data.Dataset.group_by_window`).
 
         `window_size_func(key)` gives the size for a key. ValueError unless one of the two is given.
         """
@@ -241,14 +242,14 @@ def _groups(stream: Iterator[Element], size: int, whole: bool) -> Iterator[list[
 
 
 def _batches(rows: int, size: int | None, whole: bool) -> int:
-    """The cardinality of batches of so many rows."""
+    """The cardinality of the batches of `rows` elements."""
     if rows < 0:
         return rows
     return UNKNOWN_CARDINALITY if size is None else rows // size if whole else -(-rows // size)
 
 
 def _rows(kind: type[P], spec: Any) -> P:
-    """A dataset that stands for the elements that a window holds: its sources are lists, as their shapes may differ."""
+    """A dataset of the elements of a window: its sources are lists, as the elements' shapes may differ."""
     lists = [EagerList([], ListType(type)) for type in tensor_types(spec, "a window")]
     return kind(lists, spec, lambda columns: zip(*columns, strict=True), UNKNOWN_CARDINALITY)
 
@@ -256,7 +257,7 @@ def _rows(kind: type[P], spec: Any) -> P:
 def _windows(
     stream: Iterator[Element], size: int, shift: int, stride: int
 ) -> Iterator[tuple[int, list[Element]]]:
-    """The elements of each window, and how many it would have if the stream went on."""
+    """The size of a full window and the elements, for each window."""
     span = (size - 1) * stride + 1
     kept: deque[Element] = deque()
     while True:

@@ -1,4 +1,4 @@
-"""Datasets that keep elements: in memory, in files, or computed ahead."""
+"""Datasets that store elements: in memory, in files, or computed ahead."""
 from __future__ import annotations
 
 import os
@@ -20,14 +20,14 @@ _FILE = "elements"
 
 
 class Buffering(Pipeline):
-    """The transformations that keep elements."""
+    """The transformations that store elements."""
 
     def cache(self: D, filename: Any = "", name: str | None = None) -> D:
-        """Keep the elements once all were read: in memory, or in a file, which later runs of the program read, too
-        (`tf.data.Dataset.cache`).
+        """Store the elements after the first complete iteration: in memory, or in a file, which later runs of the
+        program read, too (`tf.data.Dataset.cache`).
 
-        A dataset made from tensors of a graph is read anew in each run. ValueError if the file has other elements,
-        DataLossError if it is damaged.
+        A dataset made from tensors of a graph is read anew in each run. ValueError if the file has elements of another
+        structure, DataLossError if it is damaged.
         """
         path = os.fspath(filename)
         kept: list[list[Element]] = []
@@ -52,7 +52,7 @@ class Buffering(Pipeline):
         return self._derived(of_file if path else elements)
 
     def save(self, path: Any, name: str | None = None) -> None:
-        """Write the elements to the folder `path`, which is made; `Dataset.load` reads them
+        """Write the elements to the directory `path`, which is created; `Dataset.load` reads them
         (`tf.data.Dataset.save`)."""
         folder = os.fspath(path)
         os.makedirs(folder, exist_ok=True)
@@ -63,7 +63,7 @@ class Buffering(Pipeline):
     @classmethod
     def load(cls: type[D], path: Any, element_spec: Any = None, name: str | None = None) -> D:
         """The dataset that `save` wrote (`tf.data.Dataset.load`). NotFoundError if there is none, DataLossError if it
-        is damaged, ValueError if its elements are not of `element_spec`, where that is given."""
+        is damaged, ValueError if its elements do not match a given `element_spec`."""
         file = os.path.join(os.fspath(path), _FILE)
         if not os.path.exists(file):
             raise located(NotFoundError(f"{os.fspath(path)} is no folder that Dataset.save wrote"))
@@ -71,8 +71,8 @@ class Buffering(Pipeline):
         return cls((), spec, lambda arrays: read(file, spec), UNKNOWN_CARDINALITY)
 
     def snapshot(self: D, path: Any, compression: str = "AUTO", name: str | None = None) -> D:
-        """Keep the elements in the folder `path`, which later runs of the program read (`tf.data.Dataset.snapshot`).
-        They are not compressed: `compression` is "AUTO" or None."""
+        """Store the elements in the directory `path`, which later runs of the program read
+        (`tf.data.Dataset.snapshot`). They are not compressed: `compression` is "AUTO" or None."""
         if compression not in ("AUTO", "", None):
             raise located(InvalidArgumentError(f"elements are kept without compression, not with {compression!r}"))
         folder = os.fspath(path)
@@ -80,7 +80,7 @@ class Buffering(Pipeline):
         return self.cache(os.path.join(folder, _FILE))
 
     def prefetch(self: D, buffer_size: Any = AUTOTUNE, name: str | None = None) -> D:
-        """The same elements, of which a thread computes up to `buffer_size` ahead of their use, a few for AUTOTUNE
+        """The same elements; a thread computes up to `buffer_size` of them ahead of their use, a few for AUTOTUNE
         (`tf.data.Dataset.prefetch`)."""
         size = int(buffer_size)
         if size < 0 and size != AUTOTUNE:

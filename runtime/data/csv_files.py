@@ -26,13 +26,13 @@ from runtime.data.text_files import opened, paths_of
 __all__ = ["CsvDataset", "make_csv_dataset"]
 
 _DTYPES: Final = (t.int32, t.int64, t.float32, t.float64, t.string)
-"""In the order in which inference tries them: each holds what the one before it holds, if rounded."""
+"""In the order of inference: each dtype can represent the values of the one before it, perhaps rounded."""
 _QUOTE: Final = b'"'
 F = TypeVar("F")
 
 
 class _BadRecord(Exception):
-    """What is wrong with a record."""
+    """Tells what is wrong with a record."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class _Format:
                 yield problem
 
     def columns(self, lines: list[bytes]) -> list[list[bytes]] | None:
-        """The fields of lines by columns. None if the lines are not one record each, of as many fields."""
+        """The fields of lines by columns. None unless each line is one record, all with the same number of fields."""
         text = b"".join(lines)
         rows = text.splitlines()
         counts = {row.count(self.delimiter) for row in rows}
@@ -93,7 +93,7 @@ class _Format:
 
 
 def _closed(line: bytes, start: int, more: Iterator[bytes]) -> tuple[bytes, int]:
-    """The line, with those after it that a quoted field goes on in, and the position of the field's closing quote."""
+    """The line, joined with the following lines over which a quoted field extends, and the closing quote's position."""
     parts, base, first = [line], 0, start
     while True:
         end = parts[-1].find(_QUOTE, start)
@@ -110,7 +110,7 @@ def _closed(line: bytes, start: int, more: Iterator[bytes]) -> tuple[bytes, int]
 
 
 class _Lines:
-    """The lines of a file, one by one or a block at a time. `number` is that of the last one, from 1 on."""
+    """The lines of a file, one by one or a block at a time. `number` is that of the last line taken, from 1."""
 
     def __init__(self, file: Any) -> None:
         self._blocks = _line_blocks(file)
@@ -129,7 +129,7 @@ class _Lines:
         return self._block[self._taken - 1]
 
     def ahead(self) -> list[bytes]:
-        """Those that are read and not taken yet; at the end of the file none."""
+        """The lines that are read but not taken yet; empty at the end of the file."""
         if self._taken == len(self._block):
             self._block, self._taken = next(self._blocks, []), 0
         return self._block[self._taken:] if self._taken else self._block
@@ -140,7 +140,7 @@ class _Lines:
 
 
 def _line_blocks(file: Any) -> Iterator[list[bytes]]:
-    """Lines with their ends: \\n, \\r\\n or \\r."""
+    """Blocks of lines, with their ends: \\n, \\r\\n or \\r."""
     rest: list[bytes] = []
     while block := file.read(1 << 16):
         lines = block.splitlines(keepends=True)
@@ -156,7 +156,7 @@ def _line_blocks(file: Any) -> Iterator[list[bytes]]:
 
 
 class _Column:
-    """The dtype of a field, and its value where it is missing (None: it is required)."""
+    """The dtype of a field, and its default (None: the field is required)."""
 
     def __init__(self, number: int, default: Any) -> None:
         self.number, self.default = number, None
@@ -186,7 +186,7 @@ class _Column:
                              f"{field.decode(errors='replace')}") from None
 
     def values(self, fields: list[bytes], missing: bytes) -> Any:
-        """An array of the values of many fields; None if some are missing or are no numbers."""
+        """An array of the values of many fields; None if some are missing or invalid."""
         if b"" in fields or (missing and missing in fields):
             return None
         if self.dtype.is_string:
@@ -225,13 +225,13 @@ def _parser(dtype: DType) -> Callable[[bytes], Any]:
         value = float(field)
         if b"_" in field:
             raise ValueError
-        return make(value if low <= value <= high else value * math.inf)  # what is too large overflows
+        return make(value if low <= value <= high else value * math.inf)  # too large values overflow
 
     return parse_int if dtype.is_integer else parse_float
 
 
 class _Selection:
-    """Which fields of a record are taken; `count` is how many there are to be."""
+    """Selects fields of a record; `count` is the number of fields expected."""
 
     def __init__(self, select_cols: Any, exclude_cols: Any, count: int) -> None:
         if select_cols is not None and exclude_cols is not None:
@@ -268,9 +268,9 @@ def CsvDataset(  # TF's name of a class
 ) -> Dataset:
     """The records of CSV files (RFC 4180) as tuples of scalars (`tf.data.experimental.CsvDataset`).
 
-    `record_defaults` has for each field that is taken a dtype (int32, int64, float32, float64, string), if the field is
-    required, or the value where it is `na_value`. `header` passes over the first line of each file. Errors as they are
-    reached: NotFoundError for a file, and InvalidArgumentError for a record, which names file and line.
+    `record_defaults` has for each selected field its dtype (int32, int64, float32, float64, string) if the field is
+    required, or its value if it is missing or equals `na_value`. `header` skips the first line of each file. Errors are
+    raised when reached: NotFoundError for a file, InvalidArgumentError for a record, with file and line.
     """
     columns = _columns(record_defaults)
     return _dataset(filenames, columns, tuple(TensorSpec((), c.dtype) for c in columns), range(len(columns)),
@@ -302,7 +302,7 @@ def _dataset(
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """Makes arrays of lines: of simple ones by columns, of others record by record."""
+    """Makes arrays from lines: from simple ones column by column, from others record by record."""
 
     columns: list[_Column]
     order: Sequence[int]
@@ -323,7 +323,7 @@ class _Reader:
                 yield block
 
     def _in_columns(self, lines: list[bytes]) -> Block | None:
-        """The values of lines that are simple records without errors."""
+        """The values of lines, if these are simple records without errors; else None."""
         fields = self.format.columns(lines)
         if fields is None:
             return None
@@ -335,7 +335,7 @@ class _Reader:
         return None if any(x is None for x in arrays) else [arrays[i] for i in self.order]
 
     def _one_by_one(self, path: str, lines: _Lines) -> Iterator[Block]:
-        """The values of the records that begin in the lines that are read; then an error, if there is one."""
+        """The values of the records that begin in the lines already read; then the first error, if there is one."""
         rows: list[list[Any]] = []
         problem: InvalidArgumentError | None = None
         last = lines.number + len(lines.ahead())
@@ -371,9 +371,9 @@ def make_csv_dataset(
     columns, or with `label_name` pairs of such a dict and the vector of labels
     (`tf.data.experimental.make_csv_dataset`).
 
-    The names are those of the header, unless given; the dtypes are inferred from `num_rows_for_inference` records
-    (None: all), a missing value being 0 or "", unless `column_defaults` has dtypes and values as `CsvDataset` takes
-    them. Without `num_epochs` it repeats without end, in whole batches. `ignore_errors` leaves out records with errors.
+    The names are those of the header, unless given. Unless `column_defaults` has dtypes and values, as for
+    `CsvDataset`, the dtypes are inferred from `num_rows_for_inference` records (None: all), and missing values are 0 or
+    "". Without `num_epochs` it repeats endlessly, in full batches. `ignore_errors` skips records with errors.
     ValueError if no file matches, headers differ, or a name is not that of a column; else errors as of `CsvDataset`.
     """
     format, kind = _Format.checked(field_delim, use_quote_delim, na_value), compression(compression_type)
@@ -458,7 +458,7 @@ def _numbers(select_columns: Sequence[int | str], names: list[str]) -> list[int]
 def _inferred(
     paths: list[str], format: _Format, kind: str, header: bool, selected: list[int], width: int, limit: int | None
 ) -> list[Any]:
-    """For each column the value where it is missing, of the first dtype that holds all fields that are there."""
+    """For each column a default value, in the first dtype that can represent all fields present."""
     kinds, parsers = [-1] * len(selected), [_parser(dtype) for dtype in _DTYPES]
     rows = ((path, record) for path in paths
             for record in itertools.islice(_fields(path, format, kind), int(header), None))

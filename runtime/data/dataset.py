@@ -85,8 +85,8 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
     def list_files(
         cls, file_pattern: Any, shuffle: bool | None = None, seed: int | None = None, name: str | None = None
     ) -> Dataset:
-        """The names of the files that match one of the patterns of `glob`, in an order of its own for each iteration,
-        or sorted with `shuffle=False` (`tf.data.Dataset.list_files`). NotFoundError if there is none."""
+        """The names of the files that match one of the `glob` patterns, in a new random order in each iteration, or
+        sorted with `shuffle=False` (`tf.data.Dataset.list_files`). NotFoundError if no file matches."""
         names = _matching(file_pattern)
         dataset = cls.from_tensor_slices(names)
         return dataset if shuffle is False else dataset.shuffle(len(names), seed)

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 class ElementFunction:
-    """A function of a dataset, traced for its elements, which runs as one graph."""
+    """A function that a dataset applies to elements, traced for their types, which runs as one graph."""
 
     def __init__(self, fn: Callable[..., Any], spec: Any) -> None:
         self.name = getattr(fn, "__name__", "step")
@@ -59,7 +59,7 @@ class ElementFunction:
         graph = self.graph
         prune(graph)
         self.captures = [wrap(outer) if isinstance(outer, Value) else outer for outer, _ in graph.captures]
-        graph.inputs[:0] = [inner for _, inner in graph.captures]  # they are passed: a dataset's source is known late
+        graph.inputs[:0] = [inner for _, inner in graph.captures]  # the values of a dataset's sources are known late
         graph.captures.clear()
         graph.parent = None
         self._run: Callable[..., Sequence[Any]] | None = None
@@ -82,14 +82,14 @@ class ElementFunction:
             raise located(DTypeError(f"{self.name} gives {', '.join(map(str, types))}, but {what} gives an int scalar"))
 
     def dataset(self, what: str) -> Pipeline:
-        """The result of a function that gives a dataset, whose sources are the arrays that a run gives. TypeError for
-        another result."""
+        """The result of a function that returns a dataset; the results of a run are its sources. TypeError for another
+        result."""
         if not isinstance(self.result, Pipeline):
             raise located(TypeError(f"the function of {what} gives a dataset, but {self.name} gives {self.spec()!r}"))
         return self.result
 
     def bind(self, arrays: Sequence[Any]) -> tuple[Sequence[Any], Callable[..., Sequence[Any]]]:
-        """The values of the preceding dataset's sources, and the function from arrays to arrays."""
+        """The values of the preceding dataset's sources, and the function on arrays."""
         count = len(arrays) - len(self.captures)
         if self._run is None:
             self._run = make(rewrite(with_python_numbers(self.graph)), None).function()
@@ -109,7 +109,7 @@ def as_tensors(structure: Any) -> Any:
     if isinstance(structure, Pipeline):
         return structure
     if isinstance(structure, np.memmap):
-        return EagerTensor(structure)  # not copied: what is not used is not read
+        return EagerTensor(structure)  # not copied: unused parts are not read
     return convert_to_tensor(structure, strings=True)
 
 
@@ -124,7 +124,7 @@ def as_count(value: Any) -> Tensor:
 
 
 def splitter(parts: Sequence[Any]) -> Callable[[Sequence[Any]], list[Sequence[Any]]]:
-    """A function that splits the arrays of the sources of several datasets."""
+    """A function that splits the concatenated sources of several datasets."""
     ends = list(itertools.accumulate(len(part.sources) for part in parts))
     return lambda arrays: [arrays[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
@@ -139,18 +139,18 @@ def stacked(rows: Sequence[Any]) -> Any:
 
 
 def rows_of(block: Sequence[Any]) -> Iterator[Element]:
-    """The elements of a block, one by one: strings in arrays of rank 0."""
+    """The elements of a block, one by one; strings become arrays of rank 0."""
     return zip(*[map(boxed, rows) if isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1 else rows
                  for rows in block], strict=True)
 
 
 def one_by_one(blocks: Blocks) -> Elements:
-    """The elements of blocks."""
+    """Elements from blocks."""
     return lambda arrays: itertools.chain.from_iterable(map(rows_of, blocks(arrays)))
 
 
 def rebatched(blocks: Iterator[Block], size: int, whole: bool) -> Iterator[Element]:
-    """Batches of exactly `size` rows, except the last; without that if `whole`."""
+    """Batches of exactly `size` rows, except the last, smaller one, which is dropped if `whole`."""
     rest: list[Block] = []
     count = 0
     for block in blocks:
@@ -198,7 +198,7 @@ def checked_spec(spec: Any) -> TensorSpec:
 
 
 def shapes_like(types: Any, shapes: Any) -> list[Any]:
-    """The shape for each dtype of a structure. (`flatten` does not help: shapes are lists or tuples themselves.)"""
+    """The shape for each dtype of a structure. (`flatten` would also flatten shapes, which are lists or tuples.)"""
     if isinstance(types, (list, tuple)):
         return [x for t, s in zip(types, shapes, strict=True) for x in shapes_like(t, s)]
     if isinstance(types, Mapping):

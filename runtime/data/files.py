@@ -1,6 +1,6 @@
-"""Elements of datasets in files: a line of JSON that tells their structure, then their arrays in NumPy's format.
+"""Files of dataset elements: a line of JSON that describes their structure, then their arrays in NumPy's format.
 
-A file is written under another name and renamed when it is complete, so one that exists is whole.
+A file is written under another name and renamed when complete, so an existing one is complete.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELEMENT, _END = b"e", b"."
 
 
 def written(path: str, stream: Iterator[Element], spec: Any) -> Iterator[Element]:
-    """The elements of `stream`, which are in the file when the last was taken."""
+    """Yield the elements of `stream` and write them; the file exists after the last one was taken."""
     tensor_types(spec, "a file")
     temporary = f"{path}.{os.getpid()}.{id(stream):x}.tmp"
     try:
@@ -52,7 +52,7 @@ def spec_in(path: str) -> Any:
 
 
 def read(path: str, spec: Any) -> Iterator[Element]:
-    """The elements in a file. DataLossError if it is damaged, ValueError if they are not of this structure."""
+    """The elements in a file. DataLossError if it is damaged, ValueError if their structure is not `spec`."""
     with open(path, "rb") as file:
         found = _spec(file, path)
         if _to_json(found) != _to_json(spec):
@@ -65,7 +65,7 @@ def read(path: str, spec: Any) -> Iterator[Element]:
 
 
 def _parts(array: Any) -> Sequence[Any]:
-    """The arrays that are written for one: for strings their shape and their bytes."""
+    """The arrays that are written for one array: for strings their shape and their bytes."""
     if array.dtype == object:
         return np.array(array.shape, np.int64), to_bytes(array)
     return (array if array.dtype.kind != "V" else array.view(f"u{array.itemsize}"),)

@@ -1,4 +1,4 @@
-"""Files by name (`tf.io.gfile`): Python's functions on local files, with TensorFlow's errors."""
+"""File functions (`tf.io.gfile`): Python's, on local files, with TensorFlow's errors."""
 from __future__ import annotations
 
 import errno
@@ -17,8 +17,7 @@ _MODES = [base + binary + plus for base in "rwa" for binary in ("", "b") for plu
 
 
 class _errors:
-    """A context that raises Python's errors as those of TensorFlow, at the user's line and with the name of the
-    file."""
+    """A context that translates Python's errors to TensorFlow's, at the user's line and with the file's name."""
 
     def __init__(self, path: Any) -> None:
         self._name = os.fsdecode(path)
@@ -36,9 +35,9 @@ class _errors:
 
 
 def GFile(name: Any, mode: str = "r") -> IO[Any]:  # TF's name of a class
-    """The file, opened: of text in UTF-8, or of bytes with "b" in `mode` (`tf.io.gfile.GFile`). It is Python's object,
-    a context manager with `read`, `write`, `readline`, `seek`, `close`, and the lines to iterate over. NotFoundError
-    if there is none to read, InvalidArgumentError for another mode."""
+    """Open a file: as UTF-8 text, or as bytes with "b" in `mode` (`tf.io.gfile.GFile`). The result is Python's file
+    object, a context manager with `read`, `write`, `readline`, `seek`, `close`, and iteration over lines. NotFoundError
+    if there is no file to read, InvalidArgumentError for another mode."""
     if mode.replace("+b", "b+") not in _MODES:
         raise located(InvalidArgumentError(f"the mode of a file is 'r', 'w' or 'a', with 'b' and '+', not {mode!r}"))
     with _errors(name):
@@ -46,42 +45,42 @@ def GFile(name: Any, mode: str = "r") -> IO[Any]:  # TF's name of a class
 
 
 def exists(path: Any) -> bool:
-    """Whether there is a file or folder of that name (`tf.io.gfile.exists`)."""
+    """Whether there is a file or directory of that name (`tf.io.gfile.exists`)."""
     return os.path.exists(path)
 
 
 def isdir(path: Any) -> bool:
-    """Whether there is a folder of that name (`tf.io.gfile.isdir`)."""
+    """Whether there is a directory of that name (`tf.io.gfile.isdir`)."""
     return os.path.isdir(path)
 
 
 def glob(pattern: Any) -> list[str]:
-    """The names that match a pattern, or each of a list of patterns, in order (`tf.io.gfile.glob`)."""
+    """The names that match a pattern, sorted; for a list, those of one pattern after the other (`tf.io.gfile.glob`)."""
     patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
     return [name for each in patterns for name in sorted(globbing.glob(os.fsdecode(each)))]
 
 
 def listdir(path: Any) -> list[str]:
-    """The names in a folder, in order (`tf.io.gfile.listdir`). NotFoundError if there is none."""
+    """The names in a directory, sorted (`tf.io.gfile.listdir`). NotFoundError if there is none."""
     with _errors(path):
         return sorted(map(os.fsdecode, os.listdir(path)))
 
 
 def makedirs(path: Any) -> None:
-    """Make a folder, and those that it is in, where they are missing (`tf.io.gfile.makedirs`)."""
+    """Create a directory and its missing parents (`tf.io.gfile.makedirs`)."""
     with _errors(path):
         os.makedirs(path, exist_ok=True)
 
 
 def mkdir(path: Any) -> None:
-    """Make a folder where it is missing (`tf.io.gfile.mkdir`). NotFoundError if that which it is in is missing."""
+    """Create a directory unless it exists (`tf.io.gfile.mkdir`). NotFoundError if its parent is missing."""
     with _errors(path):
         if not os.path.isdir(path):
             os.mkdir(path)
 
 
 def remove(path: Any) -> None:
-    """Remove a file (`tf.io.gfile.remove`). NotFoundError if there is none, FailedPreconditionError for a folder."""
+    """Remove a file (`tf.io.gfile.remove`). NotFoundError if there is none, FailedPreconditionError for a directory."""
     with _errors(path):
         if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, "Is a directory")
@@ -89,20 +88,20 @@ def remove(path: Any) -> None:
 
 
 def rmtree(path: Any) -> None:
-    """Remove a folder and what is in it (`tf.io.gfile.rmtree`). NotFoundError if there is none."""
+    """Remove a directory with its contents (`tf.io.gfile.rmtree`). NotFoundError if there is none."""
     with _errors(path):
         shutil.rmtree(path)
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Copy a file (`tf.io.gfile.copy`). AlreadyExistsError if `dst` is there, unless `overwrite`."""
+    """Copy a file (`tf.io.gfile.copy`). AlreadyExistsError if `dst` exists, unless `overwrite`."""
     with _errors(src):
         _check_free(dst, overwrite)
         shutil.copyfile(src, dst)
 
 
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
-    """Give a file another name (`tf.io.gfile.rename`). AlreadyExistsError if `dst` is there, unless `overwrite`."""
+    """Rename a file (`tf.io.gfile.rename`). AlreadyExistsError if `dst` exists, unless `overwrite`."""
     with _errors(src):
         _check_free(dst, overwrite)
         os.replace(src, dst)
@@ -114,5 +113,5 @@ def _check_free(path: Any, overwrite: bool) -> None:
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """The parts of a name as one (`tf.io.gfile.join`)."""
+    """Join the parts of a path (`tf.io.gfile.join`)."""
     return os.path.join(path, *paths)

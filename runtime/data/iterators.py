@@ -23,8 +23,8 @@ __all__ = ["DatasetIterator"]
 class DatasetIterator(Staged):
     """An iterator over the elements of a dataset: the result of `iter(dataset)` (`tf.data.Iterator`).
 
-    In a graph that is being traced `next` is an effect, which takes an element each time the run gets there; after the
-    last it raises OutOfRangeError.
+    In a graph that is being traced `next` is an effect, which takes an element each time it runs; after the last
+    element it raises OutOfRangeError.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class DatasetIterator(Staged):
         self._elements = elements
         self.name = "iterator"
         self._of_graph = current_graph() is not None
-        self._thread = threading.local()  # the position of a graph's iterator, for each thread that runs it
+        self._thread = threading.local()  # an iterator of a graph has a position in each thread that runs the graph
         self._stream: Iterator[Element] = iter(())
         self._taken = 0
         if self._of_graph:
@@ -51,13 +51,13 @@ class DatasetIterator(Staged):
         self.start(*map(array_of, self._sources))
 
     def state(self) -> Any:
-        """The position, as int64[n]: what `restore` needs to go on from here."""
+        """The position, as int64[n], from which `restore` can resume."""
         self._outside("saved")
         return np.array([self._taken, *itertools.chain.from_iterable(self._began)], np.int64)
 
     def restore(self, state: Any) -> None:
-        """Go on where an iterator of the same dataset was when it had this `state`: the elements before are passed
-        over. ValueError for the state of another dataset."""
+        """Resume at the position `state` of an iterator over the same dataset: the elements before it are skipped.
+        ValueError for the state of another dataset."""
         self._outside("restored")
         taken, *numbers = map(int, state)
         if len(numbers) != 2 * len(self._draws):

@@ -1,4 +1,4 @@
-"""Datasets of what functions give for elements."""
+"""Datasets that apply functions to elements."""
 from __future__ import annotations
 
 import itertools
@@ -20,7 +20,7 @@ __all__ = ["Mapping"]
 
 
 def threads_of(num_parallel_calls: Any) -> int | None:
-    """The number of threads, AUTOTUNE, or None for one call after another."""
+    """The number of threads, AUTOTUNE, or None for sequential calls."""
     if num_parallel_calls is None:
         return None
     number = int(num_parallel_calls)
@@ -39,9 +39,9 @@ class Mapping(Pipeline):
         """`map_func` of each element; an element that is a tuple is passed as several arguments
         (`tf.data.Dataset.map`).
 
-        `num_parallel_calls`: the elements are computed in so many threads, ahead of their use; for AUTOTUNE, in as many
-        as there are processors, if computing one takes long enough. They come in order, unless `deterministic` is
-        False. An error names the element. `synchronous` and `use_unbounded_threadpool` have no effect.
+        `num_parallel_calls`: this many threads compute elements ahead of their use; for AUTOTUNE, as many as there are
+        processors, if computing an element takes long enough. They come in order, unless `deterministic` is False. An
+        error names the element. `synchronous` and `use_unbounded_threadpool` have no effect.
         """
         step, threads = ElementFunction(map_func, self.element_spec), threads_of(num_parallel_calls)
 
@@ -84,8 +84,8 @@ class Mapping(Pipeline):
         return self._derived(elements, step.captures, cardinality=UNKNOWN_CARDINALITY)
 
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
-        """The elements of the datasets that `map_func` gives for each element, one dataset after the other
-        (`tf.data.Dataset.flat_map`). TypeError for a function that gives something else."""
+        """The elements of the datasets that `map_func` returns for each element, one dataset after the other
+        (`tf.data.Dataset.flat_map`). TypeError for a function that returns something else."""
         step = ElementFunction(map_func, self.element_spec)
         inner = step.dataset("flat_map")
 
@@ -99,9 +99,9 @@ class Mapping(Pipeline):
         self: P, map_func: Callable[..., Any], cycle_length: int | None = None, block_length: int = 1,
         num_parallel_calls: Any = None, deterministic: Any = None, name: str | None = None,
     ) -> P:
-        """The elements of the datasets that `map_func` gives for each element: `block_length` of one, then of the
-        next, in turn of `cycle_length` datasets (default: the number of processors); when one is exhausted, that of the
-        next element takes its place (`tf.data.Dataset.interleave`).
+        """The elements of the datasets that `map_func` returns for each element: `block_length` of one, then of the
+        next, in turn over `cycle_length` datasets (default: the number of processors); the dataset of the next element
+        replaces an exhausted one (`tf.data.Dataset.interleave`).
 
         With `num_parallel_calls` a thread for each dataset reads ahead; the order is the same.
         """
@@ -151,7 +151,7 @@ class Mapping(Pipeline):
         return self._derived(elements, (*flat(state), *step.captures), output)
 
     def unique(self: P, name: str | None = None) -> P:
-        """Each of the elements once, where it comes first (`tf.data.Dataset.unique`)."""
+        """The distinct elements, in the order of first occurrence (`tf.data.Dataset.unique`)."""
         tensor_types(self.element_spec, "unique")
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:

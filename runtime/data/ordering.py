@@ -1,4 +1,4 @@
-"""Datasets of the same elements, some of them, or in another order."""
+"""Datasets of the same elements, of some of them, or in another order."""
 from __future__ import annotations
 
 import itertools

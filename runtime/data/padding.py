@@ -1,4 +1,4 @@
-"""Elements of different shapes in one batch."""
+"""Padding of elements of different shapes to one batch."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ __all__ = ["Padding"]
 
 
 class Padding:
-    """How elements are padded: the shape of each part, with None for as long as the longest, and what fills it."""
+    """How to pad elements: the shape of each component, with None for the longest size, and the fill value."""
 
     def __init__(self, spec: Any, shapes: Any, values: Any) -> None:
         self._spec = spec
@@ -40,7 +40,7 @@ class Padding:
             for shape, leaf in zip(self._shapes, flatten(self._spec), strict=True)])
 
     def stacked(self, rows: Sequence[Element], longest: int | None = None) -> Element:
-        """One batch of these elements; dimensions that are None are `longest`, if that is given."""
+        """One batch of these elements; dimensions that are None become `longest`, if that is given."""
         parts = zip(zip(*rows, strict=True), self._shapes, self._values, strict=True)
         return tuple([_stack(column, shape, value, longest) for column, shape, value in parts])
 

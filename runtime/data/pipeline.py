@@ -1,4 +1,4 @@
-"""What all datasets are: sources, the structure of their elements, and how to make an iterator over these."""
+"""The base of all datasets: sources, the structure of their elements, and how to make an iterator over these."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,20 +20,20 @@ INFINITE_CARDINALITY: Final = -1
 UNKNOWN_CARDINALITY: Final = -2
 
 Element = tuple[Any, ...]
-"""The arrays of one element, in the order of `types_of(element_spec)`; a list's value is a sequence of arrays."""
+"""The arrays of one element, in the order of `types_of(element_spec)`; a list value is a sequence of arrays."""
 Elements = Callable[[Sequence[Any]], Iterator[Element]]
-"""From arrays for the sources to an iterator over the elements."""
+"""A function from arrays for the sources to an iterator over the elements."""
 Block = list[Any]
-"""Elements that come together: for each of their arrays the rows, as an array with one more, first axis."""
+"""Elements in column form: for each of their arrays the rows, as an array with an additional first axis."""
 Blocks = Callable[[Sequence[Any]], Iterator[Block]]
-"""From arrays for the sources to an iterator over the elements in blocks of any sizes."""
+"""A function from arrays for the sources to an iterator over the elements in blocks of arbitrary sizes."""
 P = TypeVar("P", bound="Pipeline")
 
 
 class Draws:
-    """A source of random generators, one for each iteration; of the same numbers each time unless `anew`.
+    """A source of random generators, one for each iteration; all yield the same numbers unless `anew`.
 
-    base, round   what the next one is made of: with these of another run its numbers come again
+    base, round   seed the next generator: to restore them is to repeat its numbers
     """
 
     def __init__(self, seed: int | None, anew: bool) -> None:
@@ -52,7 +52,7 @@ class Pipeline(Staged):
 
     element_spec   the structure of an element, with a TensorSpec for each tensor and a DatasetSpec for each dataset
     sources        the tensors that it is made from: eager ones, or tensors of the graph that is being traced
-    draws          what its order depends on, besides
+    draws          the random sources on which its order depends
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Pipeline(Staged):
         draws: Sequence[Draws] = (), blocks: Blocks | None = None,
     ) -> None:
         self.draws = tuple(draws)
-        self._blocks = blocks  # a faster way to the elements, for what takes several
+        self._blocks = blocks  # faster than element by element, for consumers of several
         self.sources = tuple(sources)
         self.element_spec = element_spec
         self._elements = elements
@@ -70,8 +70,8 @@ class Pipeline(Staged):
         self: P, elements: Elements, sources: Sequence[Any] = (), spec: Any = None, cardinality: int | None = None,
         draws: Sequence[Draws] = (),
     ) -> P:
-        """A dataset of these elements, from the sources and draws of this one and these additional ones; what else is
-        not given is as here."""
+        """A dataset of these elements, with this one's sources and draws and the additional ones; other arguments
+        default to this dataset's."""
         return type(self)((*self.sources, *sources), self.element_spec if spec is None else spec, elements,
                           self._cardinality if cardinality is None else cardinality, (*self.draws, *draws))
 
@@ -85,13 +85,13 @@ class DatasetSpec:
     def __init__(self, dataset: Pipeline) -> None:
         self.element_spec = dataset.element_spec
         self.types: tuple[Type, ...] = tuple([source.type for source in dataset.sources])
-        """Of its sources, which are what an element holds of it."""
+        """The types of its sources, which represent the dataset in an element."""
         self._kind, self._draws = type(dataset), dataset.draws
         self._elements = dataset._elements
         self._cardinality = dataset._cardinality
 
     def dataset(self, sources: Sequence[Any]) -> Pipeline:
-        """The dataset that is made from these sources."""
+        """The dataset with these sources."""
         return self._kind(sources, self.element_spec, self._elements, self._cardinality,
                           self._draws)
 
@@ -116,7 +116,7 @@ def tensor_types(spec: Any, what: str) -> list[Any]:
 
 
 def packed(spec: Any, values: Sequence[Any]) -> Any:
-    """The element of these tensors and lists, in the order of `types_of`."""
+    """The element with these tensors and lists, in the order of `types_of`."""
     rest = iter(values)
     return pack_sequence_as(spec, [
         leaf.dataset([next(rest) for _ in leaf.types]) if isinstance(leaf, DatasetSpec) else next(rest)

@@ -39,7 +39,7 @@ __all__ = ["Sources"]
 
 
 def _with_ranks(signature: Any, generator: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """`signature` with the ranks of the first element of a generator where it has none."""
+    """`signature`, with unknown ranks replaced by those of the generator's first element."""
     if all(not isinstance(spec, TensorSpec) or spec.shape.rank is not None for spec in flatten(signature)):
         return signature
     found = _inferred(generator, args, map_structure(lambda spec: spec.dtype, signature))
@@ -47,7 +47,7 @@ def _with_ranks(signature: Any, generator: Callable[..., Any], args: Sequence[An
 
 
 def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: Any) -> Any:
-    """The specs of the elements of a generator by its first one; the dtypes are `output_types` if these are given."""
+    """The specs of a generator's elements, inferred from the first one; `output_types` gives the dtypes, if given."""
     iterator = iter(generator(*[np.asarray(convert_to_tensor(x)) for x in args]))
     missing = object()
     first = next(iterator, missing)
@@ -68,7 +68,7 @@ def _inferred(generator: Callable[..., Any], args: Sequence[Any], output_types: 
 
 
 class Sources(Pipeline):
-    """How datasets are made."""
+    """The constructors of datasets."""
 
     @classmethod
     def from_tensors(cls: type[P], tensors: Any, name: str | None = None) -> P:
@@ -125,9 +125,9 @@ class Sources(Pipeline):
         dataset (`tf.data.Dataset.from_generator`).
 
         `output_signature` is a structure of TensorSpecs; or `output_types` and `output_shapes` are structures of dtypes
-        and shapes. What of these is not given is inferred from a first element, for which the generator is called here
-        once more: the dtypes, and the ranks, with unknown dimensions. An element that does not fit raises DTypeError or
-        ShapeError when it is reached.
+        and shapes. Missing dtypes and ranks are inferred from a first element, for which the generator is called once
+        more here; dimensions are then unknown. An element that does not fit raises DTypeError or ShapeError when it is
+        reached.
         """
         if not callable(generator):
             raise TypeError(f"generator must be callable, not {generator!r}: pass the function, not its result")
@@ -147,7 +147,7 @@ class Sources(Pipeline):
                 for element in generator(*arrays):
                     yield fit(element, spec, types)
             except Exception as exc:
-                exc.located = True  # type: ignore[attr-defined]  # the user's own: it stays as it is
+                exc.located = True  # type: ignore[attr-defined]  # the user's own: it is not changed
                 raise
 
         return cls(sources, spec, elements, UNKNOWN_CARDINALITY)
@@ -189,8 +189,8 @@ class Sources(Pipeline):
     def choose_from_datasets(
         cls: type[P], datasets: Sequence[Pipeline], choice_dataset: Pipeline, stop_on_empty_dataset: bool = True
     ) -> P:
-        """The next element of the dataset whose number `choice_dataset` gives, for each of its int64 elements
-        (`tf.data.Dataset.choose_from_datasets`). An exhausted dataset ends it, or is passed over unless
+        """For each int64 element of `choice_dataset`, the next element of the dataset with that number
+        (`tf.data.Dataset.choose_from_datasets`). An exhausted dataset ends the iteration, or is skipped unless
         `stop_on_empty_dataset`."""
         types = tensor_types(choice_dataset.element_spec, "choose_from_datasets")
         if len(types) != 1 or types[0].shape != () or not types[0].dtype.is_integer:
@@ -210,8 +210,8 @@ class Sources(Pipeline):
         cls: type[P], datasets: Sequence[Pipeline], weights: Any = None, seed: int | None = None,
         stop_on_empty_dataset: bool = False, rerandomize_each_iteration: bool | None = None,
     ) -> P:
-        """The next element of a dataset drawn at random, with probabilities in proportion to `weights` (default: the
-        same for all) (`tf.data.Dataset.sample_from_datasets`). An exhausted dataset is passed over, or ends it if
+        """The next element of a dataset drawn at random, with probabilities in proportion to `weights` (default: all
+        equal) (`tf.data.Dataset.sample_from_datasets`). An exhausted dataset is skipped, or ends the iteration if
         `stop_on_empty_dataset`."""
         shares = np.ones(len(datasets)) if weights is None else np.asarray(weights, np.float64)
         if shares.shape != (len(datasets),) or not shares.sum() > 0 or shares.min() < 0:

@@ -22,7 +22,7 @@ __all__ = ["TFRecordDataset", "TextLineDataset", "opened", "paths_of"]
 
 
 class _Inflating:
-    """The bytes of a file that zlib has compressed."""
+    """A reader that decompresses a file that zlib has compressed."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._inflate, self._data = file, zlib.decompressobj(), b""
@@ -50,7 +50,7 @@ def paths_of(filenames: Any) -> list[str]:
 
 @contextlib.contextmanager
 def opened(path: str, kind: str) -> Iterator[Any]:
-    """The file that the body reads, decompressed. NotFoundError and DataLossError for what is missing or damaged."""
+    """The open file, decompressed. NotFoundError if it is missing, DataLossError if it is damaged."""
     try:
         with (gzip.open if kind == "GZIP" else open)(path, "rb") as file:
             yield _Inflating(file) if kind == "ZLIB" else file
@@ -81,7 +81,7 @@ def TextLineDataset(  # TF's name of a class
     """The lines of text files, as strings without their ends (`tf.data.TextLineDataset`).
 
     `filenames` is a string or a tensor of strings; files are read in order, one block at a time. NotFoundError and
-    DataLossError are raised where the iteration gets to what is not there or damaged.
+    DataLossError are raised when the iteration reaches a file that is missing or damaged.
     """
     return _of_files(filenames, compression_type, _lines)
 
@@ -90,6 +90,6 @@ def TFRecordDataset(  # TF's name of a class
     filenames: Any, compression_type: str | None = None, buffer_size: int | None = None,
     num_parallel_reads: int | None = None, name: str | None = None,
 ) -> Dataset:
-    """The records of TFRecord files, as strings (`tf.data.TFRecordDataset`). Their checksums are checked: DataLossError
-    for a file that is damaged, NotFoundError for one that is not there."""
+    """The records of TFRecord files, as strings (`tf.data.TFRecordDataset`). Checksums are verified: DataLossError for
+    a damaged file, NotFoundError for a missing one."""
     return _of_files(filenames, compression_type, records)

@@ -1,7 +1,7 @@
-"""Elements that threads compute ahead of their use.
+"""Computation of elements by threads, ahead of their use.
 
-Native code and NumPy's work on larger arrays run without the interpreter's lock, so they overlap with the program that
-uses the elements. A thread ends when its iterator is exhausted, closed, or no longer referenced.
+Native code and NumPy's work on larger arrays release the GIL, so they overlap with the program that uses the elements.
+A thread ends when its iterator is exhausted, closed, or no longer referenced.
 """
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ AUTOTUNE: Final = -1
 _PREFETCHED: Final = 4
 """Elements that `prefetch(AUTOTUNE)` keeps ready."""
 _MEASURED: Final = 8
-"""Elements that `map(num_parallel_calls=AUTOTUNE)` computes in turn, to see what one takes."""
+"""Elements that `map(num_parallel_calls=AUTOTUNE)` computes sequentially, to measure their time."""
 _WORTHWHILE: Final = 200e-6
-"""Seconds that one element takes at least where AUTOTUNE takes threads: a thread costs about 50 us for each."""
+"""Seconds per element from which on AUTOTUNE uses threads: a thread costs about 50 us for each."""
 _END: Final = object()
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def _fill(stream: Iterator[Any], ready: SimpleQueue[Any], room: SimpleQueue[bool]) -> None:
-    """Put the elements into `ready`, each in a tuple, as long as `room` gives True; at the end an empty one, or the
-    error."""
+    """Put the elements into `ready`, each in a tuple, as long as `room` has True; at the end put an empty tuple, or
+    the error."""
     try:
         while room.get():
             element = next(stream, _END)
@@ -48,12 +48,12 @@ def _fill(stream: Iterator[Any], ready: SimpleQueue[Any], room: SimpleQueue[bool
             if hasattr(stream, "close"):
                 stream.close()
         ready.put(())
-    except BaseException as error:  # it is raised where the element would have been used
+    except BaseException as error:  # raised where the element would have been used
         ready.put(error)
 
 
 def prefetched(stream: Iterator[T], size: int) -> Iterator[T]:
-    """The elements of `stream`, of which a thread computes up to `size` ahead; for AUTOTUNE a few."""
+    """The elements of `stream`; a thread computes up to `size` of them ahead, for AUTOTUNE a few."""
     ready: SimpleQueue[Any] = SimpleQueue()
     room: SimpleQueue[bool] = SimpleQueue()
     for _ in range(_PREFETCHED if size == AUTOTUNE else size):
@@ -72,8 +72,8 @@ def prefetched(stream: Iterator[T], size: int) -> Iterator[T]:
 def mapped(
     run: Callable[[T], R], stream: Iterator[T], workers: int | None, ordered: bool = True
 ) -> Iterator[R]:
-    """`run` of each element: in turn for `workers` None; else in so many threads, and for AUTOTUNE in as many as there
-    are processors if that is worth while. If not `ordered`, a result comes as soon as it is there."""
+    """`run` of each element: sequentially if `workers` is None; else in so many threads, for AUTOTUNE in as many as
+    there are processors if that pays. If not `ordered`, results come as they complete."""
     if workers == AUTOTUNE:
         took = []
         for element in itertools.islice(stream, _MEASURED):

@@ -10,7 +10,7 @@ from importlib import util as _util
 from runtime.keras.released import install
 
 _spec = _util.find_spec("keras")
-if _spec is None or _spec.origin is None:  # a folder of this name on the path has no origin
+if _spec is None or _spec.origin is None:  # a directory of this name on the path has no origin
     raise ModuleNotFoundError("keras is not installed: pip install 'autograph[keras]'", name="keras")
 install()
 import keras as _keras  # noqa: E402 - after it can be found

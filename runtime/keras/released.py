@@ -1,15 +1,15 @@
 """Makes released Keras run on this backend.
 
-Keras 3.15 and 3.16 choose their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules, with
-no place for a backend of another package. A finder, first in `sys.meta_path`, loads these modules with one more branch
-in their chain, and a few that load TensorFlow, JAX or scikit-learn for no need of this backend without that; all other
-modules of Keras load as they are. The alternatives were a fork of Keras, or to pose as one of the backends that it
-knows, whose name scripts and Keras' tests ask for.
+Keras 3.15 and 3.16 select their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules,
+without a hook for backends of other packages. A finder, first in `sys.meta_path`, loads these modules with one more
+branch in their chain, and removes needless imports of TensorFlow, JAX or scikit-learn from a few others; all other
+modules of Keras load unchanged. The alternatives were a fork of Keras, or to pose as one of the backends that it knows,
+whose names scripts and Keras' tests check.
 
-Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) makes this module
+Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) will make this module
 unnecessary: such a release imports `runtime.keras.backend` itself for KERAS_BACKEND=runtime.
 
-tests/keras/test_released.py fails where a release of Keras no longer has the chains.
+tests/keras/test_released.py fails if a release of Keras no longer has the chains.
 """
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from runtime.keras.backend.core import Variable as BackendVariable
     "keras.src.export.saved_model":
         "from runtime.keras.backend.export import RuntimeExportArchive as BackendSavedModelExportArchive",
 }
-"""By module of Keras: the branch that chooses this backend."""
+"""By module of Keras, the code of the branch that selects this backend."""
 
 
 def install() -> None:
-    """Let Keras run on this backend in this process. ImportError if it runs on another one already."""
+    """Let Keras run on this backend in this process. ImportError if it already runs on another one."""
     loaded = sys.modules.get(_CONFIG)
     if loaded is not None and loaded.backend() != BACKEND:
         raise ImportError(f"keras was imported before, on the backend {loaded.backend()!r}: import runtime.keras first")
@@ -47,8 +47,8 @@ def install() -> None:
 
 
 class Finder:
-    """Finds modules whose source is adapted; any other module is not its matter. `adapted` gives the tree for the name
-    of a module and its source."""
+    """Finds the modules whose source is to be adapted, and no others. `adapted` makes a module's syntax tree from its
+    name and its source."""
 
     def __init__(self, is_wanted: Callable[[str], bool], adapted: Callable[[str, bytes], ast.Module]) -> None:
         self._is_wanted, self._adapted = is_wanted, adapted
@@ -65,7 +65,7 @@ class Finder:
 
 
 class _Loader(SourceFileLoader):
-    """Compiles the adapted source each time: the cache of byte code is for the source as it is."""
+    """Compiles the adapted source each time: the bytecode cache belongs to the original source."""
 
     def __init__(self, fullname: str, path: str, adapted: Callable[[str, bytes], ast.Module]) -> None:
         super().__init__(fullname, path)
@@ -78,7 +78,7 @@ class _Loader(SourceFileLoader):
 
 
 def adapted(module: str, source: bytes | str) -> ast.Module:
-    """The tree of this module of Keras, as this backend needs it. ImportError where Keras has changed."""
+    """The syntax tree of this module of Keras, adapted to this backend. ImportError if Keras has changed there."""
     tree = ast.parse(source)
     if not (CHANGES[module](tree) if module in CHANGES else _with_branch(tree, BRANCHES[module])):
         raise ImportError(f"this release of keras chooses its backend in another way ({module}), which this version of "
@@ -87,8 +87,8 @@ def adapted(module: str, source: bytes | str) -> ast.Module:
 
 
 def _with_branch(tree: ast.Module, text: str) -> bool:
-    """The chain that imports from a backend has a branch for this one. Returns whether there is a chain; so do the
-    functions below for what they change."""
+    """Add a branch for this backend to the chain that imports from a backend. Returns whether there is such a chain;
+    the functions below likewise return whether they found what they change."""
     for i, node in enumerate(tree.body):
         if isinstance(node, ast.If) and _names_backend(node.test) and _imports_backend(node):
             branch = ast.parse(f"if None == {BACKEND!r}: pass").body[0]
@@ -102,17 +102,17 @@ def _with_branch(tree: ast.Module, text: str) -> bool:
 
 
 def _with_name(tree: ast.Module) -> bool:
-    """The configuration names this backend."""
+    """Let the configuration name this backend."""
     for i, node in enumerate(tree.body):
         if isinstance(node, ast.FunctionDef) and node.name == "backend":
-            # Not at the end: before that, Keras imports modules that ask which backend it is.
+            # Not at the end: modules imported before that ask for the backend.
             tree.body[i:i] = ast.parse(f"_BACKEND = {BACKEND!r}").body
             return True
     return False
 
 
 def _with_lookup(tree: ast.Module) -> bool:
-    """Preprocessing layers look names up in the backend of the moment."""
+    """Let preprocessing layers look names up in the current backend."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
             function.body[:0] = ast.parse(
@@ -122,8 +122,8 @@ def _with_lookup(tree: ast.Module) -> bool:
 
 
 def _with_summaries(tree: ast.Module) -> bool:
-    """The TensorBoard callback: this backend can profile, too; summaries and graphs are those of this runtime instead
-    of TensorFlow's."""
+    """The TensorBoard callback: allow profiling on this backend, and write summaries and graphs with this runtime
+    instead of TensorFlow."""
     found = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.NotIn) and isinstance(
@@ -147,7 +147,7 @@ def _with_summaries(tree: ast.Module) -> bool:
 
 
 def _with_seed(tree: ast.Module) -> bool:
-    """Where Keras seeds TensorFlow, for the sake of tf.data, it seeds this runtime; TensorFlow only if it is loaded."""
+    """Where Keras seeds TensorFlow, for tf.data, seed this runtime; and TensorFlow only if it is loaded."""
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node) == "if tf.available:\n    tf.random.set_seed(seed)":
             node.test = ast.parse(_IS_LOADED, mode="eval").body
@@ -159,7 +159,7 @@ def _with_seed(tree: ast.Module) -> bool:
 
 
 def _without_tensorflow(tree: ast.Module) -> bool:
-    """Objects are TensorFlow's only if it is loaded: `tf.available` would load it, for seconds and 500 MB."""
+    """Compare with TensorFlow's classes only if it is loaded: `tf.available` would load it, for seconds and 500 MB."""
     found = False
     for node in ast.walk(tree):
         if isinstance(node, ast.BoolOp) and ast.unparse(node).startswith("tf.available and isinstance("):
@@ -169,7 +169,8 @@ def _without_tensorflow(tree: ast.Module) -> bool:
 
 
 def _without_jax(tree: ast.Module) -> bool:
-    """What Keras changes in old releases of JAX, for Orbax, is changed when its callback is made, which loads JAX."""
+    """Move Keras' change of old JAX releases, for Orbax, into the constructor of its callback, so that only that loads
+    JAX."""
     change = next((node for node in tree.body if isinstance(node, ast.Try)
                    and ast.unparse(node.body[0]) == "import jax"), None)
     made = next((each for each in ast.walk(tree)
@@ -182,8 +183,8 @@ def _without_jax(tree: ast.Module) -> bool:
 
 
 def _without_sklearn(tree: ast.Module) -> bool:
-    """Keras' wrappers for scikit-learn are found when they are asked for: they load it, and SciPy's statistics, where
-    these are installed, which takes twice as long as the rest of Keras."""
+    """Load Keras' wrappers for scikit-learn on first use: they load it, and SciPy's statistics, if these are installed,
+    which takes twice as long as the rest of Keras."""
     eager = [node for node in tree.body
              if isinstance(node, ast.ImportFrom) and node.module == "keras.src.wrappers.sklearn_wrapper"]
     if not eager:
@@ -200,7 +201,7 @@ def _names_backend(test: ast.expr) -> bool:
 
 
 def _imports_backend(node: ast.If) -> bool:
-    """Whether the branch imports from a backend of Keras (the chain), and does not only make one ready to import."""
+    """Whether the branch imports from a backend of Keras, as in the chain, and does not merely prepare an import."""
     return any(isinstance(each, ast.ImportFrom) and (each.module or "").startswith("keras.src.backend.")
                for each in node.body)
 
@@ -227,5 +228,5 @@ CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {
     "keras.src.utils.rng_utils": _with_seed,
     "keras.wrappers": _without_sklearn,
 }
-"""By module of Keras: what changes its tree in place, and returns whether it found what there is to change."""
+"""By module of Keras, the function that changes its tree in place; it returns whether it found what it changes."""
 _finder: Final = Finder({*BRANCHES, *CHANGES}.__contains__, adapted)

@@ -1,11 +1,11 @@
-"""Where the time of a call goes (`tf.profiler`).
+"""Profiles of calls (`tf.profiler`).
 
     report = rt.profiler.profile(rt.function(lambda x: rt.tanh(x) * 2.0), rt.ones([1000]))
     print(report)  # and report.save("trace.json")
 
-While a profile is taken, traced functions run in a version of their native code that has timestamps: around fused
-loops, kernels, loops, branches and callbacks to Python, each as it is in the code. Graphs for the reference executor,
-and what is computed outside of graphs, are timed op by op. Code that is not profiled is not changed.
+During a profile, traced functions run a version of their native code with timestamps around fused loops, kernels,
+loops, branches and callbacks to Python, in the same structure as without. Graphs on the reference executor, and eager
+computations, are timed op by op. Code that is not profiled is not changed.
 """
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["Report", "Row", "experimental", "profile"]
 def profile(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     """Call `func` once and measure what it does, in all threads.
 
-    A function that is not compiled yet is traced and compiled inside of the profile, which shows that; to leave that
-    out, call it before. What `func` raises is raised. AlreadyExistsError if a profiler is running.
+    A function that is not compiled yet is traced and compiled inside the profile, which shows that; to exclude it, call
+    the function before. Errors of `func` propagate. AlreadyExistsError if a profiler is running.
     """
     session = begin()
     try:

@@ -1,4 +1,4 @@
-"""Profiling by TensorFlow's names (`tf.profiler.experimental`)."""
+"""Profiling under TensorFlow's names (`tf.profiler.experimental`)."""
 from __future__ import annotations
 
 import os
@@ -30,7 +30,7 @@ _lock: Final = threading.Lock()
 
 
 def start(logdir: str | os.PathLike[str], options: ProfilerOptions | None = None) -> None:
-    """Profile what all threads do until `stop` (`tf.profiler.experimental.start`).
+    """Profile all threads until `stop` (`tf.profiler.experimental.start`).
 
     AlreadyExistsError if a profiler is running.
     """
@@ -78,7 +78,7 @@ class Trace:
         self._start = 0
 
     def set_metadata(self, **kwargs: Any) -> None:
-        """Show these arguments, too."""
+        """Add arguments to show."""
         self._args.update(kwargs)
 
     def __enter__(self) -> Trace:

@@ -1,4 +1,4 @@
-"""What is measured while a session is active: calls of traced functions, and ops outside of them."""
+"""Measurements during an active session: calls of traced functions, and eager ops."""
 from __future__ import annotations
 
 import threading
@@ -39,7 +39,7 @@ class Profiling(Recorder):
         self, op: Op, inputs: Sequence[Any], arrays: Sequence[Any], outputs: tuple[Any, ...], params: Mapping[str, Any],
     ) -> None:
         end = now()
-        while self._stack.ops:  # ops that raised are still there
+        while self._stack.ops:  # the stack may still have ops that raised
             begun, start = self._stack.ops.pop()
             if begun is op:
                 size = sum(getattr(x._array, "nbytes", 0) for x in outputs if isinstance(x, EagerTensor))
@@ -47,7 +47,7 @@ class Profiling(Recorder):
                 return
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
-        function = getattr(function, "general", function)  # calls for other variables run the same code
+        function = getattr(function, "general", function)  # variants for other variables run the same code
         run = self._taken(function)
         try:
             with binding(variables) if variables else nullcontext():
@@ -57,37 +57,37 @@ class Profiling(Recorder):
         return tensors_of(results, [value.type for value in function.graph.outputs])
 
     def _taken(self, function: Any) -> Timed:
-        """Code with timestamps that no other call uses at the moment."""
+        """A version of the code with timestamps that no other call is using."""
         with _lock:
             known = _idle.get(id(function))
             if known is None:
                 known = _idle[id(function)] = [], until_gone(function, _idle, id(function))
             if known[0]:
                 return known[0].pop()
-        if hasattr(function, "compile"):  # as the call would without a profiler: that is a part of the profile
+        if hasattr(function, "compile"):  # a call without a profiler would compile, too, so this is part of the profile
             function.compile()
         with setting_up(self.session, f"compile {function.graph.name} with timestamps"):
             return timed(function.optimized, function.executor, function.fast_math)
 
 
 _idle: Final[dict[int, tuple[list[Timed], object]]] = {}
-"""By the id of a traced function, its code with timestamps: a second profile finds warm code."""
+"""By the id of a traced function, its idle versions with timestamps, so that a second profile finds warm code."""
 _lock: Final = threading.Lock()
 
 
 def begin() -> Session:
-    """A new session, which is active. AlreadyExistsError if there is one."""
+    """Start a new session. AlreadyExistsError if one is active."""
     if active.session is not None:
         raise located(AlreadyExistsError("another profiler is running: a process has at most one at a time"))
     session = Session()
     active.session = session
-    open_traces[~id(session)] = None  # so that each call goes through Python
+    open_traces[~id(session)] = None  # makes each call go through Python
     record_everywhere(Profiling(session))
     return session
 
 
 def end(session: Session) -> None:
-    """End a session: nothing is measured any more."""
+    """End a session: stop measuring."""
     forget_everywhere(Profiling)
     open_traces.pop(~id(session), None)
     active.session = None

@@ -1,4 +1,4 @@
-"""What a session measured: as a table, as a file, and as objects."""
+"""The results of a session: as a table, as a file, and as objects."""
 from __future__ import annotations
 
 import gzip
@@ -13,22 +13,22 @@ from runtime.profiler import chrome
 __all__ = ["Report", "Row"]
 
 _MOST: Final = 40
-"""Rows that a table has at most; the rest is summed up."""
+"""Maximal number of rows of a table; the others are summed up."""
 _HEADER: Final = ("time", "share", "runs", "iterations", "memory", "what")
 
 
 class Row(NamedTuple):
     """A line of a table.
 
-    what        the ops, or what else runs
+    what        the ops, or what else ran
     where       its lines in the user's source: `file:line`, sorted
-    scopes      the name scopes there, such as the paths of Keras' layers
-    seconds     the time of all runs; None if it is part of what is above it
-    own         the same without that of the rows inside it
+    scopes      its name scopes, such as the paths of Keras' layers
+    seconds     the time of all runs; None if it is measured only as part of the enclosing row
+    own         `seconds` without that of the rows inside it
     runs        how often it ran
     iterations  of a loop, in all runs; None if it is no loop, or they are not counted
     bytes       what a run allocates at most
-    kind, note, depth    see `runtime.core.profiling.Region`, and how many rows it is inside of
+    kind, note, depth    see `runtime.core.profiling.Region`; the nesting depth of the row
     """
 
     what: str
@@ -48,9 +48,9 @@ class Report:
     """The result of `rt.profiler.profile`: `print` it, take its `rows`, or `save` it for Perfetto.
 
     result     what the function returned
-    seconds    how long the session took, without the time for making code with timestamps
-    compiling  the seconds of it that tracing and compiling took
-    overhead   the seconds that reading the clock took in native code, at most
+    seconds    the duration of the session, without the time for compiling code with timestamps
+    compiling  the seconds of it for tracing and compiling
+    overhead   an upper bound of the seconds for reading the clock in native code
     """
 
     def __init__(self, session: Session, result: Any = None) -> None:
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def rows(self) -> list[Row]:
-        """What ran, each followed by what ran inside it, that which took longest first."""
+        """The rows, each followed by those inside it; rows with the longest time first."""
         totals = self._session.totals
         inside: dict[Region | None, list[Region]] = {}
         for region in totals:
@@ -82,7 +82,7 @@ class Report:
             file.write(gzip.compress(data) if path.endswith(".gz") else data)
 
     def table(self, by: Literal["region", "op", "line"] = "region") -> str:
-        """A table of `rows`; or of own times by op or by line, where what was computed in one loop stays together."""
+        """A table of `rows`; or of own times by op or by line, where the ops of one loop stay together."""
         if by not in ("region", "op", "line"):
             raise ValueError(f"a table is by 'region', 'op' or 'line', not {by!r}")
         rows = self.rows
@@ -132,7 +132,7 @@ def _rows(parent: Region | None, depth: int, inside: dict[Region | None, list[Re
 
 
 def _known(region: Region, inside: dict[Region | None, list[Region]], totals: dict[Region, Totals]) -> int:
-    """The nanoseconds of a region, or of what is inside it if it is not timed."""
+    """The nanoseconds of a region; if it is not timed, the sum of those of the regions inside it."""
     time = totals[region].time
     return sum(_known(part, inside, totals) for part in inside.get(region, ())) if time is None else time
 
@@ -190,7 +190,7 @@ def _bytes(count: int) -> str:
 
 
 def _union(session: Session, kind: str) -> int:
-    """The nanoseconds in which regions of this kind ran, in one thread or several."""
+    """The nanoseconds during which regions of this kind ran in at least one thread."""
     total, last = 0, 0
     for start, end in sorted((span.start, span.end) for span in session.spans if span.region.kind == kind):
         total += max(end - max(start, last), 0)
@@ -199,5 +199,5 @@ def _union(session: Session, kind: str) -> int:
 
 
 def _read() -> int:
-    """The nanoseconds that Python needs to read the clock: native code needs less."""
+    """The nanoseconds that Python takes to read the clock, an upper bound for native code."""
     return min(-now() + now() for _ in range(100))

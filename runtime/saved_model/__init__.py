@@ -1,4 +1,4 @@
-"""Programs and their variables in files (`tf.saved_model`): saved here, loaded where the source is not."""
+"""Programs and their variables in files (`tf.saved_model`), which load without the program's source."""
 from __future__ import annotations
 
 from runtime.saved_model.functions import LoadedFunction, LoadedSignature

@@ -1,8 +1,8 @@
 """Graphs as JSON: the values that ops have as parameters, by kind, and graphs of them.
 
-JSON has null, bools, ints, strings, and lists, which stand for tuples. Anything else is an object with one key, the
-kind of the value. Arrays are kept apart, by name. What is shared, such as variables and tables, is in lists of its own
-and is referred to by its number.
+JSON has null, bools, ints, strings, and lists, which stand for tuples. Any other value is an object with one key, the
+kind of the value. Arrays are stored separately, by name. Shared objects, such as variables and tables, are in lists of
+their own, and are referred to by number.
 """
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RECORDS: Final[dict[str, Any]] = {
 """Dataclasses, whose fields are encoded in order."""
 _SHARED: Final[dict[str, type]] = {
     "variable": Variable, "region": Region, "source": Source, "table": Entries, "routine": Routine, "class": type}
-"""Objects whose identity counts."""
+"""Classes of objects whose identity matters."""
 
 
 def _is_error(x: Any) -> bool:
@@ -59,18 +59,18 @@ def _is_known(cls: type) -> bool:
 
 
 class _Unknown(Exception):
-    """A value that has no place in a file."""
+    """The value cannot be saved in a file."""
 
 
 class Encoder:
-    """Collects what a file will have: `arrays` by name, and `shared` descriptions of shared objects by kind."""
+    """Collects the content of a file: `arrays` by name, and `shared` descriptions of shared objects by kind."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {}
         self.shared: dict[str, list[Any]] = {kind: [] for kind in _SHARED}
         self.variables: list[Variable] = []
         self._places: list[Any] = []
-        self._numbers: dict[int, tuple[int, Any]] = {}  # by id: the number, and the object, which stays alive
+        self._numbers: dict[int, tuple[int, Any]] = {}  # by id: the number, and the object, which is kept alive
         self._describe: Mapping[str, Callable[[Any], Any]] = {
             "variable": self._variable, "region": self._region, "source": state_of, "table": self._table,
             "routine": self._routine, "class": self._class}
@@ -123,7 +123,7 @@ class Encoder:
             return known[0]
         number = len(self.shared[kind])
         self._numbers[id(x)] = number, x
-        self.shared[kind].append(None)  # a routine may refer to itself
+        self.shared[kind].append(None)  # reserved: a routine may refer to itself
         self.shared[kind][number] = self._describe[kind](x)
         return number
 
@@ -142,7 +142,7 @@ class Encoder:
         return {"name": x.name, "types": self.value(x.types), "graph": self.graph(x.graph)}
 
     def _class(self, x: type) -> Any:
-        """An exception class of the user's: its name and bases. Its methods are code, and are not saved."""
+        """A user's exception class: its name and bases. Its methods are code, and are not saved."""
         if not issubclass(x, BaseException):
             raise _Unknown(f"the class {x.__name__}")
         if isinstance(x.__str__, FunctionType):
@@ -155,7 +155,7 @@ class Encoder:
                 "trail": [self._place(place) for place in x.trail], "cause": self.value(x.cause)}
 
     def _place(self, place: Any) -> int | None:
-        """The number of a place in the source, of which only the name of the file is kept, without its folder."""
+        """The number of a position in the source, with the file's name but not its directory."""
         if place is None:
             return None
         found = [os.path.basename(place.filename), place.lineno, getattr(place, "function", "")]
@@ -164,9 +164,9 @@ class Encoder:
         return len(self._places) - 1
 
     def graph(self, graph: Graph, outside: Mapping[Value, int] | None = None) -> Any:
-        """The JSON of a graph. `outside`: the numbers of the values of the graph around it.
+        """The JSON of a graph. `outside`: the numbers of the values of the enclosing graph.
 
-        UnimplementedError, with the user's line, for an op that has no place in a file.
+        UnimplementedError, with the user's line, for an op that cannot be saved.
         """
         numbers: dict[Value, int] = {}
         for value in graph.parameters:
@@ -212,8 +212,8 @@ class Encoder:
 
 
 class Decoder:
-    """Makes the values of a file again. What it is given is not trusted: any exception means that the file is damaged;
-    no code is run but the type rules of the ops, which check each node."""
+    """Restores the values of a file. The file is not trusted: any exception means that it is damaged, and no code runs
+    but the type rules of the ops, which check each node."""
 
     def __init__(self, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
         self._arrays = arrays
@@ -301,7 +301,7 @@ class Decoder:
 
     def _routine(self, about: Any, number: int) -> Routine:
         made = Routine(str(about["name"]), self.type_of(about["types"]))
-        self._shared["routine", number] = made  # it may call itself
+        self._shared["routine", number] = made  # may be referred to by its own graph
         made.graph = self.graph(about["graph"])
         return made
 
@@ -326,7 +326,7 @@ class Decoder:
         return Raised(made_of(cls, ()), args, attributes, trail, cause)
 
     def graph(self, about: Any, parent: Graph | None = None, outside: list[Value] | None = None) -> Graph:
-        """A graph, whose nodes are checked."""
+        """A graph; its nodes are checked."""
         graph = Graph(str(about["name"]), parent)
         values: list[Value] = []
         for type, hint in about["inputs"]:
@@ -362,7 +362,7 @@ class Decoder:
 
 
 def index(number: Any) -> int:
-    """A number that refers to an item of a list. ValueError for what is none."""
+    """A number that refers to an item of a list. ValueError if it cannot be one."""
     if type(number) is not int or number < 0:
         raise ValueError(f"the number {number!r}")
     return number

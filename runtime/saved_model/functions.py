@@ -56,10 +56,10 @@ class LoadedTrace:
         options: Any = {"autograph": False, "name": self.name, "input_signature": self.specs}
         self.function = function(_runner(graph, self._packed), **options)
         self.flat = function(_runner(graph, lambda results: [*map(_stacked, results)]), **options)
-        """The function that gives all results in a list, lists as tensors."""
+        """The function that returns all results in a list, with lists stacked to tensors."""
 
     def _packed(self, results: list[Any]) -> Any:
-        """The results in their structure, in the trace."""
+        """The results in their structure, inside a trace."""
         def staged(content: Any) -> list[Any]:
             start, count, structure = content
             columns = [results[index(k)] for k in range(start, start + count)]
@@ -70,7 +70,7 @@ class LoadedTrace:
         return rebuilt(self._results, lambda number: results[index(number)], self._literal, staged)
 
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | str:
-        """The tensors of arguments in the order of the graph's inputs, or why it does not take these."""
+        """The tensors of arguments in the order of the graph's inputs, or why the trace does not take them."""
         try:
             bound = self.parameters.bind(*args, **kwargs)
         except TypeError as error:
@@ -119,7 +119,7 @@ def _tensor(type: Any) -> TensorType:
 
 
 def _stacked_type(type: Any) -> TensorType:
-    """The type of a result; a list becomes a tensor."""
+    """The type of a result; lists are stacked to tensors."""
     return TensorType(type.element.dtype, (None, *type.element.shape)) if isinstance(type, ListType) else type
 
 
@@ -137,9 +137,11 @@ def _runner(graph: Graph, pack: Callable[[list[Any]], Any]) -> Any:
 
 
 class LoadedFunction:
-    """A function of a saved model: the traces that it had. It can be called, differentiated, and be part of others.
+    """A function of a saved model, with the traces that were saved. It can be called, differentiated, and called in
+    traces.
 
-    `concrete_functions` are these; the result has the structure that it had. TypeError for arguments that none takes.
+    `concrete_functions` are the traces; results have their original structure. TypeError for arguments that fit no
+    trace.
     """
 
     def __init__(self, traces: list[LoadedTrace]) -> None:
@@ -165,7 +167,7 @@ class LoadedFunction:
 
 
 class LoadedSignature:
-    """A function that takes tensors by name and gives a dict of tensors.
+    """A function that takes tensors by name and returns a dict of tensors.
 
     inputs   specs by name, in order; the arguments may also be given in this order
     outputs  types by name

@@ -1,4 +1,4 @@
-"""`saved_model.load`: modules whose functions are the graphs that were saved."""
+"""`saved_model.load`: modules whose functions are the saved graphs."""
 from __future__ import annotations
 
 import os
@@ -18,7 +18,7 @@ __all__ = ["LoadedModule", "load"]
 
 
 class LoadedModule(Module):
-    """What was saved: its attributes, and `signatures` by name. It is called where it could be."""
+    """A loaded module: its attributes, and `signatures` by name. It can be called if the saved object could be."""
 
     signatures: dict[str, LoadedSignature]
 
@@ -31,9 +31,9 @@ class LoadedModule(Module):
 
 
 def load(export_dir: Any, tags: Any = None, options: Any = None) -> LoadedModule:
-    """The module that was saved in a folder (`tf.saved_model.load`).
+    """The module that was saved in a directory (`tf.saved_model.load`).
 
-    It needs none of the program that saved it, and runs none of its code: graphs are checked node by node.
+    Nothing of the program that saved it is needed, and none of its code runs: graphs are checked node by node.
     NotFoundError if nothing was saved there, DataLossError if it is damaged, UnimplementedError if a later release
     saved it.
     """
@@ -43,7 +43,7 @@ def load(export_dir: Any, tags: Any = None, options: Any = None) -> LoadedModule
         return _Loader(document, arrays).root()
     except OpError as error:
         raise damaged(folder, error) from None
-    except Exception as error:  # whatever a file that somebody changed leads to
+    except Exception as error:  # a modified file may lead to any exception
         raise damaged(folder, f"{type(error).__name__}: {error}") from None
 
 
@@ -71,7 +71,7 @@ class _Loader:
         if index(number) not in self._made:
             ((kind, content),) = self._described[number].items()
             if kind == "module":
-                module = self._made[number] = LoadedModule()  # which may refer to itself
+                module = self._made[number] = LoadedModule()  # stored first: it may refer to itself
                 vars(module).clear()
                 for name, part in content.items():
                     if not isinstance(name, str) or (name.startswith("__") and name != "__call__"):

@@ -35,22 +35,23 @@ Trace = ConcreteFunction | LoadedTrace
 
 
 def contains_saved_model(export_dir: Any) -> bool:
-    """Whether a folder has a saved model (`tf.saved_model.contains_saved_model`)."""
+    """Whether a directory has a saved model (`tf.saved_model.contains_saved_model`)."""
     return os.path.isfile(os.path.join(os.fspath(export_dir), GRAPH))
 
 
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
-    """Save an `rt.Module`, or a traced function, in a folder (`tf.saved_model.save`).
+    """Save an `rt.Module`, or a traced function, in a directory (`tf.saved_model.save`).
 
-    Saved are variables, modules, tensors, arrays, numbers, texts, and lists, tuples and dicts of these, in attributes
-    that are what they were when it is loaded; and each trace of each `rt.function` in an attribute or among the methods
-    of a module: one that was never called needs an `input_signature`, or is left out. Other attributes are left out.
+    Saved are attributes of a module that are variables, modules, tensors, arrays, numbers, texts, or lists, tuples and
+    dicts of these; loading restores them with their types. Saved is also each trace of each `rt.function` that is an
+    attribute or method of a module; one that was never called is traced by its `input_signature`, or left out. Other
+    attributes are left out.
 
     signatures  a function, or functions by name, that servers call with tensors by name: each with an
                 `input_signature` or one trace. By default the only trace of `__call__`, or of the only function.
 
-    UnimplementedError, with the line, for an op that cannot be saved: a call of Python, a dataset. TypeError for what
-    is no module or function. Nothing is written then; a model that is there stays whole until it is replaced.
+    UnimplementedError, with the line, for an op that cannot be saved: a call of Python, a dataset. TypeError for other
+    objects than modules and functions. Then nothing is written; an existing model stays intact until it is replaced.
     """
     if isinstance(obj, _FUNCTIONS):
         root = Module("function")
@@ -106,22 +107,22 @@ def _functions(x: Module) -> dict[str, Any]:
 
 
 class _Objects:
-    """The objects that lead from a module to its variables and functions, each once."""
+    """The objects on the paths from a module to its variables and functions, each once."""
 
     def __init__(self) -> None:
         self.encoder = Encoder()
         self.described: list[Any] = []
         self.functions: list[Any] = []
-        self._numbers: dict[int, tuple[int | None, Any]] = {}  # by id, with the object, which stays alive
+        self._numbers: dict[int, tuple[int | None, Any]] = {}  # by id, with the object, which is kept alive
         self._traced: dict[int, int] = {}
 
     def number(self, x: Any) -> int | None:
-        """The number of an object; None for what is not saved."""
+        """The number of an object; None if it is not saved."""
         known = self._numbers.get(id(x))
         if known is not None:
             return known[0]
         number = len(self.described)
-        self._numbers[id(x)] = number, x  # modules may refer to themselves
+        self._numbers[id(x)] = number, x  # reserved: modules may refer to themselves
         self.described.append({"value": None})
         made = self._describe(x)
         if made is None:
@@ -197,7 +198,7 @@ class _Objects:
         return found
 
     def signature(self, concrete: Trace) -> Any:
-        """What a server calls: the names of tensors, and of results."""
+        """The signature for servers: the names of input tensors, and of results."""
         names = [value.hint or f"input_{k}" for k, value in enumerate(concrete.graph.inputs[:len(concrete.types)])]
         if len(set(names)) < len(names):
             names = [f"input_{k}" for k in range(len(names))]
@@ -212,13 +213,13 @@ class _Objects:
 
 
 def _is_tensor(x: Any) -> bool:
-    """Whether a result is a tensor: so are numbers, as of an `rt.function`."""
+    """Whether a result is a tensor; numbers count as tensors, as in the results of an `rt.function`."""
     return isinstance(x, (Tensor, np.ndarray, np.generic, bool, float, complex)) or (
         isinstance(x, int) and -2**63 <= x < 2**64)
 
 
 class _Results(Structure):
-    """Also lists whose length only the graph knows: the numbers of their columns, and the structure of their items."""
+    """Also lists of dynamic length: the numbers of their columns, and the structure of their items."""
 
     def of(self, x: Any) -> Any:
         if type(x) is not list or not is_staged_list(x):

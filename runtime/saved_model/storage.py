@@ -1,7 +1,7 @@
-"""The files of a saved model: `graph.json`, and the arrays that it names in a file of their own.
+"""The files of a saved model: `graph.json`, and a separate file with the arrays that it names.
 
-The file of the arrays has a new name each time, and `graph.json`, which refers to it, replaces the old one at once: a
-process that is killed while it saves leaves the model that was there.
+The file of the arrays has a new name each time, and `graph.json`, which refers to it, is replaced atomically: a process
+that is killed while it saves leaves the previous model intact.
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write(folder: str, document: Mapping[str, Any], arrays: Mapping[str, Any]) -
 def read(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The document and the arrays.
 
-    NotFoundError if there is no model, DataLossError if it is not whole, UnimplementedError if a later release wrote
+    NotFoundError if there is no model, DataLossError if it is damaged, UnimplementedError if a later release wrote
     it.
     """
     path = os.path.join(folder, GRAPH)
@@ -63,5 +63,5 @@ def read(folder: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def damaged(folder: str, why: object) -> DataLossError:
-    """The error for a model that is not whole."""
+    """The error for a damaged model."""
     return located(DataLossError(f"the saved model in {folder} is damaged, or was not written by this package: {why}"))

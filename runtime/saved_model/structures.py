@@ -11,11 +11,11 @@ LITERALS: Final = (type(None), bool, int, float, str, bytes)
 
 
 class NotSavedError(Exception):
-    """A value that has no place in a structure."""
+    """The value cannot be saved in a structure."""
 
 
 class Structure:
-    """Makes the JSON of structures. `is_tensor` says which values are leaves; these are appended to `leaves`."""
+    """Makes the JSON of structures. `is_tensor` tells which values are leaves; these are appended to `leaves`."""
 
     def __init__(self, is_tensor: Callable[[Any], bool], literal: Callable[[Any], Any]) -> None:
         self.leaves: list[Any] = []
@@ -23,7 +23,8 @@ class Structure:
         self._literal = literal
 
     def of(self, x: Any) -> Any:
-        """NotSavedError for what is neither a tensor, a literal, nor a list, tuple or dict of these."""
+        """The JSON of `x`. NotSavedError unless it consists of tensors, literals, and lists, tuples and dicts of
+        these."""
         if self._is_tensor(x):
             self.leaves.append(x)
             return {"leaf": len(self.leaves) - 1}
@@ -46,8 +47,8 @@ class Structure:
 def rebuilt(
     x: Any, leaf: Callable[[int], Any], literal: Callable[[Any], Any], staged: Callable[[Any], Any] | None = None
 ) -> Any:
-    """The structure of which `x` is the JSON; `staged` makes lists whose length only the graph knows. ValueError,
-    TypeError or KeyError if it is none."""
+    """The structure that the JSON `x` describes; `staged` makes lists of dynamic length. ValueError, TypeError or
+    KeyError if it describes none."""
     ((kind, content),) = x.items()
     if kind == "staged" and staged is not None:
         return staged(content)

@@ -1,12 +1,11 @@
-"""What training tells TensorBoard (`tf.summary`): numbers, distributions, images and text, by step, and
-graphs.
+"""Summaries for TensorBoard (`tf.summary`): numbers, distributions, images and text, by step, and graphs.
 
     writer = rt.summary.create_file_writer("logs")
     with writer.as_default(step=0), rt.summary.record_if(False):
         rt.summary.scalar("loss", 0.5)
 
-Without a writer nothing is written. In a traced function a summary is an effect: it is written whenever the graph runs
-there, to the writer that was the default while it was traced.
+Without a writer nothing is written. In a traced function a summary is an effect: it is written each time it runs, to
+the writer that was the default when the function was traced.
 """
 from __future__ import annotations
 

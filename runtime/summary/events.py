@@ -23,11 +23,11 @@ DTYPES: Final = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "complex64"
 _KINDS: Final = {"scalars": 1, "histograms": 2, "text": 2, "images": 3, "graph_keras_model": 3}
 """By plugin: number of the enum DataClass: scalar, tensor, blob sequence."""
 _VERSIONS: Final = {"graph_keras_model": b"1"}
-"""By plugin: what it expects as its data of a summary."""
+"""By plugin: the data that it expects in the metadata of a summary."""
 
 
 def _tensor(data: Any) -> bytes:
-    """A TensorProto: of an array, or of a list of strings of bytes."""
+    """A TensorProto of an array, or of a list of byte strings."""
     strings = isinstance(data, list)
     shape = (len(data),) if strings else data.shape
     dims = b"".join(bytes_field(2, int_field(1, n)) for n in shape)
@@ -38,7 +38,7 @@ def _tensor(data: Any) -> bytes:
 
 
 def summary_value(tag: str, plugin: str, data: Any, description: str | None = None) -> bytes:
-    """A Summary with one value for this plugin of TensorBoard: an array, or a list of strings of bytes."""
+    """A Summary with one value for this plugin of TensorBoard: an array, or a list of byte strings."""
     metadata = bytes_field(1, bytes_field(1, plugin.encode()) + bytes_field(2, _VERSIONS.get(plugin, b"")))
     if description is not None:
         metadata += bytes_field(3, description.encode())
@@ -47,7 +47,7 @@ def summary_value(tag: str, plugin: str, data: Any, description: str | None = No
 
 
 def event(wall_time: float, step: int, summary: bytes) -> bytes:
-    """An Event with a summary, of a time in seconds since 1970."""
+    """An Event with a summary; the time is in seconds since 1970."""
     return double_field(1, wall_time) + int_field(2, step) + bytes_field(5, summary)
 
 
@@ -65,7 +65,7 @@ def png(pixels: Any) -> bytes:
     """A PNG file of an image uint8[height, width, 1 to 4 channels]."""
     height, width, channels = pixels.shape
     colour = (0, 4, 2, 6)[channels - 1]
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with its filter: none
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row begins with its filter type: 0, none
     rows[:, 1:] = pixels.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + _chunks(((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b"")))

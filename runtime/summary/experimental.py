@@ -1,4 +1,4 @@
-"""The step that summaries are of by default (`tf.summary.experimental`)."""
+"""The default step of summaries (`tf.summary.experimental`)."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,8 +9,7 @@ __all__ = ["get_step", "set_step"]
 
 
 def set_step(step: Any) -> None:
-    """From now on, summaries of this thread are of this step by default: an int, or a variable, which is read for each
-    of them."""
+    """Set this thread's default step for summaries: an int, or a variable, which is read for each summary."""
     current.step = step
 
 

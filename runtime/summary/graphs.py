@@ -23,13 +23,13 @@ from runtime.summary.writer import current
 __all__ = ["graph", "graph_def", "trace_export", "trace_off", "trace_on"]
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\-/]+")
-"""What names of TensorFlow's nodes do not have."""
+"""Characters that names of TensorFlow's nodes must not have."""
 
 
 def graph(graph_data: Any) -> bool:
-    """Write a graph, a concrete function's or `rt.function`'s, whose newest trace is taken, for TensorBoard's page
-    "Graphs" (`tf.summary.graph`). False without a default writer. TypeError for anything else, StagingError for a
-    function without traces."""
+    """Write a graph, a concrete function's, or that of an `rt.function`'s newest trace, for TensorBoard's page "Graphs"
+    (`tf.summary.graph`). False without a default writer. TypeError for other arguments, StagingError for a function
+    without traces."""
     found = graph_of(graph_data)
     if current.writer is None:
         return False
@@ -40,7 +40,7 @@ def graph(graph_data: Any) -> bool:
 # Graphs of the functions that are called.
 
 class _Calls(Recorder):
-    """Takes down which traced functions are called."""
+    """Records the graphs of the traced functions that are called."""
 
     def __init__(self) -> None:
         self.graphs: dict[int, Graph] = {}
@@ -53,8 +53,8 @@ _calls: list[_Calls] = []
 
 
 def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: str | None = None) -> None:
-    """From now on, take down the graphs of traced functions that are called, for `trace_export`
-    (`tf.summary.trace_on`). ValueError for `profiler`: `rt.profiler` is a profiler."""
+    """Start recording the graphs of traced functions that are called, for `trace_export` (`tf.summary.trace_on`).
+    ValueError for `profiler`: use `rt.profiler`."""
     if profiler:
         raise ValueError("trace_on takes no profile: use rt.profiler.experimental.start(logdir)")
     trace_off()
@@ -64,14 +64,14 @@ def trace_on(graph: bool = True, profiler: bool = False, profiler_outdir: str | 
 
 
 def trace_off() -> None:
-    """Take down nothing any more (`tf.summary.trace_off`)."""
+    """Stop recording (`tf.summary.trace_off`)."""
     forget_everywhere(_Calls)
     _calls.clear()
 
 
 def trace_export(name: str, step: Any = None, profiler_outdir: str | None = None) -> None:
-    """Stop, and write the graphs since `trace_on` (`tf.summary.trace_export`), each in a scope of its function's name.
-    StagingError without `trace_on`."""
+    """Stop recording, and write the graphs since `trace_on`, each in a scope named like its function
+    (`tf.summary.trace_export`). StagingError without `trace_on`."""
     if not _calls:
         raise located(StagingError("there is no trace to export", remedy="Call rt.summary.trace_on() before."))
     graphs = list(_calls[-1].graphs.values())
@@ -80,10 +80,10 @@ def trace_export(name: str, step: Any = None, profiler_outdir: str | None = None
         current.writer.write_graph(graph_def(graphs, in_scopes=True))
 
 
-# TensorBoard's form.
+# TensorBoard's format.
 
 def graph_def(graphs: Sequence[Graph], in_scopes: bool = False) -> bytes:
-    """A GraphDef with the nodes of these graphs, each `in_scopes` of its name."""
+    """A GraphDef with the nodes of these graphs; with `in_scopes`, each graph is in a scope of its name."""
     writer = _Writer()
     for one in graphs:
         writer.graph(one, writer.unique(one.name) + "/" if in_scopes else "", {})
@@ -91,7 +91,7 @@ def graph_def(graphs: Sequence[Graph], in_scopes: bool = False) -> bytes:
 
 
 class _Writer:
-    """Writes NodeDefs, whose names are unique."""
+    """Writes NodeDefs with unique names."""
 
     def __init__(self) -> None:
         self.nodes: list[bytes] = []
@@ -106,9 +106,9 @@ class _Writer:
     def graph(
         self, graph: Graph, scope: str, outer: dict[Value, str], inputs: Sequence[str] = (), around: str = ""
     ) -> list[str]:
-        """Write the nodes; the names of the results. `outer`: those of the values around the graph, which captures take
-        up. `inputs`: where the graph's inputs come from, as far as that is known. `around`: the user's scope of the
-        node that has the graph."""
+        """Write the nodes; returns the names of the results. `outer`: the names of the values of the enclosing graph,
+        for captures. `inputs`: the names of the sources of the first inputs. `around`: the user's scope of the node
+        that has the graph as a subgraph."""
         names: dict[Value, str] = {}
         sources = [*map(_listed, inputs), *[()] * (len(graph.inputs) - len(inputs)),
                    *[_listed(outer[source] if isinstance(source, Value) else None) for source, _ in graph.captures]]

@@ -1,4 +1,4 @@
-"""Summaries: what is written about a step."""
+"""Summaries: scalars, histograms, images, text and Keras models."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,11 +19,11 @@ __all__ = ["flush", "histogram", "image", "scalar", "should_record_summaries", "
 
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Any:
-    """Write a number (`tf.summary.scalar`): a real scalar, as float32. Returns whether it is written, as all summaries
-    do.
+    """Write a number (`tf.summary.scalar`): a real scalar, as float32. Returns whether it is written, as do all
+    summaries.
 
     `step`: an int or an integer tensor or variable; by default that of `as_default` or `experimental.set_step`.
-    ValueError if there is none though there is a writer, ShapeError for data that is no scalar.
+    ValueError if there is a writer but no step, ShapeError for data that is not a scalar.
     """
     tensor = convert_to_tensor(data)
     if tensor.ndim:
@@ -35,7 +35,7 @@ def scalar(name: str, data: Any, step: Any = None, description: str | None = Non
 def histogram(
     name: str, data: Any, step: Any = None, buckets: int | None = None, description: str | None = None
 ) -> Any:
-    """Write the distribution of real numbers of any shape in `buckets` (default: 30) intervals of one width
+    """Write the distribution of real numbers, of any shape, over `buckets` (default: 30) intervals of equal width
     (`tf.summary.histogram`)."""
     count = 30 if buckets is None else int(buckets)
     if count < 1:
@@ -46,7 +46,7 @@ def histogram(
 
 def image(name: str, data: Any, step: Any = None, max_outputs: int = 3, description: str | None = None) -> Any:
     """Write the first `max_outputs` images of a batch [k, height, width, channels], with 1 to 4 channels: uint8, or
-    floats from 0 to 1, beyond which they are clipped (`tf.summary.image`). ShapeError for another shape."""
+    floats, clipped to the range from 0 to 1 (`tf.summary.image`). ShapeError for another shape."""
     tensor = convert_to_tensor(data)
     if tensor.ndim != 4 or tensor.shape[3] not in (None, 1, 2, 3, 4):
         raise located(ShapeError(
@@ -70,22 +70,22 @@ def keras_graph(name: str, json: str, step: Any = None) -> Any:
 
 
 def write(tag: str, tensor: Any, step: Any = None, metadata: Any = None, name: str | None = None) -> Any:
-    """Write a scalar for `metadata` None or "scalars" (`tf.summary.write`). NotImplementedError for that of other
-    plugins: `histogram`, `image` and `text` write these."""
+    """Write a scalar, for `metadata` None or "scalars" (`tf.summary.write`). NotImplementedError for other plugins,
+    whose summaries `histogram`, `image` and `text` write."""
     if metadata not in (None, "scalars"):
         raise NotImplementedError("summary.write writes scalars; use summary.histogram, image or text for others")
     return scalar(tag, tensor, step)
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> None:
-    """Write what waits in the writer, or in the default one, to its file."""
+    """Write the queue of the writer, or of the default writer, to its file."""
     chosen = current.writer if writer is None else writer
     if chosen is not None:
         chosen.flush()
 
 
 def should_record_summaries() -> Any:
-    """Whether a summary would be written here: a bool, or a bool tensor in a traced function with such a condition."""
+    """Whether a summary would be written here; in a traced function with such a condition, a bool tensor."""
     if current.writer is None:
         return False
     found = current.condition
@@ -134,7 +134,7 @@ def _buckets(x: Any, count: int) -> Any:
     if not values.size:
         return np.zeros((0, 3))
     low, high = values.min(), values.max()
-    if low == high:  # all in the one bucket around them
+    if low == high:  # all are in the one bucket around them
         low, high = low - 0.5, high + 0.5
     counts, edges = np.histogram(values, count, (low, high))
     return np.stack([edges[:-1], edges[1:], counts], 1)

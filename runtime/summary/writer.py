@@ -1,4 +1,4 @@
-"""Writers of event files, and which of them summaries go to (`tf.summary`)."""
+"""Writers of event files, and the default writer (`tf.summary`)."""
 from __future__ import annotations
 
 import itertools
@@ -17,7 +17,7 @@ __all__ = ["SummaryWriter", "create_file_writer", "create_noop_writer", "current
 
 
 class _Current(threading.local):
-    """What summaries go to in this thread: the writer, the default step, and the condition."""
+    """This thread's destination of summaries: the writer, the default step, and the condition."""
 
     writer: SummaryWriter | None = None
     step: Any = None
@@ -29,7 +29,7 @@ _numbers: Final = itertools.count()
 
 
 class SummaryWriter:
-    """Writes summaries into an event file, which is made when the first one is written."""
+    """Writes summaries to an event file, which is created when the first one is written."""
 
     def __init__(self, logdir: str | None, max_queue: int, flush_seconds: float, suffix: str) -> None:
         self.logdir = logdir
@@ -59,7 +59,7 @@ class SummaryWriter:
                 self._flush()
 
     def flush(self) -> None:
-        """Write what is waiting to the file."""
+        """Write the queue to the file."""
         with self._lock:
             self._flush()
 
@@ -79,16 +79,16 @@ class SummaryWriter:
         self._flushed = time.monotonic()
 
     def init(self) -> None:
-        """Does nothing: the file is made when there is something to write."""
+        """Does nothing: the file is created when there is something to write."""
 
     def close(self) -> None:
-        """Flush; nothing can be written any more."""
+        """Flush; afterwards nothing can be written."""
         self.flush()
         self._closed = True
 
     @contextmanager
     def as_default(self, step: Any = None) -> Iterator[SummaryWriter]:
-        """Inside, summaries go to this writer, and are of this step if it is given; at the end it is flushed."""
+        """Inside, summaries go to this writer, with this default step if given; at the end it is flushed."""
         outer = current.writer, current.step
         current.writer = self
         if step is not None:
@@ -100,7 +100,7 @@ class SummaryWriter:
             self.flush()
 
     def set_as_default(self, step: Any = None) -> None:
-        """From now on, summaries of this thread go to this writer."""
+        """Make this the default writer of this thread."""
         current.writer = self
         if step is not None:
             current.step = step
@@ -116,10 +116,10 @@ def create_file_writer(
     logdir: Any, max_queue: int | None = None, flush_millis: int | None = None, filename_suffix: str | None = None,
     name: str | None = None,
 ) -> SummaryWriter:
-    """A writer of an event file in the folder `logdir` (`tf.summary.create_file_writer`).
+    """A writer of an event file in the directory `logdir` (`tf.summary.create_file_writer`).
 
-    Summaries are written when `max_queue` (default: 10) of them wait, or the last time was `flush_millis` (default: two
-    minutes) ago, and by `flush`, `close` and the end of `as_default`; what waits for them else is lost.
+    Summaries are queued. The queue is written when it has `max_queue` (default: 10) of them, when the last write was
+    `flush_millis` (default: two minutes) ago, and by `flush`, `close` and the end of `as_default`; else it is lost.
     """
     queue = 10 if max_queue is None else int(max_queue)
     seconds = 120.0 if flush_millis is None else int(flush_millis) / 1000
@@ -133,8 +133,8 @@ def create_noop_writer() -> SummaryWriter:
 
 @contextmanager
 def record_if(condition: bool | Any | Callable[[], Any]) -> Iterator[None]:
-    """Inside, summaries are written where the condition holds: a bool, a bool tensor, or a function that gives one,
-    which is called for each summary (`tf.summary.record_if`)."""
+    """Inside, summaries are written only if the condition holds: a bool, a bool tensor, or a function that returns one,
+    called for each summary (`tf.summary.record_if`)."""
     outer = current.condition
     current.condition = condition
     try:

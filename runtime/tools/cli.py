@@ -1,9 +1,9 @@
 """The command line: `python -m runtime graph FILE:FUNCTION --spec TYPE ...` prints or draws a traced graph,
 `python -m runtime run PATH --input x.npy` calls a saved model, and `python -m runtime keras SCRIPT ...` runs a script
-in which Keras runs on this runtime.
+with Keras on this runtime.
 
-Exit status: 0 all is well, 1 the function cannot be traced, 2 the input or the call is at fault. That of a script is
-its own.
+Exit status: 0 success, 1 the function cannot be traced, 2 invalid input or arguments. A script's exit status is its
+own.
 """
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(2, str(error))
     except (DataLossError, FailedPreconditionError, NotFoundError, OSError) as error:
         return _fail(2, str(error))
-    except Exception as error:  # of the function that is traced, including the user's own
+    except Exception as error:  # raised by the traced function, perhaps by the user's code
         return _fail(1, _located(error))
     try:
         print(text, end="" if text.endswith("\n") else "\n")
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _drawn(options: argparse.Namespace) -> str:
-    """The text to print, after files are written."""
+    """Write files as requested; returns the text to print."""
     specs = [parse_spec(text) for text in options.specs]
     fn = _load(options.function)
     if not isinstance(fn, (Function, Method)):
@@ -130,7 +130,7 @@ def _drawn(options: argparse.Namespace) -> str:
 
 
 def _results(options: argparse.Namespace) -> str:
-    """The results of a saved model to print, or nothing once they are written."""
+    """The results of a saved model as text to print, or an empty text after writing them to a file."""
     results = saved.results_of(options.path, options.signature, options.inputs)
     if options.output is None:
         return saved.shown(results)
@@ -139,7 +139,7 @@ def _results(options: argparse.Namespace) -> str:
 
 
 def _run_keras(script: Sequence[str]) -> int:
-    """Run a script as `python SCRIPT ...` does, with Keras on this backend. Its errors and exits are its own."""
+    """Run a script as `python SCRIPT ...` does, with Keras on this backend. Its errors and exit status are its own."""
     is_module = script[:1] == ["-m"]
     target = script[is_module:][:1]
     if not target:

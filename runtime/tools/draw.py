@@ -1,4 +1,4 @@
-"""Graphs in the language of Graphviz."""
+"""Drawings of graphs in Graphviz's language."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ __all__ = ["to_dot"]
 
 
 def to_dot(graph: Any) -> str:
-    """A graph, or that of a concrete function or of the newest trace of a function, in Graphviz's language.
+    """A graph, that of a concrete function, or that of the newest trace of a function, in Graphviz's language.
 
-    An ellipse is an input or result, a box an op; a frame is a sub-graph. Edges carry types, dashed ones captures.
+    An ellipse is an input or result, a box an op; a frame is a subgraph. Edges are labelled with types; dashed ones are
+    captures.
     """
     graph = graph_of(graph)
     drawing = _Drawing()
@@ -37,7 +38,7 @@ def _quoted(text: str) -> str:
 
 class _Drawing:
     def __init__(self) -> None:
-        self.ids: dict[Value, str] = {}  # of the box that defines a value
+        self.ids: dict[Value, str] = {}  # by value, the node that defines it
         self.edges: list[str] = []
         self.count = 0
 

@@ -13,7 +13,7 @@ __all__ = ["BadInputError", "results_of", "shown", "written"]
 
 
 class BadInputError(Exception):
-    """What the command was given does not fit."""
+    """The command's input does not fit the signature, or is invalid."""
 
 
 def results_of(path: str, signature: str, inputs: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Keeping and resuming training (`tf.train`)."""
+"""Saving and resuming of training (`tf.train`)."""
 from __future__ import annotations
 
 from runtime.core.examples import BytesList, Example, Feature, Features, FloatList, Int64List

@@ -1,4 +1,4 @@
-"""Checkpoints: the values of variables, and the positions of iterators of datasets, in a file (`tf.train`)."""
+"""Checkpoints: the values of variables, and the positions of dataset iterators, in a file (`tf.train`)."""
 from __future__ import annotations
 
 import os
@@ -20,7 +20,7 @@ SUFFIX: Final = ".safetensors"
 
 
 def file_of(prefix: Any) -> str:
-    """The file of a checkpoint's path, which may be given with the suffix."""
+    """The file of a checkpoint; the path may include the suffix."""
     path = str(os.fspath(prefix))
     return path if path.endswith(SUFFIX) else path + SUFFIX
 
@@ -59,16 +59,16 @@ def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of what a checkpoint holds, in the order of the names (`tf.train.list_variables`)."""
+    """The names and shapes of the arrays in a checkpoint, sorted by name (`tf.train.list_variables`)."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
 class RestoreStatus:
-    """What `Checkpoint.restore` returns: it tells whether all values found their variables.
+    """The result of `Checkpoint.restore`, which tells whether all values found their variables.
 
-    Variables that are made after `restore` get their values when an object is assigned to an attribute of the
-    checkpoint, when one of these methods is called, or when the checkpoint is saved. Values that have found none when
-    it is saved are warned about, unless `expect_partial` was called.
+    Variables that are created after `restore` get their values when an object is assigned to an attribute of the
+    checkpoint, when one of these methods is called, or when the checkpoint is saved. When it is saved, it warns about
+    values without a variable, unless `expect_partial` was called.
     """
 
     def __init__(self, checkpoint: Checkpoint, reader: CheckpointReader) -> None:
@@ -76,15 +76,15 @@ class RestoreStatus:
         self._reader = reader
         self._left = set(reader.get_variable_to_shape_map())
         self._restored: set[int] = set()
-        self._quiet = True  # where a value does not fit, that is the error
+        self._quiet = True  # no warning about a value that does not fit: that is an error
         self.complete()
         self._quiet = False
 
     def complete(self) -> None:
-        """Give the variables that are there by now their values."""
+        """Assign their values to the variables that exist by now."""
         found = {path: leaf for path, leaf in leaves(self._checkpoint) if path in self._left}
         values = {path: self._reader.get_tensor(path) for path in found}
-        for path, leaf in found.items():  # before the first is changed
+        for path, leaf in found.items():  # check all before the first is changed
             _check(path, leaf, values[path], self._reader.path)
         for path, leaf in found.items():
             if id(leaf) not in self._restored:
@@ -122,19 +122,19 @@ class RestoreStatus:
         return self
 
     def warn(self) -> None:
-        """Warn about values that have found no variable."""
+        """Warn about values without a variable."""
         if self._left and not self._quiet:
             warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._left)}; "
                           "expect_partial() on what restore returned says that this is meant", stacklevel=4)
 
     def expect_partial(self) -> RestoreStatus:
-        """Do not warn about values that find no variable."""
+        """Do not warn about values without a variable."""
         self._quiet = True
         return self
 
 
 class Nothing:
-    """What `Checkpoint.restore(None)` returns."""
+    """The result of `Checkpoint.restore(None)`."""
 
     def assert_consumed(self) -> Nothing:
         """AssertionError: there is no checkpoint."""
@@ -149,9 +149,9 @@ class Nothing:
 class Checkpoint(Composite):
     """Objects whose variables are saved and restored together (`tf.train.Checkpoint`).
 
-    `Checkpoint(model=model, optimizer=optimizer)`: variables have the names of the attributes, items and keys that lead
-    to them, as in `model/layers/0/kernel`; `Checkpoint(root)` has those of an object itself. `save_counter` counts the
-    saves. Also iterators of datasets have a place in a checkpoint: they go on where they were.
+    `Checkpoint(model=model, optimizer=optimizer)`: variables are named by the attributes, items and keys that lead to
+    them, as in `model/layers/0/kernel`; `Checkpoint(root)` names them as seen from the object `root`. `save_counter`
+    counts the saves. Iterators of datasets are saved, too: they resume at their position.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
@@ -173,8 +173,8 @@ class Checkpoint(Composite):
         yield from sorted((name, part) for name, part in vars(self).items() if not name.startswith("_"))
 
     def write(self, file_prefix: Any, options: Any = None) -> str:
-        """Write the file `file_prefix` + ".safetensors", whole or not at all; return `file_prefix`. `save_counter` is
-        not counted up."""
+        """Write the file `file_prefix` + ".safetensors" atomically; return `file_prefix`. `save_counter` is not
+        incremented."""
         for status in self._pending:
             status.complete()
             status.warn()
@@ -194,7 +194,7 @@ class Checkpoint(Composite):
         return str(os.fspath(file_prefix))
 
     def save(self, file_prefix: Any, options: Any = None) -> str:
-        """Write a checkpoint of the name `file_prefix` + "-" + the number of this save; return that name, which
+        """Write a checkpoint named `file_prefix` + "-" + the number of this save; return that name, which
         `latest_checkpoint` finds."""
         self.save_counter.assign_add(1)
         path = f"{os.fspath(file_prefix)}-{int(self.save_counter.numpy())}"
@@ -206,14 +206,14 @@ class Checkpoint(Composite):
         return path
 
     def read(self, save_path: Any, options: Any = None) -> RestoreStatus:
-        """Give the variables the values that `write` wrote."""
+        """Assign the values that `write` wrote to the variables."""
         status = RestoreStatus(self, load_checkpoint(save_path))
         self._pending[:] = [status] if status._left else []
         return status
 
     def restore(self, save_path: Any, options: Any = None) -> RestoreStatus | Nothing:
-        """Give the variables the values that `save` wrote; None does nothing, as `latest_checkpoint` gives where there
-        is none.
+        """Assign the values that `save` wrote to the variables; does nothing for None, which `latest_checkpoint`
+        returns if there is no checkpoint.
 
         ShapeError or DTypeError if a value does not fit, before any variable is changed.
         """
@@ -234,7 +234,7 @@ def _check(path: str, leaf: Any, value: Any, file: str) -> None:
 
 
 def _some(names: Iterable[str]) -> str:
-    """A few of the names, in order."""
+    """Some of the names, sorted."""
     ordered = sorted(names)
     more = f" and {len(ordered) - 8} more" if len(ordered) > 8 else ""
     return (", ".join(map(repr, ordered[:8])) or "nothing") + more

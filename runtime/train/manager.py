@@ -1,4 +1,4 @@
-"""Checkpoints in a folder: which is the latest, and which are kept (`tf.train.CheckpointManager`)."""
+"""Checkpoints in a directory: the latest one, and which ones are kept (`tf.train.CheckpointManager`)."""
 from __future__ import annotations
 
 import os
@@ -14,14 +14,14 @@ _NAME = re.compile(r"(?P<prefix>.*)-(?P<number>[0-9]+)" + re.escape(SUFFIX))
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The path of the checkpoint that was saved last in the folder; None if there is none
-    (`tf.train.latest_checkpoint`). Those that are not whole are under other names, and so are not found."""
+    """The path of the checkpoint in the directory that was saved last; None if there is none
+    (`tf.train.latest_checkpoint`). Incomplete ones have other names, and so are not found."""
     found = _saved(os.fspath(checkpoint_dir))
     return max(found, key=lambda one: (one[0], one[1]))[2] if found else None
 
 
 def _saved(folder: str, prefix: str | None = None) -> list[tuple[int, int, str]]:
-    """Time, number and path of each checkpoint in the folder, or of those with this prefix."""
+    """Time, number and path of each checkpoint in the directory, or of those with this prefix."""
     found = []
     for entry in os.scandir(folder) if os.path.isdir(folder) else ():
         match = _NAME.fullmatch(entry.name)
@@ -31,13 +31,14 @@ def _saved(folder: str, prefix: str | None = None) -> list[tuple[int, int, str]]
 
 
 class CheckpointManager:
-    """Saves checkpoints into a folder and deletes old ones (`tf.train.CheckpointManager`).
+    """Saves checkpoints in a directory and deletes old ones (`tf.train.CheckpointManager`).
 
-    max_to_keep                    the last so many are kept; all for None
-    keep_checkpoint_every_n_hours  of the others, the first and one for each so many hours are kept, too
-    step_counter                   a variable with the number of the step: `save` does nothing until it has grown by
-    checkpoint_interval            so many since the last checkpoint, unless `check_interval` is False
-    init_fn                        called by `restore_or_initialize` where there is no checkpoint
+    max_to_keep                    how many of the latest are kept; None for all
+    keep_checkpoint_every_n_hours  of the others, the first and then one per this many hours are kept, too
+    step_counter                   a variable with the number of the step
+    checkpoint_interval            `save` does nothing until `step_counter` has grown by this much since the last
+                                   checkpoint, unless `check_interval` is False
+    init_fn                        called by `restore_or_initialize` if there is no checkpoint
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The paths of the checkpoints in the folder, oldest first."""
+        """The paths of the checkpoints in the directory, oldest first."""
         return [path for _, _, path in sorted(_saved(self.directory, self._name), key=lambda one: one[:2])]
 
     @property
@@ -72,8 +73,8 @@ class CheckpointManager:
     def save(
         self, checkpoint_number: Any = None, check_interval: bool = True, options: Any = None
     ) -> str | None:
-        """Save a checkpoint, number `checkpoint_number` or the count of saves, and delete those that are not to be
-        kept. Returns its path; None if the interval has not passed."""
+        """Save a checkpoint, with the number `checkpoint_number` or the count of saves, and delete old ones. Returns
+        its path; None if the interval has not passed."""
         step = None if self._steps is None else int(self._steps.numpy())
         if check_interval and self._interval is not None and step is not None and self._last_step is not None and (
                 step - self._last_step < self._interval):
@@ -90,8 +91,8 @@ class CheckpointManager:
         return path
 
     def _delete(self, path: str) -> None:
-        """Delete old checkpoints but those that are kept for their hours: the first, and each that is so many hours
-        later than the one before."""
+        """Delete old checkpoints, except those to keep for `keep_checkpoint_every_n_hours`: the first, and each one
+        that is at least so many hours later than the last one kept."""
         if self._max is None:
             return
         saved = sorted(_saved(self.directory, self._name), key=lambda one: one[:2])
@@ -104,7 +105,7 @@ class CheckpointManager:
                 os.remove(other + SUFFIX)
 
     def restore_or_initialize(self) -> str | None:
-        """Restore the last checkpoint and return its path; where there is none, call `init_fn` and return None."""
+        """Restore the last checkpoint and return its path; if there is none, call `init_fn` and return None."""
         path = self.latest_checkpoint
         if path is not None:
             self.checkpoint.restore(path)

@@ -1,4 +1,4 @@
-"""The variables that objects hold, by their paths: attributes, items and keys, as in `model/layers/0/kernel`."""
+"""The variables in objects, by their paths: attributes, items and keys, as in `model/layers/0/kernel`."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,16 @@ class Composite:
 
 
 def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The variables and iterators of datasets in `x`, each with its path; those of several paths come more than once.
+    """The variables and dataset iterators in `x`, each with its path; one that has several paths comes once for each.
 
-    Parts are the attributes of modules and checkpoints, the items of lists, tuples and dicts, and the `variables` of
-    other objects, such as layers and optimizers of Keras, by their numbers.
+    Parts are the attributes of modules and checkpoints, the items of lists, tuples and dicts, and, by number, the
+    `variables` of other objects, such as Keras layers and optimizers.
     """
     yield from _leaves(x, path, ())
 
 
 def is_variable(x: Any) -> bool:
-    """Whether it is a variable, or one of Keras, which holds one."""
+    """Whether it is a variable of the runtime or of Keras."""
     kind = type(x)
     return isinstance(x, Variable) or (not isinstance(x, type) and all(
         hasattr(kind, name) for name in ("assign", "numpy", "shape", "dtype")))

@@ -1,7 +1,7 @@
-"""Arrays in a file: safetensors, whose metadata is a JSON document that says what they are.
+"""Arrays in a file: safetensors, with a JSON document in the metadata that describes them.
 
-A file is written under another name, flushed to disk, and renamed, so that a file of the final name is whole at every
-moment: a process that is killed while it writes leaves the file that was there.
+A file is written under another name, flushed to disk, and renamed, so that the file of the final name is complete at
+any time: a process that is killed while it writes leaves the previous file.
 """
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def write_text(path: str, text: str) -> None:
 def read_arrays(path: str, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The arrays by name, and the document.
 
-    NotFoundError if there is no file, DataLossError if it is not whole or of another kind, UnimplementedError if it is
-    of a later version.
+    NotFoundError if there is no file, DataLossError if it is damaged or of another kind, UnimplementedError if it is of
+    a later version.
     """
     try:
         with open(path, "rb") as file:
@@ -62,7 +62,7 @@ def read_arrays(path: str, version: int) -> tuple[dict[str, Any], dict[str, Any]
         if found != version:
             raise ValueError(f"version {found!r}")
         for name, about in document["arrays"].items():
-            if about.get("crc32", actual := _checksum(stored[name])) != actual:  # earlier releases wrote none
+            if about.get("crc32", actual := _checksum(stored[name])) != actual:  # earlier releases wrote no checksum
                 raise ValueError(f"the bytes of {name!r} are not those that were written")
         arrays = {name: _of_bits(stored[name], about) for name, about in document["arrays"].items()}
     except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -75,8 +75,8 @@ def _checksum(stored: Any) -> int:
 
 
 def _as_bits(array: Any) -> Any:
-    """The array as unsigned integers, which safetensors has for each size; numbers of 16 bytes become two,
-    and strings are written as bytes."""
+    """The array as unsigned integers, a type that safetensors has for each size; a 16-byte number becomes two of 8
+    bytes; strings become their bytes."""
     if dtype_of(array).is_string:
         return to_bytes(array)
     size = min(array.dtype.itemsize, 8)

@@ -1,4 +1,4 @@
-"""The backend that Keras imports; each module defines what Keras' module of the same name expects of a backend."""
+"""The backend that Keras imports; each module defines what Keras expects of the backend's module of that name."""
 from __future__ import annotations
 
 import inspect as _inspect

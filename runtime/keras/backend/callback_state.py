@@ -1,5 +1,5 @@
-"""What the callbacks of a `fit` remember, as arrays and a JSON document: the attributes that are numbers, texts,
-arrays, lists, tuples and dicts of these, and text files that are open for writing."""
+"""The state of the callbacks of a `fit`, as arrays and a JSON document: attributes that are numbers, texts, arrays, or
+lists, tuples and dicts of these, and text files that are open for writing."""
 from __future__ import annotations
 
 import io
@@ -20,11 +20,11 @@ _OF_FIT: Final = ("params", "_model")
 
 
 class _Opaque(Exception):
-    """A value that is not saved."""
+    """The value is of a kind that is not saved."""
 
 
 def _named(callbacks: Sequence[Any], own: Any) -> dict[str, Any]:
-    """Callbacks by class and number, without those whose state `fit` has itself, and without `own`."""
+    """Callbacks by class and number, except `own` and those whose state `fit` keeps itself."""
     counts: Counter[str] = Counter()
     found = {}
     for callback in callbacks:
@@ -37,7 +37,7 @@ def _named(callbacks: Sequence[Any], own: Any) -> dict[str, Any]:
 
 
 def states(callbacks: Sequence[Any], own: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """The document; arrays are added to `arrays`."""
+    """The document of the callbacks' state; arrays are added to `arrays`."""
     document = {}
     for name, callback in _named(callbacks, own).items():
         attributes: dict[str, Any] = {}
@@ -52,13 +52,13 @@ def states(callbacks: Sequence[Any], own: Any, arrays: dict[str, Any]) -> dict[s
 
 
 def restore(callbacks: Sequence[Any], own: Any, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Give callbacks what those of the same class remembered; others stay as they are."""
+    """Restore the saved state of callbacks; those without one stay as they are."""
     for name, callback in _named(callbacks, own).items():
         saved = document.get(name)
         if saved is None:
             continue
         if isinstance(callback, MonitorCallback) and saved["compares"] and callback.monitor_op is None:
-            callback._set_monitor_op()  # it also changes the sign of `min_delta`, so before that is set
+            callback._set_monitor_op()  # changes the sign of `min_delta`, so it comes before that is restored
         for key, value in saved["attributes"].items():
             if isinstance(value, dict) and "file" in value:
                 _rewrite(getattr(callback, key, None), value["file"])
@@ -69,7 +69,7 @@ def restore(callbacks: Sequence[Any], own: Any, document: Mapping[str, Any], arr
 
 
 def _encoded(value: Any, path: str, arrays: dict[str, Any]) -> Any:
-    """JSON for a value. _Opaque if it is of another kind."""
+    """JSON for a value. _Opaque if it is of a kind that is not saved."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf":
@@ -91,7 +91,7 @@ def _is_written(value: Any) -> bool:
 
 
 def _rewrite(file: Any, text: str) -> None:
-    """Give the file that a callback has opened anew the text that it had."""
+    """Restore the text of a file that a callback has reopened."""
     if _is_written(file):
         file.seek(0)
         file.truncate()

@@ -26,7 +26,7 @@ def _truth(pred: Any) -> Any:
 
 
 def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
-    """The result of branch number `index`, which is clamped to the branches there are."""
+    """The result of branch number `index`, which is clamped to the valid numbers."""
     index = rt.clip_by_value(rt.cast(rt.convert_to_tensor(index), rt.int32), 0, len(branches) - 1)
     return rt.switch_case(index, [_with(branch, operands) for branch in branches])
 
@@ -59,19 +59,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Function, init_val: Any) -> Any:
 
 
 def map(f: Function, xs: Any) -> Any:
-    """`f` of each row of `xs`, one after the other, stacked."""
+    """`f` applied to each row of `xs` in sequence, stacked."""
     return rt.map_fn(f, xs)
 
 
 def vectorized_map(function: Function, elements: Any) -> Any:
-    """`function` of each row of `elements`, all at once, stacked."""
+    """`function` applied to all rows of `elements` at once, stacked."""
     return rt.vectorized_map(function, elements)
 
 
 def scan(
     f: Function, init: Any, xs: Any = None, length: Any = None, reverse: bool = False, unroll: Any = 1,
 ) -> tuple[Any, Any]:
-    """`carry, y = f(carry, x)` over the rows of `xs`: the last `carry`, and all `y` stacked. `unroll` has no effect."""
+    """Iterate `carry, y = f(carry, x)` over the rows of `xs`: the last `carry`, and the stacked `y`. `unroll` has no
+    effect."""
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
@@ -82,7 +83,7 @@ def scan(
 
 
 def associative_scan(f: Function, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All partial results of the associative `f` along an axis, by repeated doubling."""
+    """All prefixes combined by the associative `f` along an axis, by repeated doubling."""
     if not callable(f):
         raise TypeError(f"`f` should be a callable. Received: f={f}")
     leaves = [rt.convert_to_tensor(x) for x in tree.flatten(elems)]

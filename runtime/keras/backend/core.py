@@ -78,7 +78,7 @@ IS_THREAD_SAFE: Final = True
 
 
 class name_scope(_name_scope):  # type: ignore[misc]
-    """Keras' scope of a layer's name, which the nodes of graphs have, too."""
+    """Keras' scope of a layer's name; the nodes of graphs traced in it get the name, too."""
 
     def __enter__(self) -> Any:
         found = super().__enter__()
@@ -91,12 +91,12 @@ class name_scope(_name_scope):  # type: ignore[misc]
 
 
 _UNKNOWN: Final = (83, 89)
-"""Two sizes that stand for an unknown dimension: a result's dimension that is the same with both is known. Primes that
-nobody uses as a size of layers, so that no product or remainder of sizes is the same by accident."""
+"""Two sizes that stand for an unknown dimension: a dimension of the result that is equal for both is known. They are
+primes that layers hardly use as sizes, so that products or remainders of sizes are not equal by accident."""
 
 
 class Variable(KerasVariable):  # type: ignore[misc]
-    """A Keras variable over an `rt.Variable`, of which traced steps read and write the value in program order."""
+    """A Keras variable over an `rt.Variable`, whose value traced functions read and write in program order."""
 
     def _initialize(self, value: Any) -> None:
         with rt.init_scope():
@@ -114,7 +114,7 @@ class Variable(KerasVariable):  # type: ignore[misc]
 
     @property
     def value(self) -> Any:
-        """The current value as a tensor; in a traced function, the value when the run gets here."""
+        """The current value as a tensor; in a traced function, the value at this point of the run."""
         value = super().value
         return value.value() if isinstance(value, rt.Variable) else value
 
@@ -138,7 +138,7 @@ class Variable(KerasVariable):  # type: ignore[misc]
         return self.value
 
     def __variable__(self) -> Any:
-        """The variable that tapes differentiate by."""
+        """The variable with respect to which tapes differentiate."""
         return self._value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -149,8 +149,8 @@ register(Variable, BACKEND)
 
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
-    """A tensor for `x` in `dtype`; without one, floats take Keras' `floatx` and what has a dtype keeps it. A sparse one
-    stays so, unless `sparse` is false."""
+    """A tensor for `x` in `dtype`. Without a dtype, values that have one keep it, and Python floats get Keras'
+    `floatx`. A sparse tensor stays sparse, unless `sparse` is false."""
     if ragged:
         raise ValueError("`ragged=True` is not supported with the runtime backend")
     dtype = None if dtype is None else standardize_dtype(dtype)
@@ -181,7 +181,7 @@ def _from_python(x: Any, dtype: str | None) -> Any:
 
 
 def _natural_dtype(x: Any) -> str:
-    """The dtype of a Python value: that of its tensors and numbers together."""
+    """The dtype of a Python value: the result type of the tensors and numbers in it."""
     leaves = tree.flatten(x)
     if not leaves:
         return str(floatx())
@@ -206,7 +206,7 @@ def is_tensor(x: Any) -> bool:
 
 
 def shape(x: Any) -> tuple[Any, ...]:
-    """The sizes: ints, and scalars of integers where only the run of a graph knows them."""
+    """The sizes: ints, or integer scalars where a size of a graph is known only at run time."""
     if is_sparse(x):
         return sizes_of(x)
     if not hasattr(x, "shape"):
@@ -233,7 +233,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def remat(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f`, which the backward pass runs again in place of what it would have saved."""
+    """`f` with rematerialisation: the backward pass runs it again instead of saving its intermediate values."""
     return rt.recompute_grad(f)
 
 
@@ -251,12 +251,12 @@ def device_scope(device_name: Any) -> AbstractContextManager[None]:
 # Shapes and dtypes without values.
 
 class _ShapeScope(StatelessScope):  # type: ignore[misc]
-    """Variables are written in the graph that is traced for shapes, and thrown away: so in the order of the program,
-    also in its branches, whose tensors Keras' record of updates would lead out of them."""
+    """Variables are assigned in the graph that is traced for shapes, and discarded with it. So assignments happen in
+    program order, also in branches: Keras' record of updates would leak the branches' tensors."""
 
     def add_update(self, update: tuple[Any, Any]) -> None:
         variable, value = update
-        if variable._value is None:  # made in this scope, to be initialised later
+        if variable._value is None:  # created in this scope, initialised later
             super().add_update(update)
         else:
             variable._direct_assign(value)
@@ -278,7 +278,7 @@ def _common(x: Any, y: Any) -> Any:
 
 
 def _specs(fn: Callable[..., Any], args: Any, kwargs: Any, unknown: int) -> Any:
-    """The result of `fn` for `unknown` in place of unknown dimensions, with KerasTensors of known shapes."""
+    """The result of `fn`, traced with `unknown` in place of unknown dimensions, as KerasTensors of known shapes."""
     mark = checkpoint()
     graph = Graph("output spec", parent=current_graph())
 

@@ -1,4 +1,4 @@
-"""The batches of `fit`, `evaluate` and `predict`: those of an `rt.data.Dataset`, and those of arrays."""
+"""The batches of `fit`, `evaluate` and `predict`, from an `rt.data.Dataset` or from arrays."""
 from __future__ import annotations
 
 import functools
@@ -15,12 +15,12 @@ from runtime.data.dataset import Dataset
 
 __all__ = ["Block", "DatasetAdapter", "batches", "leaves"]
 
-_MOST: Final = 16  # batches that are taken of arrays at once
+_MOST: Final = 16  # batches that are taken from arrays at once
 _MEMORY: Final = 1 << 24  # bytes of these
 
 
 class DatasetAdapter(DataAdapter):  # type: ignore[misc]
-    """Its elements are batches: `x`, `(x, y)` or `(x, y, sample_weight)`."""
+    """Adapts a dataset whose elements are batches: `x`, `(x, y)` or `(x, y, sample_weight)`."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -35,11 +35,11 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
         return (tree.map_structure(lambda x: x.numpy(), element) for element in self._iterator)
 
     def position(self) -> Any:
-        """Where the iterator that was made last is (`DatasetIterator.state`)."""
+        """The position of the last iterator (`DatasetIterator.state`)."""
         return self._iterator.state()
 
     def begin_at(self, state: Any) -> None:
-        """The next iterator begins at this position."""
+        """Let the next iterator begin at this position."""
         self._begin = state
 
     @property
@@ -61,7 +61,7 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
 
 
 class _Batches(EpochIterator):  # type: ignore[misc]
-    """The batches of epochs. ValueError if there is none at all."""
+    """The batches of epochs. ValueError if there are none at all."""
 
     _has_data = False
 
@@ -81,11 +81,11 @@ class _Batches(EpochIterator):  # type: ignore[misc]
 
     @property
     def has_blocks(self) -> bool:
-        """Whether `blocks` gives the batches of an epoch."""
+        """Whether `blocks` can produce the batches of an epoch."""
         return self._has_arrays and not self.steps_per_epoch
 
     def blocks(self, most: Callable[[], int]) -> Iterator[tuple[int, int, Block]]:
-        """The batches of an epoch, at most that many at a time, with the numbers of the first and the last one."""
+        """The batches of an epoch, up to `most()` at a time, with the numbers of the first and the last batch."""
         first = 0
         for block in _blocks_of_arrays(self.data_adapter, most):
             yield first, first + len(block) - 1, block
@@ -109,7 +109,7 @@ class Block(Sequence[Any]):
         self.like = like
         """The structure of a batch."""
         self.arrays = arrays
-        """For each leaf that is not None the stacked arrays."""
+        """The stacked arrays, one for each leaf of the structure that is not None."""
 
     def __len__(self) -> int:
         return len(self.arrays[0])
@@ -120,12 +120,12 @@ class Block(Sequence[Any]):
 
 
 def leaves(batch: Any) -> list[Any]:
-    """What is not None in a structure."""
+    """The leaves of a structure that are not None."""
     return [x for x in tree.flatten(batch) if x is not None]
 
 
 def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Iterator[Block]:
-    """What Keras' adapter gives, in the same order, many batches at a time: one by one, that takes longer than a small
+    """The batches of Keras' adapter, in the same order, several at a time: one at a time takes longer than a small
     model's step."""
     arrays, count, size = leaves(adapter._inputs), adapter._num_samples, adapter._batch_size
     order = np.random.permutation(count) if adapter._shuffle else None
@@ -140,8 +140,8 @@ def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Ite
 
 
 def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:
-    """The batches of an epoch, of any data that Keras takes and of datasets of this runtime. ValueError, when they are
-    taken, if there are none."""
+    """The batches of an epoch, of any data that Keras takes and of datasets of this runtime. Taking them raises
+    ValueError if there are none."""
     if isinstance(x, Dataset):
         for name, given in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
             if given is not None:

@@ -1,5 +1,5 @@
-"""`model.export` and `keras.export.ExportArchive`: models as saved models of this runtime (`rt.saved_model`), which are
-loaded without Keras and without the source of the model."""
+"""`model.export` and `keras.export.ExportArchive`: models as saved models of this runtime (`rt.saved_model`), which
+load without Keras and without the model's source."""
 from __future__ import annotations
 
 import inspect
@@ -16,7 +16,7 @@ __all__ = ["RuntimeExportArchive"]
 
 
 class RuntimeExportArchive:
-    """What Keras exports models by: endpoints, which are traced, and the variables that they use."""
+    """The archive by which Keras exports models: endpoints, which are traced, and the variables that they use."""
 
     def __init__(self) -> None:
         self._module = rt.Module()
@@ -25,7 +25,7 @@ class RuntimeExportArchive:
 
     @property
     def variables(self) -> list[Any]:
-        """The variables of what is tracked."""
+        """The variables of the tracked resources."""
         return list(self._tracked)
 
     @property
@@ -38,7 +38,7 @@ class RuntimeExportArchive:
 
     def track(self, resource: Any) -> None:
         """Save the variables of a layer or model: the loaded module has them in `variables`, `trainable_variables` and
-        `non_trainable_variables`. ValueError for a layer that is not built, and for what is none."""
+        `non_trainable_variables`. ValueError for a layer that is not built, and for other objects but tables."""
         if isinstance(resource, layers.Layer) and not resource.built:
             raise ValueError("The layer provided has not yet been built. It must be built before export.")
         if not isinstance(resource, (layers.Layer, rt.lookup.StaticHashTable, rt.lookup.StaticVocabularyTable)):
@@ -47,9 +47,9 @@ class RuntimeExportArchive:
         self.add_variable_collection("tracked", self._tracked)
 
     def add_endpoint(self, name: str, fn: Callable[..., Any], input_signature: Any = None, **kwargs: Any) -> Any:
-        """Trace a function as the method `name` of the saved model; the traced function. `input_signature`: for each
-        argument the shape and dtype, or a structure of them. Without it `fn` is an `rt.function` that was called.
-        ValueError for a name that is there, or for what has no signature."""
+        """Trace a function as the method `name` of the saved model; returns the traced function. `input_signature`: for
+        each argument the shape and dtype, or a structure of them; without it `fn` must be an `rt.function` that has
+        been called. ValueError for a name that is taken, or a function without a signature."""
         if name in self._functions:
             raise ValueError(f"Endpoint name '{name}' is already taken.")
         if kwargs:
@@ -91,7 +91,7 @@ class RuntimeExportArchive:
 
 
 def _positional(fn: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """`fn` of its first `count` arguments, by the names that it gives them: Keras' `__call__` takes any arguments."""
+    """`fn` of its first `count` arguments, under their names: the signature of Keras' `__call__` does not name them."""
     given = inspect.signature(fn.call if isinstance(fn, layers.Layer) else fn).parameters.values()
     names = [each.name for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)][:count]
     names += [f"input_{k}" for k in range(len(names), count)]
@@ -105,8 +105,8 @@ def _positional(fn: Callable[..., Any], count: int) -> Callable[..., Any]:
 
 
 def _spec(x: Any) -> rt.TensorSpec:
-    """A TensorSpec for a TensorSpec, or for what Keras takes: an InputSpec, a KerasTensor or a tensor, whose first size
-    is that of the batch, and may be any. TypeError for anything else."""
+    """A TensorSpec for a TensorSpec, or for what Keras takes: an InputSpec, a KerasTensor or a tensor, whose first
+    dimension, the batch size, becomes unknown. TypeError for anything else."""
     if isinstance(x, rt.TensorSpec):
         return x
     spec = make_input_spec(x)

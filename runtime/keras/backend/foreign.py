@@ -1,4 +1,5 @@
-"""Sparse matrices of SciPy, and sparse tensors of TensorFlow and JAX. The module of a class tells: none is imported."""
+"""Sparse matrices of SciPy, and sparse tensors of TensorFlow and JAX, detected by their class's module, without
+importing these libraries."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,14 +15,14 @@ _MODULES = ("scipy.sparse", "jax.experimental.sparse")
 
 
 def is_foreign_sparse(x: Any) -> bool:
-    if isinstance(x, (np.ndarray, Tensor)):  # most are, and are not asked further
+    if isinstance(x, (np.ndarray, Tensor)):  # most values; decided without reading names
         return False
     module = type(x).__module__
     return module.startswith(_MODULES) or (module.startswith("tensorflow.") and type(x).__name__ == "SparseTensor")
 
 
 def sparse_tensor_of(x: Any) -> SparseTensor:
-    """A SparseTensor with the positions and values of one of another library."""
+    """A SparseTensor with the positions and values of another library's sparse tensor."""
     if hasattr(x, "tocoo"):  # SciPy
         x = x.tocoo()
         return SparseTensor(np.stack([x.row, x.col], axis=1).astype(np.int64), x.data, x.shape)

@@ -1,4 +1,4 @@
-"""What layers and models have on this backend (Keras' `BackendLayer`)."""
+"""The base class of layers and models on this backend (Keras' `BackendLayer`)."""
 from __future__ import annotations
 
 import functools
@@ -16,7 +16,7 @@ _CONVERTED: Final[set[type]] = set()
 
 
 def _parts(value: Any, depth: int) -> list[Any]:
-    """The object and its containers and helpers, but not other layers and variables, which are built themselves."""
+    """The object with its containers and helpers, without other layers and variables, which are accepted themselves."""
     parts: list[Any] = [value]
     if depth:
         inner: Any = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
@@ -27,7 +27,7 @@ def _parts(value: Any, depth: int) -> list[Any]:
 
 
 def convert_methods(cls: type, names: tuple[str, ...]) -> None:
-    """Convert those methods that `cls` itself defines, unless it is a class of Keras."""
+    """Convert those of the named methods that `cls` itself defines, unless it is a class of Keras."""
     if cls.__module__.partition(".")[0] != "keras":
         for name in names:
             if callable(method := vars(cls).get(name)):
@@ -35,7 +35,7 @@ def convert_methods(cls: type, names: tuple[str, ...]) -> None:
 
 
 def _is_of_users(value: Any) -> bool:
-    """Whether this is a function, or an object that can be called, whose code is not Keras'."""
+    """Whether this is a function or callable object whose code is not part of Keras."""
     function = value.func if isinstance(value, functools.partial) else value
     if callable(function) and not isinstance(function, (FunctionType, MethodType)):
         function = type(function).__call__
@@ -43,12 +43,12 @@ def _is_of_users(value: Any) -> bool:
 
 
 def converted(function: Any) -> Any:
-    """A function that a layer was given, converted unless it is one of Keras."""
+    """A function that was passed to a layer, converted unless it is part of Keras."""
     return ag.convert(function) if _is_of_users(function) else function
 
 
 def _convert_call(cls: type) -> None:
-    """Convert the `call` of a class of Keras, for all its layers."""
+    """Convert the `call` of a Keras class, for all layers of that class."""
     owner = next((base for base in cls.__mro__ if "call" in vars(base)), None)
     if owner is not None and owner.__module__.startswith("keras.src.layers.") and owner not in _CONVERTED:
         _CONVERTED.add(owner)
@@ -56,11 +56,11 @@ def _convert_call(cls: type) -> None:
 
 
 class RuntimeLayer:
-    """The base of layers: `call`, and the steps of a model, of classes outside Keras are converted.
+    """The base of layers. Their `call`, and the steps of a model, are converted if they are defined outside Keras.
 
-    Keras calls them, and its own code is not converted, so there is no call in converted code that would convert them.
-    For the same reason the `call` of a layer of Keras is converted once a user's function is given to such a layer, as
-    its activation or else. Outside a trace a converted function is the one as written.
+    Keras' own code is not converted, so the methods that it calls are not converted at the call, either. For the same
+    reason the `call` of a Keras layer is converted once such a layer gets a user's function, for example as its
+    activation. Outside a trace a converted function runs as written.
     """
 
     def _setattr_hook(self, name: str, value: Any) -> tuple[str, Any]:
@@ -74,7 +74,8 @@ class RuntimeLayer:
         convert_methods(cls, _STAGED)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Keras calls this when the layer is built, which may have happened just now, in a staged branch."""
+        """Let the current trace accept a layer that was built inside it, perhaps in a staged branch, before the
+        call."""
         fields: dict[str, Any] = vars(self)
         if "_is_accepted" not in fields and current_graph() is not None:
             fields["_is_accepted"] = True

@@ -63,7 +63,7 @@ def eigh(x: Any) -> tuple[Tensor, Tensor]:
 
 
 def eig(x: Any) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors, both complex. They have no derivative here."""
+    """Eigenvalues and eigenvectors, both complex. They are not differentiable here."""
     x = floating(x)
     dtype = "complex128" if x.dtype.name in ("float64", "complex128") else "complex64"
 
@@ -77,8 +77,8 @@ def eig(x: Any) -> tuple[Tensor, Tensor]:
 
 
 def lu_factor(x: Any) -> tuple[Tensor, Tensor]:
-    """The factors L (without its diagonal of ones) and U in one matrix, and the row that each row was swapped with.
-    They have no derivative here."""
+    """The factors L (without its unit diagonal) and U in one matrix, and the row with which each row was swapped. They
+    are not differentiable here."""
     x = floating(x)
     *lead, rows, columns = x.type.shape
     least = None if rows is None or columns is None else min(rows, columns)
@@ -121,7 +121,7 @@ def solve_triangular(a: Any, b: Any, lower: bool = False) -> Tensor:
 
 
 def _by_columns(solver: Callable[..., Tensor], a: Any, b: Any) -> Tensor:
-    """The solution for right sides that are matrices, or vectors."""
+    """The solution for right-hand sides that are matrices or vectors."""
     a, b = agreed(floating(a), floating(b))
     if b.ndim == a.ndim - 1:
         return shapes.squeeze(solver(a, b[..., None]), [-1])
@@ -138,7 +138,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> Tensor:
 
 
 def _precision(x: Tensor) -> float:
-    """A singular value is taken for 0 below this share of the greatest."""
+    """The fraction of the largest singular value below which singular values count as 0."""
     return float(np.finfo(x.dtype.real_dtype.np).eps) * max(size or 1 for size in x.type.shape[-2:])
 
 

@@ -32,7 +32,7 @@ __all__ = [
 # Segments.
 
 def _segments(data: Any, segment_ids: Any, num_segments: int | None, first: Any, mode: str) -> Tensor:
-    """`data` combined by segment, from `first`; a row whose id is no segment is left out."""
+    """`data` reduced by segment, starting with `first`; rows whose id is out of range are left out."""
     x, ids, count = _given(data, segment_ids, num_segments)
     start = rnp.full([count + 1, *shapes.dims(x)[1:]], in_dtype(first, x.dtype.name))
     return scatter(start, ids[:, None], x, mode)[:count]
@@ -80,7 +80,7 @@ def top_k(x: Any, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
 def in_top_k(targets: Any, predictions: Any, k: int) -> Tensor:
     scores, classes = tensor(predictions), in_dtype(tensor(targets), "int32")
     own = gather(scores, classes, axis=scores.ndim - 1, batch_dims=classes.ndim)[..., None]
-    if scores.dtype.is_floating:  # NaN is no great score
+    if scores.dtype.is_floating:  # NaN never is in the top k
         own = logic.where(math.is_nan(own), in_dtype(-np.inf, scores.dtype.name), own)
     return reduction.reduce_sum(in_dtype(scores > own, "int32"), -1) < k
 
@@ -147,7 +147,7 @@ def irfft(x: Any, fft_length: int | None = None) -> Tensor:
 
 
 def _window(window: Any, length: int, fft_length: int, dtype: str) -> Tensor:
-    """A window of `fft_length`: one of a name, or given, in the middle of zeros."""
+    """A window of length `fft_length`: a named or given window, centred between zeros."""
     before = (fft_length - length) // 2
     if window is None:
         return creation.ones([fft_length], dtype)
@@ -196,14 +196,14 @@ def istft(x: Any, sequence_length: int, sequence_stride: int, fft_length: int, l
 
 
 def _periodic_sum(x: Tensor, length: int, stride: int) -> Tensor:
-    """At each of `length` places the sum of x there and a multiple of `stride` away."""
+    """For each of `length` positions, the sum of x at all positions a multiple of `stride` away."""
     count = -(-length // stride)
     rows = shapes.reshape(concat_split.pad(x, [[0, count * stride - length]]), [count, stride])
     return concat_split.tile(reduction.reduce_sum(rows, 0), [count])[:length]
 
 
 def _overlapped(frames: Tensor, stride: int) -> Tensor:
-    """The sum of frames [..., n, size], each `stride` after the one before."""
+    """The sum of overlapping frames [..., n, size], each shifted by `stride` from the one before."""
     count, size = shapes.dim(frames, frames.ndim - 2), shapes.dim(frames, frames.ndim - 1)
     places = (creation.range(count) * stride)[:, None] + creation.range(size)
     lead = shapes.dims(frames)[:-2]

@@ -23,20 +23,20 @@ _WIDER: Final = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "u
 
 
 def tensor(x: Any, dtype: Any = None) -> Tensor:
-    """A dense tensor for what Keras takes as one: variables, arrays, lists, numbers and sparse tensors."""
+    """A dense tensor for any value that Keras accepts as one: variables, arrays, lists, numbers and sparse tensors."""
     made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype, sparse=False)
     return made
 
 
 def sizes_of(shape: Any) -> Any:
-    """A shape as a list or tensor; a number is that of one axis."""
+    """A shape as a list or tensor; a number is the size of one axis."""
     if isinstance(shape, Tensor):
         return shape if shape.ndim else [shape]
     return list(shape) if hasattr(shape, "__iter__") else [shape]
 
 
 def is_scalar(x: Any) -> bool:
-    """Whether it is a Python number, whose dtype is weak."""
+    """Whether it is a Python number, which has a weak dtype."""
     return type(x) in (bool, int, float, complex)
 
 
@@ -54,7 +54,7 @@ def _promoted(floatx: str, *names: Any) -> str:
 
 
 def result(*names: Any) -> str:
-    """The dtype that Keras gives the result of operands of these dtypes (names, or `int` and `float`)."""
+    """The dtype that Keras gives the result for operands of these dtypes (names, or `int` and `float`)."""
     return _promoted(config.floatx(), *names)
 
 
@@ -63,7 +63,7 @@ def agreed(*xs: Any, also: tuple[Any, ...] = ()) -> list[Tensor]:
     given = [x if is_scalar(x) else tensor(x) for x in xs]
     names = {*map(name_of, given), *also}
     own = [name for name in names if type(name) is str]
-    # Keras' rules have no dtype of 64 bits, which operands that all have it keep.
+    # Keras' rules never result in a 64-bit dtype; operands that all have one keep it.
     weak_fits = len(own) == 1 and (len(names) == 1 or own[0] in INEXACT or (own[0] in INT_NAMES and float not in names))
     name = own[0] if weak_fits else result(*names)
     return [in_dtype(x, name) for x in given]
@@ -80,7 +80,7 @@ def in_dtype(x: Any, name: str) -> Tensor:
 
 
 def floating(x: Any) -> Tensor:
-    """A tensor of floats (or complex numbers): others are cast to what they are beside a Python float."""
+    """A tensor of floats or complex numbers: integers and bools are cast as if combined with a Python float."""
     x = tensor(x)
     if x.dtype.kind >= 2:
         return x  # type: ignore[no-any-return]
@@ -88,24 +88,24 @@ def floating(x: Any) -> Tensor:
 
 
 def floats(*xs: Any) -> list[Tensor]:
-    """As `agreed`, of floats."""
+    """`agreed`, for floating-point results."""
     return agreed(*xs, also=(float,))
 
 
 def by_numbers(function: Callable[..., Any], *xs: Tensor) -> Any:
-    """The function of numbers on tensors that may be bools, which are computed as int32."""
+    """The result of an arithmetic function; bools are computed as int32 and cast back."""
     if not xs[0].dtype.is_bool:
         return function(*xs)
     return cast(function(*[in_dtype(x, "int32") for x in xs]), "bool")
 
 
 def accumulated(x: Tensor) -> Tensor:
-    """A tensor in the dtype of its sum, in which ints have at least 32 bits."""
+    """A tensor in the dtype of its sum: integers have at least 32 bits."""
     return in_dtype(x, _WIDER.get(x.dtype.name, x.dtype.name))
 
 
 def with_float32(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """A float function computed in float32 at least, with a result of Keras's dtype for the mean of `x`."""
+    """A float function computed in at least float32; the result has the dtype that Keras gives the mean of `x`."""
     wide = x.dtype.name if x.dtype.name == "float64" else result(x.dtype.name, "float32")
     name = wide if x.dtype.is_integer or x.dtype.is_bool else x.dtype.name
     return in_dtype(function(in_dtype(x, wide)), name)

@@ -1,4 +1,4 @@
-"""Keras's `backend.random`: numbers that depend on their seed alone, two ints."""
+"""Keras's `backend.random`: numbers that depend only on their seed, two integers."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def _name(dtype: Any) -> str:
 
 
 def _drawn(draw: Callable[[str], Tensor], dtype: Any) -> Tensor:
-    """Numbers in a dtype, drawn in float32 if that has fewer bits."""
+    """Numbers in a dtype, drawn in float32 unless it is float32 or float64, and cast."""
     name = _name(dtype)
     return in_dtype(draw(name if name in ("float32", "float64") else "float32"), name)
 
@@ -97,10 +97,10 @@ def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:
     return rnp.take(x, order, axis)
 
 
-# Distributions that NumPy draws, in graphs by a call of Python.
+# Distributions drawn by NumPy, in graphs through a call of Python.
 
 def _from_numpy(shape: Any, parameters: tuple[Any, ...], dtype: Any, seed: Any, draw: Callable[..., Any]) -> Tensor:
-    """Numbers of a distribution whose parameters broadcast to `shape`, which is known."""
+    """Numbers of a distribution whose parameters broadcast to the static `shape`."""
     sizes = tuple(int(size) for size in shape)
     name = _name(dtype)
 

@@ -1,4 +1,4 @@
-"""`Resume`: a `fit` that was interrupted within an epoch goes on with the results that it would have had."""
+"""`Resume`: a `fit` that was interrupted within an epoch resumes, with the results of an uninterrupted one."""
 from __future__ import annotations
 
 import os
@@ -22,23 +22,23 @@ _VERSION: Final = 2
 
 
 class Resume(Callback):  # type: ignore[misc]
-    """Saves the state of `fit` after every `save_freq` batches; `fit` with the same file goes on from there.
+    """Saves the state of `fit` after every `save_freq` batches; a `fit` with the same file resumes there.
 
     Saved are the variables of model, optimizer and metrics (the metrics' sums within the epoch, the state of dropout),
-    Keras' global seed, the history, the position in the data, NumPy's global random state at the begin of the epoch,
-    from which `fit` shuffles arrays, and of other callbacks the attributes that are numbers, texts, arrays or
-    structures of these, such as what EarlyStopping has seen, and the contents of text files that they have open for
-    writing, such as CSVLogger's. So weights, optimizer, history and logs are, bit for bit, those of a `fit` that was
-    not interrupted. What callbacks draw from NumPy's global state within an epoch is not saved. Resume is called after
-    all others, so that they have seen the batch that it saves.
+    Keras' global seed, the history, the position in the data, and NumPy's global random state at the start of the
+    epoch, from which `fit` shuffles arrays; of other callbacks, the attributes that are numbers, texts, arrays or
+    structures of these, such as EarlyStopping's best value, and the contents of text files that they have open for
+    writing, such as CSVLogger's. So weights, optimizer, history and logs are, bit for bit, those of an uninterrupted
+    `fit`. What callbacks draw from NumPy's global state within an epoch is not saved. Resume is called after all other
+    callbacks, so that they have seen the batch that it saves.
 
-    The file is replaced as a whole: a process that is killed leaves the last one. It is removed when `fit` ends.
-    The data are arrays or an `rt.data.Dataset`, the same ones as before.
+    The file is replaced atomically: a process that is killed leaves the last one. It is removed when `fit` ends. The
+    data must be arrays or an `rt.data.Dataset`, the same as before.
 
-    Keras' `BackupAndRestore` begins the epoch again, with the weights of its middle.
+    Keras' `BackupAndRestore` instead repeats the epoch, with the weights of the interruption.
 
-    Raises, when `fit` begins: DataLossError for a damaged file, UnimplementedError for one of a later release,
-    ValueError for one of another model and for data whose position cannot be saved.
+    At the beginning of `fit` this raises DataLossError for a damaged file, UnimplementedError for one of a later
+    release, ValueError for one of another model and for data whose position cannot be saved.
     """
 
     def __init__(self, path: Any, save_freq: int = 1) -> None:
@@ -47,8 +47,8 @@ class Resume(Callback):  # type: ignore[misc]
         if not isinstance(save_freq, int) or save_freq < 1:
             raise ValueError(f"save_freq is a number of batches, 1 or more, not {save_freq!r}")
         self.path, self.save_freq = os.fspath(path), save_freq
-        self.batches_done = 0  # of the epoch that goes on, which `fit` passes over
-        self.logs: Any = {}  # of the last of them
+        self.batches_done = 0  # batches of the resumed epoch, which `fit` skips
+        self.logs: Any = {}  # the logs after the last of them
         self._data: Any = None
         self._callbacks: list[Any] = []
         self._restored: tuple[Any, Any] | None = None
@@ -58,7 +58,7 @@ class Resume(Callback):  # type: ignore[misc]
         self._last = -1
 
     def set_fit(self, epoch_iterator: Any, callbacks: list[Any]) -> None:
-        """`fit` says what its data and callbacks are, before it begins."""
+        """Called by `fit` with its data and callbacks, before it begins."""
         callbacks.sort(key=lambda callback: callback is self)
         self._callbacks = callbacks
         self._data = epoch_iterator.data_adapter
@@ -80,7 +80,7 @@ class Resume(Callback):  # type: ignore[misc]
             self.model._initial_epoch = document["epoch"]
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Here, since `fit` has just reset the metrics, and not yet begun with the data."""
+        """Restore the state here: `fit` has just reset the metrics, and not yet started on the data."""
         self._epoch, self._last = epoch, -1
         if self._restored is None:
             self._numpy = np.random.get_state()
@@ -130,7 +130,7 @@ class Resume(Callback):  # type: ignore[misc]
         }, _VERSION)
 
     def _variables(self) -> list[Any]:
-        """All that `fit` changes, each once, in an order that depends on the model only."""
+        """All variables that `fit` changes, each once, in an order that depends only on the model."""
         model = self.model
         seed = global_state.get_global_attribute(GLOBAL_SEED_GENERATOR)
         found = [*model.variables, *model.metrics_variables, *(model.optimizer.variables if model.optimizer else ())]
@@ -147,5 +147,5 @@ class Resume(Callback):  # type: ignore[misc]
 
 
 def _described(variables: list[Any]) -> list[Any]:
-    """Names without the numbers that Keras appends, which count what the process has made before."""
+    """Names without the numbers that Keras appends, which depend on the objects that the process made before."""
     return [[re.sub(r"_\d+", "", variable.name), list(variable.shape), str(variable.dtype)] for variable in variables]

@@ -1,6 +1,7 @@
-"""Recurrent layers (Keras' `backend.rnn`): any cell's loop, and LSTM and GRU with one matrix product for all steps.
+"""Recurrent layers (Keras' `backend.rnn`): the loop over any cell, and LSTM and GRU with one matrix product for the
+inputs of all steps.
 
-The loops are scans over steps, so they and their derivatives are loops in native code.
+The loops are scans over steps, so they and their gradients are loops in native code.
 """
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Activation = Callable[[Any], Any]
 
 
 def cudnn_ok(*args: Any, **kwargs: Any) -> bool:
-    """Whether a layer can use cuDNN: there is none."""
+    """Whether a layer can use cuDNN: never."""
     return False
 
 
@@ -31,8 +32,8 @@ def rnn(
 ) -> tuple[Any, Any, Any]:
     """`output, states = step_function(input, states)` over the steps: the last output, all outputs and the states.
 
-    `inputs` is a structure of [batch, time, ...] (or time first); `mask`, [batch, time], is false where a step leaves
-    the states and repeats the output, or gives zeros. With `go_backwards` outputs are in the order of computation.
+    `inputs` is a structure of [batch, time, ...] (or time first). Where `mask`, [batch, time], is false, a step keeps
+    the states and repeats the output, or outputs zeros. With `go_backwards` outputs are in the order of computation.
     """
     rows = inputs if time_major else tree.map_structure(_swap, inputs)
     if mask is not None:
@@ -82,12 +83,13 @@ def _swap(x: Any) -> Any:
 
 
 def _last_output(states: Any) -> Any:
-    """The output of the step before: by Keras' convention the first state, of stacked cells that of the last cell."""
+    """The output of the previous step: by Keras' convention the first state; for stacked cells, that of the last
+    cell."""
     return states[-1][0] if tree.is_nested(states[0]) else states[0]
 
 
 def _choose(valid: Any, x: Any, y: Any) -> Any:
-    """`x` in the rows of the batch that are valid, else `y`; of several masks for a row, one suffices."""
+    """`x` in the rows of the batch that are valid, else `y`; a row with several masks is valid if any of them is."""
     if valid.ndim > 1:
         valid = rt.reduce_any(valid, list(range(1, valid.ndim)))
     return rt.where(rt.reshape(valid, [-1] + [1] * (x.ndim - 1)), x, y)
@@ -150,13 +152,13 @@ def gru(
 
 
 def _require_plain(mask: Any, unroll: bool) -> None:
-    """Keras runs the layer by its cell where this raises NotImplementedError."""
+    """Raise NotImplementedError where Keras should run the layer by its cell."""
     if mask is not None or unroll:
         raise NotImplementedError("with a mask, or unrolled")
 
 
 def _gates(inputs: Any, kernel: Any, bias: Any, go_backwards: bool, time_major: bool) -> Any:
-    """What the inputs of all steps add to the gates, [time, batch, gates], in one product."""
+    """The inputs' contribution to the gates in all steps, [time, batch, gates], by one product."""
     x = convert_to_tensor(inputs)
     x = x if time_major else _swap(x)
     if go_backwards:
@@ -171,14 +173,14 @@ def _gates(inputs: Any, kernel: Any, bias: Any, go_backwards: bool, time_major: 
 
 
 def _outputs(last: Any, outputs: Any, time_major: bool) -> Any:
-    """All outputs, or only the last where the others are not wanted."""
+    """All outputs, or the last one where only that was requested."""
     if outputs is None:
         return rt.expand_dims(last, 0 if time_major else 1)
     return outputs if time_major else _swap(outputs)
 
 
 def _by_layers(*args: Any, **kwargs: Any) -> NoReturn:
-    """Keras then runs the two directions as two layers."""
+    """Refuse, so that Keras runs the two directions as two layers."""
     raise NotImplementedError("in both directions at once")
 
 

@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 
 
 def _of_values(linear: bool) -> Function:
-    """The rule of a function of single elements that is 0 for 0. If it is not linear, values of one position are added
-    before."""
+    """The rule of an element-wise function that maps 0 to 0. If it is not linear, values with equal positions are
+    summed first."""
     def rule(function: Function, x: Any, *args: Any, **kwargs: Any) -> Any:
         if not linear and isinstance(x, IndexedSlices):
             x = sparse.without_duplicates(x)
@@ -31,7 +31,7 @@ def _of_values(linear: bool) -> Function:
 
 
 def _of_union(linear: bool) -> Function:
-    """The rule of a function of two elements that is 0 for two zeros."""
+    """The rule of a function of two elements that maps two zeros to 0."""
     def rule(function: Function, x1: Any, x2: Any) -> Any:
         if is_sparse(x1) and is_sparse(x2):
             return sparse.combined(function, x1, x2, linear=linear)
@@ -76,7 +76,7 @@ def _mean(function: Function, x: Any, axis: Any = None, keepdims: bool = False) 
 
 
 def _shaped(of_sparse: Function) -> Function:
-    """The rule of a function that moves elements; rows of `IndexedSlices` are made dense."""
+    """The rule of a function that moves elements; `IndexedSlices` are made dense."""
     def rule(function: Function, x: Any, *args: Any, **kwargs: Any) -> Any:
         return (of_sparse if isinstance(x, SparseTensor) else function)(x, *args, **kwargs)
 
@@ -121,11 +121,11 @@ _RULES: Final[Mapping[str, Function]] = {
     "reshape": _shaped(_reshape),
     "concatenate": _concatenate,
 }
-"""By name of a function of `backend.numpy`: its rule, which gets the function for dense tensors, and the arguments."""
+"""By name of a function of `backend.numpy`: its rule, which gets the dense function and the arguments."""
 
 
 def with_sparse(functions: Mapping[str, Any]) -> dict[str, Function]:
-    """The functions that have a rule for sparse arguments, with it."""
+    """The functions with a rule for sparse arguments, extended by that rule."""
     return {name: _by_rule(functions[name], rule) for name, rule in _RULES.items()}
 
 
@@ -140,10 +140,10 @@ def _by_rule(function: Function, rule: Function) -> Function:
     return either
 
 
-# Functions whose argument `sparse` asks for a sparse result.
+# Functions whose argument `sparse` requests a sparse result.
 
 def one_hot(x: Any, num_classes: Any, axis: int, dtype: Any) -> SparseTensor:
-    """1 where the class is the element of `x`; nothing for an element that is no class."""
+    """1 where the class equals the element of `x`; no entry for an element that is not a class."""
     x = rt.cast(convert_to_tensor(x), "int64")
     where = rt.where(rt.logical_and(x >= 0, x < num_classes))
     columns = [where[:, i] for i in range(x.ndim)]
@@ -155,7 +155,7 @@ def one_hot(x: Any, num_classes: Any, axis: int, dtype: Any) -> SparseTensor:
 
 
 def multi_hot(x: Any, num_classes: Any, axis: int, dtype: Any) -> SparseTensor:
-    """1 for the classes that are in `x` along its second axis, or its only one."""
+    """1 for the classes that occur in `x` along its second axis, or along its only one."""
     found = one_hot(x, num_classes, axis, "int32")
     kept = sparse.reduce_sum(found, 1 if found.ndim > 2 else 0, output_is_sparse=True)
     made: SparseTensor = sparse.map_values(lambda counts: cast(counts > 0, dtype), kept)
@@ -163,8 +163,8 @@ def multi_hot(x: Any, num_classes: Any, axis: int, dtype: Any) -> SparseTensor:
 
 
 def bincount(x: Any, weights: Any, minlength: int) -> SparseTensor:
-    """How often each number is there, in each row of `x`; of a sparse one its values count. InvalidArgumentError for
-    sparse weights at other positions."""
+    """How often each number occurs, in each row of `x`; of a sparse tensor only the stored values count.
+    InvalidArgumentError for sparse weights at other positions."""
     if is_sparse(x):
         rows, values = x.indices[:, :-1], x.values
         if is_sparse(weights):

@@ -1,7 +1,7 @@
 """A model's steps (`train_step`, `test_step`, `predict_step`) as traced functions of batches.
 
-Python takes about as long for each batch (Keras' iteration, the entry of a native call) as a small model's step. So
-batches are handed over in groups, and one native call runs the step for each of a group.
+Python's work per batch (Keras' iteration, the entry of a native call) takes about as long as a small model's step. So
+batches are passed in groups, and one native call runs the step for each batch of a group.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.staging.control_flow import scan_with_carry
 
 __all__ = ["Grouping", "Steps", "joined"]
 
-_WORTH: Final = 2e-2  # seconds that a call should take, to make Python's share small
+_WORTH: Final = 2e-2  # seconds that a call should take, so that Python's share is small
 _MOST: Final = 256  # batches in a call
 _MEMORY: Final = 1 << 24  # bytes of batches in a call
 _SMALL: Final = 500  # nodes in the graph of a step
@@ -30,10 +30,10 @@ _SMALL: Final = 500  # nodes in the graph of a step
 class Steps:
     """Runs a step for each of several batches, in one native call for those of equal structure and shapes.
 
-    The step is traced once for each structure of a batch; where it is small it becomes the body of a loop over batches.
-    It reads and writes variables in program order: the graph reads each once, and writes it when the call ends.
+    The step is traced once for each structure of a batch; if it is small, it becomes the body of a loop over batches.
+    It reads and writes variables in program order: the graph reads each once, and writes it back when the call ends.
 
-    `joins`: the result for several batches is that of all, joined along their first axis, and not the last one's.
+    `joins`: the result for several batches is all results, joined along their first axis, instead of the last one.
     """
 
     def __init__(self, step: Callable[[Any], Any], joins: bool = False) -> None:
@@ -42,7 +42,7 @@ class Steps:
 
     @property
     def graph(self) -> Any:
-        """The graph of the step, for the batches that came first."""
+        """The graph of the step, for the first kind of batch."""
         return next(iter(self._traced.values())).graph
 
     def one(self, batch: Any) -> Any:
@@ -50,7 +50,7 @@ class Steps:
         return self._find(batch, _kinds(batch)).one(batch)
 
     def many(self, batches: Sequence[Any]) -> Any:
-        """The step's result for these batches."""
+        """The step's result for several batches."""
         results = self._stacked(batches) if isinstance(batches, Block) else self._grouped(batches)
         return joined(results) if self._joins else results[-1]
 
@@ -63,7 +63,7 @@ class Steps:
             while traced.is_grouped and stop < len(batches) and kinds[stop] == kinds[start]:
                 stop += 1
             group = batches[start:stop]
-            # A rest of another size is often alone: then it needs no loop.
+            # A remainder of another size is often alone: then it needs no loop.
             results.append(traced.many(group) if len(group) > 1 or traced.has_loop else traced.one(batches[start]))
             start = stop
         return results
@@ -104,8 +104,8 @@ class _Traced:
 
     @functools.cached_property
     def is_grouped(self) -> bool:
-        """Whether a loop over batches pays: it takes longer to compile, and a step that is a long graph, or loops,
-        takes longer than Python's part. Sparse batches cannot be stacked."""
+        """Whether a loop over batches pays: it takes longer to compile, and a step with a large graph, or with loops,
+        takes longer than Python's part anyway. Sparse batches cannot be stacked."""
         if any(shape is not None for shape in self._shapes):
             return False
         nodes = list(self.graph.walk())
@@ -125,8 +125,8 @@ class _Traced:
         return tree.pack_sequence_as(self._result, flat)
 
     def _run(self, function: Any, tensors: Sequence[Any]) -> Any:
-        """The results of a call, in which subnormal numbers are zero, as on Keras' other backends: moments of weights
-        whose gradients are zero decay into them within a thousand steps."""
+        """Call a function with subnormal numbers flushed to zero, as on Keras' other backends: moments of weights whose
+        gradients are zero decay to subnormal numbers within a thousand steps."""
         if function not in self._compiled and not rt.config.functions_run_eagerly():
             function.lower()
             self._compiled.add(function)
@@ -151,7 +151,7 @@ class _Traced:
 
 
 def joined(results: Sequence[Any]) -> Any:
-    """The results for several batches as one, along their first axis."""
+    """Join the results for several batches along their first axis."""
     return results[0] if len(results) == 1 else tree.map_structure(lambda *parts: rt.concat(parts, 0), *results)
 
 
@@ -186,7 +186,7 @@ def _kind(x: Any) -> Hashable:
 
 
 class Grouping:
-    """How many batches to hand over at a time, so that a call takes some milliseconds."""
+    """Chooses how many batches to pass at a time, so that a call takes some milliseconds."""
 
     def __init__(self) -> None:
         self.count = 2  # the first call compiles the loop
@@ -210,7 +210,7 @@ class Grouping:
             yield first, last, group
 
     def took(self, seconds: float, group: Sequence[Any]) -> None:
-        """Adapt to the time of a call: not the first one, which has compiled, nor that of what was left of an epoch."""
+        """Adapt to the time of a call, except that of the first one, which compiles, and of an epoch's remainder."""
         if self._is_compiled and len(group) >= self.count:
             size = sum(getattr(x, "nbytes", 0) for x in _tensors(group[0])) or 1
             fitting = min(int(_WORTH * len(group) / seconds) + 1, _MEMORY // size, 2 * len(group), _MOST)
@@ -218,7 +218,7 @@ class Grouping:
         self._is_compiled = True
 
     def run(self, function: Callable[[Any], Any], group: Sequence[Any]) -> Any:
-        """`function(group)`, whose time counts."""
+        """`function(group)`, timed for the choice of the group size."""
         start = time.perf_counter()
         result = function(group)
         self.took(time.perf_counter() - start, group)

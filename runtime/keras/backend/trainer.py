@@ -36,7 +36,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        load()  # a model will run: its first epoch need not wait for LLVM
+        load()  # the model will run: load LLVM before its first epoch
         self.train_function: Callable[[Any], Any] | None = None
         self.test_function: Callable[[Any], Any] | None = None
         self.predict_function: Callable[[Any], Any] | None = None
@@ -72,7 +72,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self(x, training=False) if self._call_has_training_arg else self(x)
 
-    # Functions of the batches of one execution.
+    # Functions that run the batches of one execution.
 
     def _make_function(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if not self.run_eagerly:
@@ -147,7 +147,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         return self.history
 
     def _epoch(self, epoch: int, epoch_iterator: Any, callbacks: Any, resume: Resume | None) -> dict[str, Any]:
-        """Train on all batches that were not trained on before an interruption; the logs of the epoch."""
+        """Train on all batches of an epoch, except those done before an interruption; returns the epoch's logs."""
         assert self.train_function is not None
         self.reset_metrics()
         callbacks.on_epoch_begin(epoch)
@@ -157,7 +157,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any,
         is_stopped: Callable[[], bool], resume: Resume | None = None,
     ) -> dict[str, Any]:
-        """Call `function` for all batches that `resume` has not done, until it is stopped; the logs."""
+        """Call `function` for all batches that `resume` has not done, until stopped; returns the logs."""
         begin, end = (getattr(callbacks, f"on_{what}_batch_{when}") for when in ("begin", "end"))
         done, logs = (0, {}) if resume is None else (resume.batches_done, resume.logs)
         run, batches = self._grouped(what, function, epoch_iterator, callbacks)
@@ -175,8 +175,8 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def _grouped(
         self, what: str, function: Callable[[Any], Any], epoch_iterator: Any, callbacks: Any
     ) -> tuple[Callable[[Any], Any], Any]:
-        """What runs batches, and the batches: several at a time unless the user says how many, or a callback has
-        something to do for each; and unless there are few to predict, for which compiling a loop takes too long."""
+        """The function that runs batches, and the batches: in groups, unless the user sets how many, a callback handles
+        single batches, or there are few batches to predict, for which compiling a loop takes too long."""
         is_short = what == "predict" and (epoch_iterator.num_batches or 0) < _MANY
         if self.run_eagerly or self.steps_per_execution > 1 or is_short or _handles_batches(what, callbacks):
             return function, epoch_iterator
@@ -292,7 +292,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
 
 
 def _handles_batches(what: str, callbacks: Any) -> bool:
-    """Whether one of the user's callbacks, or one of Keras that is not about progress, handles single batches."""
+    """Whether any callback other than Keras' progress bar and history handles single batches."""
     hooks = [f"on_{what}_batch_begin", f"on_{what}_batch_end", "on_batch_begin", "on_batch_end"]
     return any(not is_default(getattr(callback, hook)) for callback in callbacks.callbacks for hook in hooks
                if not isinstance(callback, (callbacks_module.ProgbarLogger, callbacks_module.History)))

@@ -34,7 +34,7 @@ def scatter_update(inputs: Any, indices: Any, updates: Any, reduction: str | Non
 
 
 def _scatter_mul(inputs: Any, indices: Any, updates: Any) -> Any:
-    """One update after the other, as an index may come twice."""
+    """Apply the updates one after the other, as an index may occur twice."""
     depth = int(indices.shape[-1])
     indices = rt.reshape(indices, [-1, depth])
     updates = rt.reshape(updates, [-1, *inputs.shape[depth:]])

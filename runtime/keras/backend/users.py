@@ -1,9 +1,9 @@
-"""Functions and classes of users that Keras calls from its own code: what they are converted by.
+"""Conversion of users' functions and classes that Keras calls from its own code.
 
-Keras' code is not converted, so no call in converted code leads to a loss function or a metric function, and Keras has
-no hook of the backend where it calls them (as `RuntimeLayer` is for layers). So the few methods of Keras that only call
-such a function are converted, which converts what they call, and bases that users derive from convert the methods of
-derived classes. Outside a trace a converted function is the one as written.
+Keras' code is not converted, so its calls of a loss function or a metric function do not convert these, and Keras has
+no backend hook where it calls them (as `RuntimeLayer` is for layers). So the few methods of Keras that only call such a
+function are converted, which then convert what they call; and the base classes from which users derive convert the
+methods of derived classes. Outside a trace a converted function runs as written.
 """
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BASES: Final = (
 
 
 def convert_what_keras_calls() -> None:
-    """Have losses, metrics, schedules, regularizers and constraints of users converted."""
+    """Have users' losses, metrics, schedules, regularizers and constraints converted."""
     for cls, name in _CALLERS:
         setattr(cls, name, ag.convert(vars(cls)[name]))
     for base, names in _BASES:

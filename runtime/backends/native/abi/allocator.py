@@ -8,8 +8,8 @@ from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 __all__ = ["EXTEND", "GROW", "MEMORY", "PAIR", "RELEASE", "RETREAT", "define_memory"]
 
 PAIR: Final = 3
-"""The words of a pair: the address of memory, its capacity in bytes, and how many more bytes there are before the
-address: of items that a list had at its beginning."""
+"""The words of a pair: the address of memory, its capacity in bytes, and how many bytes the block has before the
+address: free space at the front of a list."""
 
 GROW: Final = "runtime_grow"
 EXTEND: Final = "runtime_extend"
@@ -20,8 +20,8 @@ MEMORY: Final = "runtime_memory"  # two words: the bytes held now, and their max
 
 def define_memory(module: Module) -> None:
     """`ptr runtime_grow(pair, need)`, `ptr runtime_extend(pair, need, used)`, `ptr runtime_retreat(pair, need, used)`
-    and `void runtime_release(pairs, count)`. The last one frees the memory of a number of pairs, the others make room
-    in that of one."""
+    and `void runtime_release(pairs, count)`. The last one frees the memory of `count` pairs; the others enlarge that of
+    one pair."""
     module.globals[MEMORY] = "external global i64"
     module.declare("free", "void", "ptr")
     module.declare("aligned_alloc", "ptr", "i64", "i64")
@@ -55,7 +55,7 @@ def _before(b: Builder, address: Val, size: Val) -> Val:
 
 
 def _allocated(b: Builder, size: Val) -> tuple[Val, Val]:
-    """Memory, and whether there is none."""
+    """Newly allocated memory, and whether the allocation failed."""
     memory = b.call("ptr", "aligned_alloc", const("i64", 64), size)
     return memory, b.icmp("eq", memory, Val("ptr", "null"))
 
@@ -80,8 +80,8 @@ def _grow(b: Builder, pair: Val, need: Val) -> Val:
 
 
 def _extend(b: Builder, pair: Val, need: Val, used: Val) -> Val:
-    """Memory of at least `need` bytes, with spare capacity; the first `used` bytes are kept. They move into what is
-    before them if they fit there, so that a queue takes constant time for each item."""
+    """Memory of at least `need` bytes, with spare capacity; the first `used` bytes are kept. They move to the beginning
+    of the same block if they fit into the space before the address, so that a queue takes amortised constant time."""
     address, capacity, before = _words(b, pair)
     whole, first = b.add(capacity, before), _before(b, address, before)
     with b.when(b.and_(b.icmp("uge", before, b.add(used, const("i64", 1))), b.icmp("uge", whole, need))):
@@ -100,8 +100,8 @@ def _extend(b: Builder, pair: Val, need: Val, used: Val) -> Val:
 
 
 def _retreat(b: Builder, pair: Val, need: Val, used: Val) -> Val:
-    """Room for at least `need` bytes before the address; the `used` bytes there are kept. They move into what is after
-    them if there is more than that."""
+    """Free space of at least `need` bytes before the address; the `used` bytes from the address on are kept. They are
+    shifted up within the block if its spare capacity suffices, else copied to a new block."""
     address, capacity, before = _words(b, pair)
     spare = b.sub(capacity, used)
     with b.when(b.icmp("uge", spare, b.add(b.add(used, const("i64", 192)), b.add(need, need)))):

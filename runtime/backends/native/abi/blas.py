@@ -20,7 +20,7 @@ __all__ = ["GEMM", "blas_symbols", "depth"]
 GEMM: Final = {float32: "sgemm", float64: "dgemm", complex64: "cgemm", complex128: "zgemm"}
 """The name of the matrix product, by dtype."""
 _DEPTHS: Final = range(128, 1025, 32)
-_TRIED: Final = 48  # rows and columns: more than special cases of a BLAS have
+_TRIED: Final = 48  # rows and columns: beyond the small sizes for which a BLAS has special cases
 _LAPACK: Final = [letter + name for letter in "dz" for name in ("gesv", "getrf", "potrf")]
 
 
@@ -63,9 +63,8 @@ def _scipy_blas() -> dict[str, int]:
 
 @functools.cache
 def depth(dtype: DType) -> int | None:
-    """How many products of each sum the BLAS accumulates at once. Sums that are cut at its multiples, unless less than
-    as many would remain, equal those of one call bit for bit. Found by trial, in 10 to 20 ms; None if there is no such
-    number."""
+    """The block size of the BLAS along the reduction axis. A sum that is cut at multiples of it, with no fewer products
+    in the last piece, equals that of one call bit for bit. Found by trial, in 10 to 20 ms; None if no size passes."""
     if f"cblas_{GEMM[dtype]}64" not in blas_symbols():
         return None
     random = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 """Calls from native code to Python: kernels without a lowering, exceptions, lists, memory for outputs.
 
-A `Site` gets the call that it belongs to and words in memory, from which it reads its operands and to which it writes
-its results. Its results stay alive until the site runs again, or the call ends.
+A `Site` gets the `Call` in progress and the address of words in memory, from which it reads its operands and to which
+it writes its results. The results stay alive until the site runs again or the call ends.
 """
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def view(pointer: int, dtype: Any, shape: Sequence[int]) -> Any:
 
 
 class ArraySpec(NamedTuple):
-    """What is known of an array that words describe, by its address and unknown sizes. `repeated`: one element stands
-    for all."""
+    """The static properties of an array that words describe by its address and its unknown sizes. `repeated`: all
+    elements are equal, and only one is in memory."""
 
     dtype: Any
     dims: tuple[int | None, ...]
@@ -79,11 +79,11 @@ class ArraySpec(NamedTuple):
 
 
 Spec = ArraySpec | int
-"""Of an array, or the number of an object."""
+"""The spec of an array, or the number of an object."""
 
 
 def read(call: Call, words: Any, specs: Sequence[Spec], copied: bool) -> list[Any]:
-    """The values that words describe."""
+    """Decode the values that words describe."""
     values = []
     at = 0
     for spec in specs:
@@ -122,7 +122,7 @@ def _native(function: Routine, *arrays: Any) -> tuple[Any, ...]:
 
 
 class KernelSite(Site):
-    """Call the NumPy kernel of a node. `failing`: it is called in order to raise."""
+    """Call the NumPy kernel of a node. `failing`: the call must raise."""
 
     def __init__(
         self, node: Node, specs: Sequence[Spec], places: Sequence[int | None] = (), failing: bool = False
@@ -183,7 +183,7 @@ def new_array(shape: Sequence[int], dtype: Any, node: Node | None) -> Any:
 
 
 class Refusal(NamedTuple):
-    """An error that ends native code without a call of Python, by its number: for example out of memory."""
+    """An error that native code reports by number, without calling Python: for example out of memory."""
 
     kind: type[Exception]
     text: str
@@ -196,7 +196,7 @@ class Refusal(NamedTuple):
 
 
 class StreamSite(Site):
-    """The next element of a streaming loop: whether there is one, and its arrays. With `specs` the stream starts."""
+    """The next element of a streaming loop: whether there is one, and its arrays. With `specs` it opens the stream."""
 
     def __init__(self, stream: Any, place: int, specs: Sequence[Spec] | None, types: Sequence[TensorType]) -> None:
         self.stream = stream
@@ -219,7 +219,7 @@ class StreamSite(Site):
 
 
 class MoveSite(Site):
-    """Move objects to other places, or known objects to places."""
+    """Move objects between slots of the object table, or store known objects in slots."""
 
     def __init__(self, pairs: Sequence[tuple[int, int]], known: Mapping[int, Any] = {}) -> None:
         self.pairs = pairs
@@ -235,8 +235,8 @@ class MoveSite(Site):
 
 
 class BoxSite(Site):
-    """A list from native memory; without `dims`, one of unwritten elements; with a None in `dims`, one of elements of
-    several shapes. If it is a `result`, elements of one shape are given as one array."""
+    """A Python list made from native memory; without `dims`, its elements are unwritten; with a None in `dims`, their
+    shapes differ. If it is a `result`, elements of one shape become one array."""
 
     def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any, result: bool) -> None:
         self.place = place
@@ -263,8 +263,8 @@ class BoxSite(Site):
 
 class UnboxSite(Site):
     """The length of a list, and the address of its contiguous elements, with zeros for unwritten ones. With a None in
-    `dims`, the addresses of both memories of a list of several shapes (`runtime.backends.native.codegen.ragged_lists`).
-    """
+    `dims`, the addresses of the table and of the data of a ragged list
+    (`runtime.backends.native.codegen.ragged_lists`)."""
 
     def __init__(self, place: int, dims: tuple[int | None, ...], dtype: Any) -> None:
         self.place = place
@@ -314,7 +314,7 @@ class AllocateSite(Site):
 
 
 class FlushSite(Site):
-    """Assign to variables: to all in one step of Python's, which no signal handler interrupts."""
+    """Assign to variables: to all within one C call of the interpreter, which no signal handler interrupts."""
 
     def __init__(self, storages: Sequence[Any], specs: Sequence[Spec]) -> None:
         self.storages = storages
@@ -325,9 +325,9 @@ class FlushSite(Site):
 
 
 class LeaveSite(Site):
-    """Assign to variables, as `FlushSite` does, in one of several states in which a call may end early. Each is the
-    assignment of one more variable than in another state, or in none (-1). The first word is the number of the state;
-    the words of its variables follow."""
+    """Assign to variables, as `FlushSite` does, in one of several states in which a call may end early. Each state adds
+    one assignment to its parent state, or to none (-1). The first word is the number of the state; the words that
+    describe the values follow."""
 
     def __init__(self) -> None:
         self.states: dict[int, tuple[int, Any, Spec]] = {}

@@ -1,6 +1,6 @@
 """Timestamps in native code that is profiled (`runtime.core.profiling.now` reads the same clock).
 
-A table of int64 words has the number of events, room for which of them, four words for each region (the number of its
+A table of int64 words has the number of events, the capacity for events, four words for each region (the number of its
 runs, their nanoseconds, its iterations, the bytes that it allocates), and three for each event: the number of a region,
 its beginning and its end.
 """
@@ -19,7 +19,7 @@ HEADER: Final = 2
 REGIONS: Final = 2048
 WORDS: Final = 4
 RUNS, TIME, ITERATIONS, BYTES = range(WORDS)
-EVENTS: Final = 16384  # of one call; more of them only count in the words of their regions
+EVENTS: Final = 16384  # recorded per call; later ones only add to the words of their regions
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1
 
 

@@ -1,9 +1,10 @@
 """Long C calls, run such that signals are handled meanwhile.
 
-Python handles signals on its main thread, between two instructions: not while LLVM compiles. So the main thread lets
-another thread do that, and waits. If a handler raises an exception, the wait ends with it; the work is abandoned at its
-next step, and its results are freed. llvmlite code never runs on the main thread: its locks are written in Python, and
-stay locked if an exception meets their release; exceptions in its finalizers and callbacks are lost.
+Python handles signals on its main thread, between two bytecode instructions, hence not while LLVM compiles. So the main
+thread has another thread compile, and waits. If a handler raises an exception, the wait ends with it; the other thread
+abandons its work before its next step and frees its results. llvmlite code never runs on the main thread: its locks are
+written in Python, and stay locked if an exception interrupts their release; exceptions in its finalizers and callbacks
+are lost.
 """
 from __future__ import annotations
 
@@ -21,28 +22,28 @@ __all__ = ["apart", "close_after", "lock", "step"]
 
 T = TypeVar("T")
 lock: Final = threading.RLock()
-"""Protects LLVM's global state. Also held while the process forks: the child has no thread that would release it."""
+"""Protects LLVM's global state. Also held while the process forks: the child has no thread that could release it."""
 _LOOK: Final = 0.05  # s between polls for signals that another thread received
 
 
 class _Left(Exception):
-    """Nobody waits for the work any more."""
+    """No thread waits for the work any more."""
 
 
 class _Job(threading.local):
     waits: list[None] | None = None
-    """The waiter for this thread's work: empty if it has given up."""
+    """A list that stands for the thread waiting for this thread's work; empty if that thread no longer waits."""
 
 
 _job: Final = _Job()
 _running: Final[dict[int, Any]] = {}
-"""Locks that are released when work ends."""
+"""Locks, by id, that the working threads release when they end."""
 
 
 def apart(work: Callable[[], T]) -> T:
     """The result of `work`, which holds `lock` and runs on a thread of its own if this is the main thread.
 
-    The result must not keep LLVM's objects: the main thread may be left with it, and would run their finalizers."""
+    The result must not keep LLVM's objects alive: the main thread may drop it, and would run their finalizers."""
     if threading.current_thread() is not threading.main_thread():
         with lock:
             return _cleared(work)
@@ -82,7 +83,7 @@ def apart(work: Callable[[], T]) -> T:
 
 
 def _release_frames(error: BaseException) -> None:
-    """Clear the frames of an error that may be freed on the main thread: they must not keep LLVM's objects."""
+    """Clear the frames of an error, which the main thread may free: they must not keep LLVM's objects alive."""
     chain: list[BaseException] = [error]
     for found in chain:
         traceback.clear_frames(found.__traceback__)
@@ -96,7 +97,7 @@ def step() -> None:
 
 
 class _Owner(ref[Any]):
-    """Tells that an object has been freed, so that what it owned can be closed."""
+    """A weak reference that also keeps what its object owned, so that this can be closed after the object is freed."""
 
     __slots__ = ("owned",)
     owned: Any
@@ -107,8 +108,8 @@ _gone: Final[deque[_Owner]] = deque()
 
 
 def close_after(owner: Any, owned: Any) -> None:
-    """Close an LLVM object when its owner has been freed and other work is done: the exception of a signal handler
-    would be lost in a Python callback of a weak reference."""
+    """Close an LLVM object after its owner has been freed, before the next work under `lock`: not in the callback of
+    the weak reference, where the exception of a signal handler would be lost."""
     reference = _Owner(owner, _gone.append)
     reference.owned = owned
     _owners.add(reference)
@@ -123,7 +124,7 @@ def _cleared(work: Callable[[], T]) -> T:
 
 
 def _finish() -> None:
-    """Let abandoned work come to its next step before the process ends, which would otherwise free LLVM under it."""
+    """Let abandoned work reach its next step before the process ends, which would free LLVM's state while in use."""
     for done in list(_running.values()):
         done.acquire()
 

@@ -1,7 +1,7 @@
 """How native code calls Python, and lets it handle pending signals.
 
-Polling takes the GIL, which other Python threads may hold for milliseconds. So a call polls at most 60 times a second,
-and reads a clock before.
+Polling takes the GIL, which other Python threads may hold for milliseconds. So a call reads a clock first, and polls at
+most 60 times a second.
 """
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SIGNALS: Final = "runtime_signals"
 ASK: Final = "runtime_ask"
 INSIST: Final = "runtime_insist"
 RAISE: Final = "runtime_raise"
-CALL_WORD: Final = 0  # of the frame: the `Call` that it is used for, if it calls Python
+CALL_WORD: Final = 0  # of the frame: the `Call` in progress, if native code calls Python
 ERROR_WORDS: Final = 3  # of the frame: an exception raised by a signal handler
 LOOKED_WORD: Final = 6  # of the frame: the time of the last poll
 _APART: Final = 1 << 24  # ns between two polls
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
-_TIMES: Final = 8  # number of calls of a site
+_TIMES: Final = 8  # attempts at a site
 PIECE: Final = 1 << 16  # iterations between polls
-CREDIT: Final = 1 << 20  # nanoseconds between polls, as costs are counted
+CREDIT: Final = 1 << 20  # nanoseconds of estimated cost between polls
 INTERRUPTED: Final = 4  # status of code that was interrupted
 _METHOD: Final = intern("ask")
 _ATTRIBUTE: Final = intern("error")
@@ -39,14 +39,14 @@ def define_signals(module: Module) -> None:
     """`runtime_signals(frame)`, `runtime_ask(frame, site, words)`, `runtime_insist(frame, site, words)`, which return
     i32, and `runtime_raise(frame)`.
 
-    The first returns non-zero if a handler raised an exception, which is then in the frame; it does not poll if the
-    frame is null. The second calls a site: 1 if it completed, else 0, and the exception that left it, from its first
-    instruction on, is that of the call. The third calls a site again if it did not complete, as a signal handler may
-    have raised in it; it returns the status of the first time. The last one makes the exception in the frame that of
-    the call.
+    The first returns non-zero if a handler raised an exception, which it stores in the frame; it does not poll if the
+    frame is null. The second calls a site and returns 1 if it completed; else 0, and any exception raised from the
+    site's first instruction on becomes the call's. The third retries a site that did not complete, since a signal
+    handler may have raised in it; it returns the status of the first attempt. The last one makes the exception in the
+    frame the call's.
 
-    Handlers run on Python's main thread. Pool threads that work for a call of it are not Python threads: they only
-    check whether there is an exception.
+    Handlers run on Python's main thread. Pool threads that work for a call are not Python threads: they only check
+    whether the frame has an exception.
     """
     for name, result, *types in (
             ("PyGILState_Ensure", "i32"), ("PyGILState_Release", "void", "i32"), ("PyErr_CheckSignals", "i32"),
@@ -120,7 +120,7 @@ def _parts(b: Builder, error: Val) -> list[Val]:
 
 
 def _keep(b: Builder, call: Val, error: Val) -> None:
-    """Make the exception that CPython fetched, three words, that of the call."""
+    """Make the exception that `PyErr_Fetch` stored, three words, the call's."""
     b.call("void", "PyErr_NormalizeException", *_parts(b, error))
     type, value, trace = (b.load("ptr", part) for part in _parts(b, error))
     with b.when(b.icmp("ne", trace, Val("ptr", "null"))):
@@ -164,9 +164,9 @@ def _handled(b: Builder, frame: Val) -> Val:
 
 def poll(b: Builder, frame: Val, cost: Index, leave: Callable[[], None], look: Callable[[], None] | None = None
          ) -> None:
-    """Let a signal interrupt a loop: after a number of iterations, more if they are short, Python handles signals, and
-    if a handler raised, `leave` comes next. `look` writes other code that is run as seldom."""
-    cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an iteration over nothing takes time, too
+    """Let signals interrupt a loop: after iterations of a certain total cost Python handles signals, and if a handler
+    raised, the code that `leave` writes runs. `look` writes other code to run at each poll."""
+    cost = max(cost, 1) if isinstance(cost, int) else b.iadd(cost, 1)  # an empty iteration takes time, too
     if b.credit is None:
         b.credit = b.alloca("i64")
         b.entry.append(f"  store i64 {CREDIT}, {b.credit}")

@@ -1,4 +1,4 @@
-"""How deep recursion of native code may go: down to an address that is known for the stack of each thread."""
+"""The limit of recursion in native code: an address determined for each thread's stack."""
 from __future__ import annotations
 
 import ctypes
@@ -10,8 +10,8 @@ from typing import Final
 __all__ = ["CREDIT_WORD", "STACK_WORD", "is_known", "stack_limit"]
 
 STACK_WORD: Final = 8  # of the frame: the address below which no function may call a routine
-CREDIT_WORD: Final = 9  # of the frame: nanoseconds up to the next poll for signals, of all calls of routines
-_KEPT: Final = 1 << 19  # bytes for what does not look at the limit: the last call, Python code and signal handlers
+CREDIT_WORD: Final = 9  # of the frame: nanoseconds left until the next poll for signals, over all calls of routines
+_KEPT: Final = 1 << 19  # bytes for code that does not check the limit: the last call, Python code and signal handlers
 _MOST: Final = 1 << 30  # bytes: a stack may be unlimited
 _ATTRIBUTES: Final = 256  # bytes that `pthread_attr_t` has at most
 
@@ -26,7 +26,7 @@ _limit: Final = _Limit()
 
 
 def stack_limit() -> int:
-    """The address for the frame of a call on this thread."""
+    """The limit address to store in the frame of a call on this thread."""
     if not _limit.address:
         low, size = _stack()
         top, size = low + size, min(size, _MOST)
@@ -54,7 +54,7 @@ def _stack() -> tuple[int, int]:
 
 
 def is_known() -> bool:
-    """Whether the system tells where the stack of a thread ends."""
+    """Whether the system tells the bounds of a thread's stack."""
     if sys.platform == "darwin":
         return True
     return hasattr(ctypes.pythonapi, "pthread_getattr_np") and os.path.exists("/proc/self/maps")

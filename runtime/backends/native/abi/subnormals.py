@@ -1,4 +1,4 @@
-"""Whether a thread's float arithmetic takes subnormal numbers as zero, as operands and as results.
+"""Whether a thread's float arithmetic treats subnormal numbers as zero, as operands and as results.
 
 Most processors need a hundred cycles more for an operation on a subnormal number. The mode is two bits of a thread's
 control register (MXCSR of x86, FPCR of ARM), which holds for all code of the thread: native, NumPy's and Python's.
@@ -20,7 +20,7 @@ _ARM_BITS: Final = 1 << 24  # FZ
 
 
 def define_flush(module: Module) -> None:
-    """`i32 runtime_flush_subnormals(i32 whether)`: set this thread's mode; what it was before."""
+    """`i32 runtime_flush_subnormals(i32 whether)`: set this thread's mode and return the previous one."""
     module.define(FLUSH, "i32", ["i32"], _flush, "nounwind", linkage="")
 
 
@@ -41,7 +41,7 @@ def flushes(b: Builder) -> Val:
 
 
 def flush(b: Builder, whether: Val) -> None:
-    """Set the mode of this thread. Without effect on processors that are not known here."""
+    """Set the mode of this thread. No effect on other processors than x86-64 and ARM64."""
     machine = platform.machine().lower()
     if machine in _X86:
         cleared = b.and_(_x86_word(b), const("i32", ~_X86_BITS))

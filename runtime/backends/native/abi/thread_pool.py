@@ -1,12 +1,12 @@
 """The thread pool for large loops.
 
 Threads are started on first use, and stay. Between loops each spins for about a tenth of a millisecond, then sleeps;
-spinning threads yield now and then, as they may be on the core of the thread they wait for. Each thread has an equal,
-contiguous part of a loop's indices, so that loops over the same arrays find in a core's cache what it wrote before. A
-thread takes its own part in shares, then those of others, so that a late thread, or one that shares its core with other
-processes, does not delay the loop. A loop that finds the pool in use, by another Python thread, runs on its own thread
-alone. Shares take a few milliseconds, so that the calling thread can let Python handle signals in between; an exception
-of a handler ends the loop.
+spinning threads yield now and then, as they may occupy the core of the thread they wait for. Each thread gets an equal,
+contiguous part of a loop's indices, so that loops over the same arrays find their data in the same core's cache. A
+thread takes its own part in shares, then remaining shares of other threads, so that a thread that starts late, or whose
+core is shared with other processes, does not delay the loop. A loop that finds the pool busy, with another Python
+thread's loop, runs on its own thread alone. Shares take a few milliseconds, so that the calling thread can let Python
+handle signals in between; a handler's exception ends the loop.
 
 The code is in the module that lives as long as the process (jit/support_module.py), since threads sleep in it.
 """
@@ -39,7 +39,7 @@ _FUNCTION, _CONTEXT, _SIZE, _SHARE, _COUNT, _FRAME = 8, 9, 10, 11, 12, 13  # of 
 _EACH: Final = 14  # number of indices per thread
 _FLUSHES: Final = 15  # whether subnormal numbers are zero in the loop, as in the thread that began it
 _OPEN: Final = 16  # the number of the loop that threads may join, or 0
-_ACTIVE: Final = 32  # threads that look at the loop
+_ACTIVE: Final = 32  # threads inside `turn`, which read the words of the loop
 _STATUS: Final = 64  # the worst status of the parts so far
 _SLEEPING: Final = 80
 _MUTEX: Final = 96
@@ -57,9 +57,9 @@ def define_pool(module: Module) -> None:
     """`i32 runtime_parallel(function, held, size, step, most, threads, frame)` and `void runtime_pool_reset()`.
 
     The first calls `i32 function(held, start, stop)` for parts of `range(size)` that begin at multiples of `step` and
-    have at most `most` indices, a multiple of it, on at most that many threads, and returns the worst status. After
-    parts, and while it waits for the last of them, Python handles signals; an exception is stored in the frame, where
-    the others find it. The second discards the threads, which a fork does not copy.
+    have at most `most` indices (a multiple of `step`), on at most `threads` threads, and returns the worst status.
+    After each part, and while it waits for the last ones, Python handles signals; an exception is stored in the frame,
+    where the other threads see it. The second discards the threads, which a fork does not copy.
     """
     module.globals[STATE] = "external global i64"
     for name, result, *types in (
@@ -98,7 +98,7 @@ def _set(b: Builder, word: int, value: Val) -> None:
 
 
 def _update(b: Builder, how: str, word: int, value: Index) -> Val:
-    """The old value of a word, which is atomically combined (add, max) with another."""
+    """Atomically combine a word (add, max) with a value, and return its old value."""
     return b.op("i64", f"atomicrmw {how} {_at(word)}, {b.i64(value)} seq_cst")
 
 
@@ -130,8 +130,8 @@ def _until(b: Builder, done: Callable[[], Val], else_: Callable[[], None]) -> No
 
 
 def _work(b: Builder, own: Val) -> None:
-    """Take shares of the loop until there are none, or a part failed: those of thread `own`, then the remaining ones
-    of others."""
+    """Take shares of the loop until none remain or a part failed: first those of thread `own`, then the remaining
+    shares of other threads."""
     function, context, frame = _get(b, _FUNCTION, "ptr"), _get(b, _CONTEXT, "ptr"), _get(b, _FRAME, "ptr")
     size, share, each, count = (_get(b, word) for word in (_SIZE, _SHARE, _EACH, _COUNT))
     start = b.alloca("i64")
@@ -155,14 +155,14 @@ def _work(b: Builder, own: Val) -> None:
 
 
 def _part(b: Builder, function: Val, context: Val, start: Val, stop: Val, frame: Val) -> Val:
-    """The status of a part, or of a signal handler after it."""
+    """The status of a part, or INTERRUPTED if a signal handler raised after it."""
     status = b.call_pointer("i32", function, context, start, stop)
     raised = b.icmp("ne", b.call("i32", SIGNALS, frame), const("i32", 0))
     return b.select(raised, const("i32", INTERRUPTED), status)
 
 
 def _worker(b: Builder, number: Val) -> Val:
-    """The code of a thread: the `number`th, from 1."""
+    """The main function of pool thread `number`, counted from 1."""
     mine = b.op("i64", f"ptrtoint {number} to i64")
     seen, turns = b.alloca("i64"), b.alloca("i64")
     b.store(const("i64", 0), seen)

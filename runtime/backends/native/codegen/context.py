@@ -2,23 +2,23 @@
 
 Nodes are lowered in order. Scalars become registers at once; arrays become expressions (`index_expressions`), whose
 loops are written where their elements are needed: by an effect, by an op that is not an expression, or at the end of a
-graph. Before control flow everything that it captures is computed.
+graph. Before control flow is lowered, everything that its subgraphs capture is computed.
 
-The function is `i32 body(ptr frame, ptr args)`; jit/call_abi.py writes its prologue and epilogue. Its result is 0, or 1
-if there is an exception in the call, 2 for a refusal, 4 if there is an exception in the frame. `args` holds the
-addresses of the inputs' data followed by their unknown dimensions, the same for variables, and the addresses of memory
-for the outputs. The frame is an array of words: the address of the function that calls Python back, that of a table of
-the constants' addresses, that of the number of threads, three words of an exception, the time of the last poll for
-signals, the number of the refusal (an error that does not need Python, such as out of memory), two words for recursion
-(`runtime.backends.native.abi.stack`), then pairs of address and capacity: memory that is kept from call to call. Each
+The function is `i32 body(ptr frame, ptr args)`; jit/call_abi.py writes its prologue and epilogue. It returns 0, or 1
+if an exception is in the `Call`, 2 for a refusal, 4 if an exception is in the frame. `args` holds the addresses of the
+inputs' data followed by their unknown dimensions, the same for variables, and the addresses of memory for the outputs.
+The frame is an array of words: the addresses of the function that calls Python back, of a table of the constants'
+addresses, and of the number of threads; three words of an exception; the time of the last poll for signals; the number
+of the refusal (an error that does not need Python, such as out of memory); two words for recursion
+(`runtime.backends.native.abi.stack`); then pairs of address and capacity: memory that is reused by the next call. Each
 callback to Python is a numbered `Site` (`runtime.backends.native.abi.callbacks`).
 
-No size overflows: a tensor has at most MAX_BYTES, sizes that a graph computes are checked before they are used
-(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`); with known sizes the checks are constant.
+No size overflows: a tensor has at most MAX_BYTES; sizes that a graph computes are checked before they are used
+(`shapes.check_sizes`), and so is each new shape (`Lowering.check_room`); for known sizes the checks fold to constants.
 
-Variables are values, too: an assignment makes a new value, and the variables that control flow assigns are part of its
-state, or all of them if Python code runs in it. They are written back when the function ends, before an exception
-leaves it, and before Python code runs that may look at them; after that they are read again.
+Variables are values, too: an assignment makes a new value. The state of control flow includes the variables that it
+assigns, or all variables if Python code runs in it. They are written back when the function ends, before an exception
+leaves it, and before Python code runs that may read them; after such code they are read again.
 """
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # ops t
 _HEAVY: Final = 300  # an expression of this weight is stored, so that expressions do not grow without bound
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
-"""By the name of an op, its lowering: `(lowering, node, *values) -> value or values`."""
+"""Lowerings by the name of an op: `(lowering, node, *values) -> value or values`."""
 
 
 class NotNative(Exception):
@@ -86,9 +86,9 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 class Lowering(ListMemory):
-    """The code of one graph, and what a call of it needs besides."""
+    """Generates the code of one graph, and collects what a call of it needs besides."""
 
-    is_whole = True  # it is no part of the code of another graph
+    is_whole = True  # not the code of a subgraph
 
     def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
         self.graph = graph
@@ -102,20 +102,20 @@ class Lowering(ListMemory):
         self.sites: list[callbacks.Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
         self.slots = 0  # number of pairs
-        self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # where they are
+        self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # the address of the pairs: a pointer and an offset in words
         self.on_stack = _STACK, _STACK_ALL  # the sizes up to which an array, and all, are on the stack
         self.objects = 0  # size of the table of objects
-        self.loops = self.inside = 0  # current depth of loops, and of parts that threads run
+        self.loops = self.inside = 0  # current nesting depth of loops, and of parallel regions
         self.stack = 0
         self.blocked: list[Node] = []  # tiled loops
         self.laned: dict[Node, int | str] = {}  # SPMD loops: the number of lanes, or why they do not run in lanes
-        self.ahead: dict[Node, int | str] = {}  # batched products: for how many steps of a loop, or why not
+        self.ahead: dict[Node, int | str] = {}  # batched products: loop iterations per batch, or why not batched
         self.packed_operands: dict[Node, Any] = {}  # of products in loops: the packed loop-invariant right matrix
         self.by_packed: list[Node] = []  # products that use these
         self.swept: list[tuple[Node, int]] = []  # time-skewed loops, with the number of steps per pass over memory
         self.speculations: list[Node] = []  # loops with division speculation
         self.fused: list[tuple[list[str], Sequence[Index]]] = []  # ops that share a loop, and its shape
-        self.in_bounds: frozenset[Node] = frozenset()  # what takes items that were tested before the loop
+        self.in_bounds: frozenset[Node] = frozenset()  # indexing nodes whose bounds were checked before the loop
         self.current: Node | None = None  # the node being lowered
         self.refusals: list[callbacks.Refusal] = []  # errors that do not need Python, by number
         self.called_back: list[tuple[Node, str]] = []
@@ -129,7 +129,7 @@ class Lowering(ListMemory):
         self.forced: list[list[Map | Joined]] = [[]]
         self.passed: set[tuple[GraphValue, int, Index]] = set()  # columns of indices known to be below these sizes
         self.fitting: set[tuple[int | str, ...]] = set()  # the unknown sizes of shapes that have been checked
-        self.placed: dict[GraphValue, int] = {}  # results that already have a place in the table of objects
+        self.placed: dict[GraphValue, int] = {}  # results that already have a slot in the table of objects
         self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
         self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
         self.node_index = -1  # that of the current node
@@ -140,8 +140,8 @@ class Lowering(ListMemory):
         self.made_by: list[Node | None] = []  # the nodes of the outputs of known shapes
         self.written: list[Variable] = []
         self.overwritten: dict[str, int] = {}  # the inputs that may be written, by their pointers
-        self.in_place: set[int] = set()  # those of them that have the outputs that are put into them
-        self.places: dict[GraphValue, Leaf] = {}  # where a value is stored if it is stored
+        self.in_place: set[int] = set()  # the outputs whose values are stored into these inputs
+        self.places: dict[GraphValue, Leaf] = {}  # the destination of a value, if it gets stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
         self.direct: dict[Any, Any] = {}  # the functions of the module by the routines whose graphs they run
         self.long = False  # whether a call may take long, so that the GIL should be released
@@ -152,11 +152,11 @@ class Lowering(ListMemory):
         return self.b.load(ty, self.b.offset(self.frame, index, "i64"))
 
     def memory(self, dtype: DType, dims: Sequence[Index]) -> Leaf:
-        """New memory for an array; the same each time this code runs."""
+        """Memory for an array, allocated once: each execution of this code reuses it."""
         return Leaf(dtype, dims, self.allocate(dtype, dims), scratch=True)
 
     def result(self, value: GraphValue, dims: Sequence[Index]) -> Leaf:
-        """Memory for a value that is computed once: its destination, if it is an output."""
+        """Memory for a value: its destination if it is an output, else new memory."""
         assert isinstance(value.type, TensorType)
         return self.finals.get(value) or self.memory(value.type.dtype, dims)
 
@@ -170,7 +170,7 @@ class Lowering(ListMemory):
         return self.slot_memory(self.new_slot(), size)
 
     def slot_memory(self, slot: int, size: Index) -> Val:
-        """The memory of a slot, enlarged if necessary, which loses its content."""
+        """The memory of a slot, reallocated if too small; its content is lost then."""
         return self.reserved(self.pair(slot), size)
 
     def reserved(self, pair: Val, size: Index) -> Val:
@@ -211,7 +211,7 @@ class Lowering(ListMemory):
             self.poll(self.b.idiv(size, _COPIED))
 
     def leaf(self, x: Value) -> Leaf:
-        """The array in memory, in C order; a scalar in a cell on the stack."""
+        """The value as an array in memory, in C order; a scalar is stored in a stack slot."""
         if isinstance(x, Scalar):
             cell = self.b.alloca("i8" if x.val.ty == "i1" else x.val.ty)
             self.b.store(x.val, cell)
@@ -237,7 +237,7 @@ class Lowering(ListMemory):
             self.forced[-1] += fusion.store_all(self.b, self.memory, group, self.divide)
 
     def divide(self, size: Index, work: int, step: int, part: fusion.Part, each: Index = 0) -> bool:
-        """See `fusion.Divide`."""
+        """`fusion.Divide`: run `part` on several threads, or with polls in between."""
         if self.inside or (not work and each == 0):
             return False
         if not work:
@@ -265,7 +265,7 @@ class Lowering(ListMemory):
         return x.at(Context(self.b), [0] * len(x.dims))
 
     def settle(self, x: Value) -> Value:
-        """A value that control flow may use: nothing that would be recomputed in it, unless that is cheap."""
+        """A value for use inside control flow: stored, unless recomputing it there is cheap."""
         if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None):
             return self.leaf(x)
         if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
@@ -273,14 +273,14 @@ class Lowering(ListMemory):
         return x
 
     def whole(self, x: Value, op: str) -> Value:
-        """A value as operand of an op: a joined array in memory, unless the op reads it without a copy."""
+        """A value as the operand of op `op`: a concatenation is copied to memory, unless the op reads its pieces."""
         if not (isinstance(x, Array) and x.pieces):
             return x
         return x if op in _PARTS and not (isinstance(x, Joined) and not x.readable) else self.leaf(x)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Code that may not run: what it stores is not available afterwards."""
+        """Code that may not run: values stored inside are not available in memory afterwards."""
         self.forced.append([])
         yield
         for x in self.forced.pop():
@@ -293,12 +293,12 @@ class Lowering(ListMemory):
         return len(self.sites) - 1
 
     def ask(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
-        """Call a site with words; returns its status, and the address of its words."""
+        """Call a site with words; returns its status, and the address of the words."""
         space = self.stored(words, results)
         return self._asked(ASK, site, space), space
 
     def insist(self, site: callbacks.Site, words: Sequence[Val] | Val, results: int = 0) -> tuple[Val, Val]:
-        """Call a site that must complete, whatever signals arrive, with words, or with those at an address."""
+        """Call a site, retrying it if signals interrupt it. `words`: its words, or the address of stored words."""
         space = words if isinstance(words, Val) else self.stored(words, results)
         return self._asked(INSIST, site, space), space
 
@@ -307,7 +307,7 @@ class Lowering(ListMemory):
         return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
 
     def stored(self, words: Sequence[Val], results: int = 0) -> Val:
-        """Words in memory, with room for results."""
+        """Store words on the stack, with space for result words."""
         space = self.b.alloca("i64", max(len(words), results, 1))
         for k, word in enumerate(words):
             self.b.store(word, self.b.offset(space, k, "i64"))
@@ -338,7 +338,7 @@ class Lowering(ListMemory):
             self.b.line(f"ret i32 {status}")
 
     def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[callbacks.Spec]]:
-        """Words that describe values to Python, and their specs. `repeated`: arrays of one value need no memory."""
+        """Words that describe values to Python, and their specs. `repeated`: of a splat only the scalar is stored."""
         words: list[Val] = []
         specs: list[callbacks.Spec] = []
         for x in values:
@@ -381,7 +381,7 @@ class Lowering(ListMemory):
         return values
 
     def raise_by(self, node: Node, values: Sequence[Value]) -> None:
-        """Leave by the error that the op's kernel raises for these values."""
+        """End the call with the error that the op's kernel raises for these values."""
         if node.op.foreign or changes_any(node):
             self.flush()
         words, specs = self.described(values, repeated=True)
@@ -396,7 +396,7 @@ class Lowering(ListMemory):
             self.raise_by(node, values)
 
     def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
-        """The kernel raises if no tensor can have this shape, each of whose sizes has been checked."""
+        """Write a check that a tensor may have this shape; if not, the kernel raises. Its sizes have been checked."""
         key = _open_sizes(dims)
         if key in self.fitting:
             return
@@ -406,7 +406,7 @@ class Lowering(ListMemory):
         self.fitting.add(key)
 
     def _check_results(self, node: Node, values: Sequence[Value], results: Sequence[Value]) -> None:
-        """As `check_room`, for results whose shape is not part of an operand's."""
+        """`check_room` for each result whose unknown sizes are not among those of one operand."""
         if node.subgraphs or node.op.name in _NO_LARGER:
             return
         have = [Counter(_open_sizes(x.dims)) for x in values if isinstance(x, Array)]
@@ -418,7 +418,7 @@ class Lowering(ListMemory):
     # Variables.
 
     def read(self, storage: Any) -> Value:
-        """The value of a variable, whose memory may be written only if no enclosing graph has read it, too."""
+        """The value of a variable. Its memory is not marked writable if an enclosing graph reads it, too."""
         x = self.variables[Variable(storage)]
         if isinstance(x, Leaf) and x.scratch and self.is_read_around(x):
             return Leaf(x.dtype, x.dims, x.pointer, x.strides, bases=x.bases)
@@ -465,7 +465,7 @@ class Lowering(ListMemory):
     # The whole.
 
     def captured(self, outer: Any, type: Type) -> Value:
-        """An eager tensor or list that the graph captures."""
+        """The value of an eager tensor or list that the graph captures."""
         if isinstance(type, ListType):
             place = self.new_object()
             self.call_python(callbacks.MoveSite([], {place: tuple(outer.items)}))
@@ -497,7 +497,7 @@ class Lowering(ListMemory):
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
-        """`env` has the values that are still live."""
+        """Lower the nodes; `env` maps the values that are still live."""
         uses: dict[GraphValue, int] = {}
         for node in graph.nodes:
             for value in node.inputs:
@@ -558,8 +558,8 @@ class Lowering(ListMemory):
         return self.unread(x, self.operands[operand], beside)
 
     def unread(self, x: Leaf, mine: GraphValue | Variable, beside: Sequence[GraphValue | Variable] = ()) -> bool:
-        """Whether only `mine`, a value or a variable, reads the memory of `x` in this node or later, apart from
-        `beside`, for which the caller knows that it does not."""
+        """Whether no value but `mine`, a value or a variable, reads the memory of `x` in this node or later. Values in
+        `beside` are ignored: the caller knows that they do not."""
         if any(reads(other, x) for value, other in self.env.items()
                if value is not mine and value in self.last and value not in beside):
             return False
@@ -577,7 +577,7 @@ class Lowering(ListMemory):
         return x
 
     def undefined(self, type: Type) -> Value:
-        """Zeros that are never used."""
+        """A placeholder, never used: zeros, or an empty list."""
         if isinstance(type, ListType):
             if listed(type):
                 none = const("i64", 0)
@@ -595,6 +595,6 @@ class Lowering(ListMemory):
         poll(self.b, self.frame, cost, lambda: self.leave(INTERRUPTED))
 
     def leave_if_stopped(self, status: Val) -> None:
-        """Leave after code that polls for signals itself, if one interrupted it."""
+        """Leave if `status` tells that a signal interrupted the preceding code, which polls for signals itself."""
         with self.b.when(self.b.icmp("ne", status, const("i32", 0))):
             self.leave(INTERRUPTED)

@@ -1,7 +1,7 @@
 """Folds: reductions of arrays along axes.
 
-Floating-point sums are compensated; products of floats are computed in order, as in NumPy. Others are computed in
-several lanes, and for many elements in blocks, which threads may divide.
+Floating-point sums are compensated; products of floats are computed in order, as in NumPy. Other reductions use several
+lanes, and for many elements blocks, which may be divided among threads.
 """
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = ["reduce", "reduce_and_store"]
 
 _WIDE: Final = 2048  # bits of an accumulator: several registers, so that additions overlap
 _EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # independent of the order
-_LINES: Final = 64  # lines whose results are combined in one step
-_BLOCK: Final = 32  # additions per lane between two compensated ones
+_LINES: Final = 64  # lines that one block combines
+_BLOCK: Final = 32  # vector additions between two compensated additions
 _LONG: Final = 16  # the weight of a long expression
 
 
 def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int], keepdims: bool, divide: Divide
            ) -> Array | Scalar:
-    """`reduce_sum` and the like along some axes of `x`."""
+    """`reduce_sum` and other reductions of `x` along some axes."""
     if name == "reduce_sum" and x.dtype.is_complex:
         return _complex_sum(b, memory, x, axes, keepdims, divide)
     kept = [a for a in range(len(x.dims)) if a not in axes]
@@ -100,9 +100,10 @@ def _part(k: int) -> Callable[[Builder, Val], Val]:
 
 def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Divide
                      ) -> tuple[Scalar, list[Map]] | None:
-    """All elements of `x` combined; the same loop stores the parts of `x` that are used later, if any.
+    """Reduce all elements of `x`, and store in the same loop the parts of `x` that are used later; None if there are
+    none.
 
-    For combinations that do not depend on the order: the lanes of a register combine several lines.
+    Only for reductions that do not depend on the order, because each lane of the accumulator combines several lines.
     """
     parts = [y for y in shared([x]) if same_dims(y.dims, x.dims)]
     if not parts or len(x.dims) < 2 or name not in _EXACT or not all(isinstance(d, int) and d for d in x.dims):
@@ -139,8 +140,8 @@ def reduce_and_store(b: Builder, memory: Memory, name: str, x: Array, divide: Di
 
 
 def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int]) -> None:
-    """Combine each element of `x` with that of `totals` at the same position, one by one; the axes from the
-    outermost."""
+    """Combine each element of `x` into the element of `totals` at the same position, in loops over the axes of `order`,
+    outermost first."""
 
     def level(place: dict[int, Index]) -> None:
         if len(place) == len(order):
@@ -157,7 +158,7 @@ def _add_up(b: Builder, name: str, x: Array, totals: Leaf, order: Sequence[int])
 
 
 def _in_pieces(b: Builder, x: Array, write: Callable[[Index, Index], None]) -> None:
-    """`write` for all rows of `x`, in pieces between which signals are polled if they may be many."""
+    """Call `write` for all rows of `x`; if there are many elements, in pieces with polls for signals in between."""
     rows, row, elements = rows_of(b, x.dims), b.product(x.dims[1:]), b.product(x.dims)
     if b.look is None or (isinstance(elements, int) and elements <= PIECE):
         write(0, rows)
@@ -169,7 +170,7 @@ def _in_pieces(b: Builder, x: Array, write: Callable[[Index, Index], None]) -> N
 
 
 def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divide) -> Val:
-    """All elements of `x` combined; many elements in blocks first, which threads may divide."""
+    """Reduce all elements of `x`; many elements are first reduced in blocks, which may be divided among threads."""
     size = x.dims[0] if len(x.dims) == 1 else 0
     lanes = _lanes(x, size) if isinstance(size, int) else 0
     sums = name == "reduce_sum" and x.dtype.is_floating
@@ -203,7 +204,7 @@ def _fold_divided(b: Builder, memory: Memory, name: str, x: Array, divide: Divid
 
 
 def _fold(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
-    """All elements of `x` under `place` combined."""
+    """Reduce the elements of `x` whose first indices are `place`."""
     rest = len(x.dims) - len(place)
     if rest == 0:
         return x.at(Context(b), place)
@@ -235,7 +236,7 @@ def _in_order(name: str, dtype: DType) -> bool:
 
 
 def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], total: Val) -> Val:
-    """All elements of `x` under `place` combined with `total` in order."""
+    """Reduce the elements of `x` whose first indices are `place`, in order, starting from `total`."""
     size, last = rows_of(b, x.dims[len(place):]), len(place) == len(x.dims) - 1
     count = min(_lanes(x, size), 8) if last else 1
 
@@ -266,7 +267,7 @@ def _fold_in_order(b: Builder, name: str, x: Array, place: Sequence[Index], tota
 
 
 def _look(b: Builder, x: Array, many: Index) -> None:
-    """Poll for signals after so many elements of `x`, if the loop may be long."""
+    """Poll for signals after `many` elements of `x`, if the loop may be long."""
     sizes = [d for d in x.dims if isinstance(d, int)]
     if b.look is not None and (len(sizes) < len(x.dims) or math.prod(sizes) > PIECE):
         b.look(b.imul(many, max(x.weight, 1)))
@@ -274,7 +275,7 @@ def _look(b: Builder, x: Array, many: Index) -> None:
 
 def _folded(b: Builder, x: Array, start: Index, stop: Index, first: Sequence[Val],
             step: Callable[[Val, Sequence[Val]], Sequence[Val]], by: int = 1, unroll: bool = True) -> list[Val]:
-    """`Builder.folded` over elements of a line of `x`, in pieces between which signals are polled if it may be long."""
+    """`Builder.folded` over a line of `x`; if that may be long, in pieces with polls for signals in between."""
     if b.look is None or (isinstance(start, int) and isinstance(stop, int) and stop - start <= PIECE):
         return b.folded(start, stop, first, step, by, unroll)
 
@@ -288,7 +289,7 @@ def _folded(b: Builder, x: Array, start: Index, stop: Index, first: Sequence[Val
 
 
 def _compensated(b: Builder, total: Val, lost: Val, value: Val) -> list[Val]:
-    """The sum of `total` and `value`, and the accumulated rounding error."""
+    """One step of Neumaier's sum: the new total, and the new accumulated rounding error."""
     add, sub = _strict(b, "fadd"), _strict(b, "fsub")
     new = add(total, value)
     greater = b.fcmp("oge", b.intrinsic("fabs", total), b.intrinsic("fabs", value))
@@ -344,7 +345,7 @@ def _fold_plain(b: Builder, name: str, x: Array, place: Sequence[Index], size: I
 
 
 def _fold_lanes(b: Builder, name: str, x: Array, place: Sequence[Index], end: Index, lanes: int) -> Val:
-    """Several lanes at a time up to `end`, which is at least `lanes`; `_rest` handles the last few elements."""
+    """Reduce `lanes` elements at a time up to `end`, which is at least `lanes`; `_rest` handles the remainder."""
     ty = f"<{lanes} x {llvm_type(x.dtype)}>"
     first = const(ty, identity(name, x.dtype))
 
@@ -394,12 +395,12 @@ def _rest(b: Builder, name: str, x: Array, place: Sequence[Index], begin: Index,
 
 
 def _tail(b: Builder, x: Array, place: Sequence[Index], begin: Val, end: Index, lanes: int, first: Val) -> Val:
-    """The elements from `begin` on; if there are fewer than `lanes`, in the last lanes, with identity elements in the
-    first. They are loaded together with the elements before them, so that nothing is read beyond the end."""
+    """The last elements, from `begin` on: in the last lanes if there are fewer than `lanes`, with identity elements in
+    the first lanes. They are loaded together with the elements before them, so that nothing is read beyond the end."""
     start = b.intrinsic("smin", begin, b.i64(b.isub(end, lanes)))
     values = x.at(Context(b, lanes), [*place, start])
     kind = llvm_type(x.dtype)
-    # of the same width, so that the comparison uses registers as they are
+    # integers of the element's width, so that the comparison's mask fits the vector registers as they are
     number = f"i{min(max(8 * x.dtype.size, 8), 64)}"
     over = b.op("i64", f"sub {begin}, {start.ref}")
     count = b.splat(over if number == "i64" else b.convert("trunc", over, number), lanes)
@@ -413,7 +414,7 @@ _LOGICAL: Final = {"reduce_any": "or", "reduce_all": "and"}
 
 
 def _across(b: Builder, name: str, dtype: DType, values: Val) -> Val:
-    """The lanes combined."""
+    """Combine the lanes of a vector."""
     if llvm_type(dtype) == "i1" and name in _LOGICAL and values.ty[0] == "<":
         return b.call("i1", f"llvm.vector.reduce.{_LOGICAL[name]}.v{lanes(values.ty)}i1", values)
     while (count := lanes(values.ty)) > 1:

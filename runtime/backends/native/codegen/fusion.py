@@ -1,9 +1,9 @@
 """Loops over the elements of arrays: storing them, and reducing them.
 
-Arrays that are stored together share one loop, which computes common subexpressions once; those that are used again
-later are stored, too. `where(mask, new, old)` stored over `old` skips groups of elements for which the mask is false,
-if the arrays fit into the cache. Float sums are about as accurate as pairwise summation: lanes and blocks first, whose
-sums are added with compensation (A. Neumaier, 1974).
+Arrays that are stored together share one loop, which computes common subexpressions once; subexpressions that are used
+again later are stored, too. `where(mask, new, old)` stored over `old` skips groups of elements for which the mask is
+false, if the arrays fit into the cache. Float sums are about as accurate as pairwise summation: lanes and blocks are
+summed first, and their sums are added with compensation (A. Neumaier, 1974).
 """
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Part = Callable[[Builder, Val, Val], None]
 
 class Divide(Protocol):
     """Call `part(b, start, stop)` for parts of `range(size)`, possibly on several threads, if the work (elements times
-    their weight) is worth it. If the work is unknown and that of `each` index is given, signals are polled between
+    their weight) is worth it. If the work is unknown and the cost of `each` index is not 0, poll for signals between
     parts. Returns False if nothing was done."""
 
     def __call__(self, size: Index, work: int, step: int, part: Part, each: Index = 0) -> bool: ...
 
 
 _GROUP: Final = 64  # elements that are skipped together
-_CACHED: Final = 1 << 20  # bytes; for larger arrays memory is faster without gaps
+_CACHED: Final = 1 << 20  # bytes; for larger arrays contiguous stores are faster
 
 
 def shared(roots: Sequence[Array]) -> list[Map]:
@@ -86,7 +86,7 @@ def names(roots: Sequence[Array]) -> list[str]:
 def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], divide: Divide) -> list[Map]:
     """Store arrays of one shape into memory that none of them reads elsewhere, in one loop.
 
-    Returns the expressions that were stored besides, for later use, or that now load what was stored.
+    Returns the expressions that can now be loaded instead of computed: the extra stores, and roots stored in scratch.
     """
     if not roots:
         return []
@@ -149,7 +149,7 @@ _Flag = tuple[Array, bool]  # bools, and their required value
 
 
 def _needed(x: Array | Scalar, holds: bool) -> list[_Flag]:
-    """Arrays of bools all of which are true, or false, where `x` is."""
+    """Arrays of bools whose required value (true or false) holds wherever `x` is `holds`."""
     if isinstance(x, Scalar):
         return []
     if isinstance(x, Map) and x.leaf is None:
@@ -166,7 +166,7 @@ def _there(x: object, target: Leaf) -> bool:
 
 
 def _store_held(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) -> Val:
-    """Store groups of elements, except those where the mask is false throughout; returns where the rest begins."""
+    """Store groups of elements, except groups whose mask is false throughout; returns the start of the remainder."""
     whole = b.i64(b.isub(stop, b.imod(b.isub(stop, start), _GROUP)))
     with b.loop(start, whole, _GROUP) as first:
         holds = mask.at(Context(b, _GROUP), [first])
@@ -181,8 +181,8 @@ def nest(
     b: Builder, dims: Sequence[Index], write: Callable[[Sequence[Index]], None], parallel: bool = True,
     cost: Index = 0,
 ) -> None:
-    """Loops over the positions of a shape; the last axis is innermost. For `parallel` see `Builder.loop`. `cost`: of a
-    position, if signals are polled between pieces."""
+    """Loops over the positions of a shape; the last axis is innermost. For `parallel` see `Builder.loop`. `cost`: the
+    estimated time of a position, for polls for signals between pieces; 0 for none."""
 
     def level(place: list[Index], start: Index = 0, stop: Index | None = None) -> None:
         if len(place) == len(dims):
@@ -208,7 +208,7 @@ def nest(
 
 
 def materialize(b: Builder, memory: Memory, x: Array, divide: Divide) -> tuple[Leaf, list[Map | Joined]]:
-    """`x` in memory, contiguous in C order; and the expressions that were stored for it."""
+    """`x` in memory, contiguous in C order, and the expressions that were stored on the way."""
     if isinstance(x, (Map, Joined)) and x.leaf is not None:
         x = x.leaf
     if isinstance(x, Leaf) and x.flat:

@@ -1,7 +1,7 @@
 """Values during code generation: scalars in registers, and arrays that are in memory or still expressions.
 
-A `Scalar` is a value of rank 0. An `Array` writes the code for one element, at given indices: a `Leaf` loads it, a
-`Map` computes it from the elements of other arrays, a `Formula` from the indices. So a chain of element-wise ops is one
+A `Scalar` is a value of rank 0. An `Array` generates the code for one element, at given indices: a `Leaf` loads it, a
+`Map` computes it from elements of other arrays, a `Formula` from the indices. So a chain of element-wise ops is one
 expression, whose loop is written when its elements are needed in memory (`runtime.backends.native.codegen.fusion`).
 Views only change how indices become addresses.
 """
@@ -20,7 +20,7 @@ __all__ = ["CHEAP", "Array", "Boxed", "Context", "Formula", "Leaf", "Listed", "M
 
 CHEAP: Final = 4  # an expression of at most this weight is recomputed rather than stored
 _MOST: Final = 1 << 20
-_UNWRITTEN: Final = ", !invariant.load !{}"  # of a load: LLVM may take it out of a loop with stores elsewhere
+_UNWRITTEN: Final = ", !invariant.load !{}"  # on loads of unwritten memory: LLVM may hoist them
 
 Place = Sequence[Index]
 
@@ -43,9 +43,9 @@ def rows_of(b: Builder, dims: Sequence[Index]) -> Index:
 
 
 class Context:
-    """Where code for elements is written. With several `lanes` the last index is that of the first lane. `lines`: the
-    last index is in the range of the largest parts of joined arrays
-    (`runtime.backends.native.codegen.piecewise_arrays`); by array, the addresses from which it counts."""
+    """Where the code for elements is written. With several `lanes` the last index is that of the first lane. `lines`,
+    for elements of the largest pieces of concatenations (`runtime.backends.native.codegen.piecewise_arrays`): by
+    array, the address from which the last index counts."""
 
     __slots__ = ("b", "lanes", "lines", "memo")
 
@@ -56,7 +56,7 @@ class Context:
         self.memo: dict[Any, Val] = {}
 
     def once(self, x: Array, place: Place, value: Callable[[], Val]) -> Val:
-        """The element of `x` at `place`: the result of `value`, computed at the first request."""
+        """The element of `x` at `place`: the result of `value`, cached at the first request."""
         key = id(x), *[str(i) for i in place]
         found = self.memo.get(key)
         if found is None:
@@ -68,7 +68,7 @@ class Context:
         return ty if self.lanes == 1 else f"<{self.lanes} x {ty}>"
 
     def counted(self, start: Index) -> Val:
-        """The last index, for each lane: int64."""
+        """The last index in each lane, from `start` on: int64."""
         first = self.b.splat(self.b.i64(start), self.lanes)
         if self.lanes == 1:
             return first
@@ -91,7 +91,7 @@ class Scalar:
 
 
 class Boxed:
-    """A value that only Python has, such as a list: the number of its place in the call's table of objects."""
+    """A value that exists only as a Python object, such as a list: its slot in the call's table of objects."""
 
     __slots__ = ("place",)
 
@@ -104,8 +104,8 @@ class Listed:
 
     `pair` is the address of the words that describe the memory (`abi/allocator.py`); `length` is an i64. Without `dims`
     no element was written, and there is no memory. With a None in `dims` elements have several shapes: the memory holds
-    a table of them, and a second pair describes a second memory (`ragged_lists.py`). `scratch`: it may be
-    changed in place once it is dead. `invariant`: it is from outside of a loop, and stays what it is inside.
+    a table of them, and a second pair describes a second memory (`ragged_lists.py`). `scratch`: it may be changed in
+    place once it is dead. `invariant`: it is defined outside of a loop that does not change it.
     """
 
     __slots__ = ("dims", "dtype", "invariant", "length", "pair", "scratch")
@@ -126,7 +126,7 @@ class Listed:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The one shape of the elements."""
+        """The common shape of the elements."""
         return tuple([size for size in self.dims or () if size is not None])
 
     @property
@@ -140,11 +140,11 @@ class Listed:
         return 8 * (1 + len(self.dims or ())) if self.ragged else self.stride * self.dtype.size
 
     def bytes(self, b: Builder, length: Index) -> Index:
-        """The bytes of the first memory for so many elements."""
+        """The bytes of the first memory for `length` elements."""
         return b.iadd(b.imul(length, self.step), 8 * self.ragged)
 
     def place(self, b: Builder, at: Index) -> Val:
-        """The address in the first memory of an element, or of its table entry."""
+        """The address, in the first memory, of an element or of its table entry."""
         return b.offset(b.load("ptr", self.pair), self.bytes(b, at), "i8")
 
     def rows(self, b: Builder) -> Leaf:
@@ -159,7 +159,7 @@ class Array:
     lined   `at` works with several lanes.
     weight  the cost of an element, approximately: a load is 1, an addition 1, an exp 20.
     uses    how many nodes of the graph use it.
-    pieces  whether it is a joined array, or computed from one.
+    pieces  whether it is a concatenation, or computed from one.
     """
 
     __slots__ = ("dims", "dtype", "flat", "lined", "pieces", "uses", "weight")
@@ -174,15 +174,15 @@ class Array:
         self.pieces = False
 
     def reads(self, memory: Leaf) -> bool:
-        """Whether it may load from the memory of an array; conservative for a formula."""
+        """Whether it may load from the memory of an array; formulas conservatively say yes."""
         return True
 
     def at(self, c: Context, place: Place) -> Val:
-        """The element at `place`; with several lanes, as many along the last axis."""
+        """The element at `place`; with several lanes, the elements from there on along the last axis."""
         raise NotImplementedError
 
     def reshaped(self, dims: Sequence[Index]) -> Array:
-        """The elements in C order in another shape, for a `flat` array."""
+        """A `flat` array reshaped to `dims`, in C order."""
         raise NotImplementedError
 
     def moved(self, dims: Sequence[Index], back: Callable[[Builder, Place], Place], leaf: Callable[[Leaf], Leaf],
@@ -192,11 +192,10 @@ class Array:
 
 
 class Leaf(Array):
-    """Elements in memory: the first at `pointer`, others by `strides` in elements.
+    """Elements in memory: the first at `pointer`, the others by `strides`, counted in elements.
 
-    scratch  the memory belongs to this call, and nothing else reads it.
-    bases    the addresses of the memory that it may be in: a view has another address than its base, and after a branch
-             an array is in one of several buffers.
+    scratch  the memory belongs to this call, and nothing else reads it. bases    the addresses of the buffers that may
+    contain it: a view's address differs from its base's, and after a branch an array is in one of several buffers.
     """
 
     __slots__ = ("bases", "pointer", "scratch", "strides")
@@ -270,8 +269,8 @@ Function = Callable[..., Val]  # of a builder and the elements
 class Map(Array):
     """An element-wise function of arrays of its own shape, and scalars.
 
-    Once its elements are stored, they are in `leaf`, which it loads. `place`: where they are stored if they are; None:
-    in memory of their own.
+    Once its elements are stored, it loads them from `leaf`. `place`: the destination if it gets stored; None: new
+    memory.
     """
 
     __slots__ = ("args", "function", "leaf", "name", "place")
@@ -372,8 +371,8 @@ def remap(x: Array, dims: Sequence[Index], back: Callable[[Builder, Place], Plac
 
 def broadcast(b: Builder, x: Array | Scalar, dims: Sequence[Index], repeats: Sequence[Val | None] = ()
               ) -> Array | Scalar:
-    """`x` broadcast to the shape `dims`. `repeats`: for each axis of x, whether it has size 1 there and is repeated,
-    where only the run knows (None: the sizes tell)."""
+    """`x` broadcast to the shape `dims`. `repeats`: for each axis of x, the run-time condition that its size is 1 and
+    it is repeated; None: static sizes tell."""
     if isinstance(x, Scalar) or (same_dims(x.dims, dims) and not any(repeats)):
         return x
     missing = len(dims) - len(x.dims)

@@ -20,7 +20,7 @@ FIRST_SLOT: Final = 10  # of the frame, where the pairs begin
 
 
 def listed(type: Type) -> bool:
-    """Whether a list of this type is in native memory: the type of its elements is known."""
+    """Whether a list of this type is in native memory: if the type of its elements is known."""
     return isinstance(type, ListType) and type.known
 
 
@@ -61,7 +61,7 @@ class ListMemory:
         return self.objects - 1
 
     def new_list(self, type: ListType, length: Val) -> Listed:
-        """A list of that length, in memory of its own that is not allocated yet."""
+        """A list of that length, with slots of its own, whose memory is not allocated yet."""
         return self._other(Listed(type.element.dtype, tuple(type.element.shape), Val("ptr", "null"), length))
 
     def _other(self, x: Listed) -> Listed:
@@ -83,7 +83,7 @@ class ListMemory:
         return made
 
     def copy_list(self, x: Listed, pair: Val | None = None) -> Listed:
-        """A copy of the list."""
+        """A copy of the list, in the memory of `pair` if given."""
         b = self.b
         made = self._other(x) if pair is None else Listed(x.dtype, x.dims, pair, x.length)
         self._copy(self.reserved(made.pair, x.bytes(b, x.length)), b.load("ptr", x.pair), x.bytes(b, x.length))
@@ -101,7 +101,7 @@ class ListMemory:
         return x.scratch and operand in self.dead and self.is_alone(x, self.operands[operand])
 
     def is_alone(self, x: Listed, mine: GraphValue) -> bool:
-        """Whether no other value that is still used has the memory of the list `mine`."""
+        """Whether no other live value shares the memory of the list `mine`."""
         return not any(isinstance(other, Listed) and other.pair.ref == x.pair.ref
                        for value, other in self.env.items() if value is not mine and value in self.last)
 
@@ -114,7 +114,7 @@ class ListMemory:
         return Boxed(place)
 
     def as_type(self, x: Scalar | Array | Boxed | Listed, type: Type) -> Scalar | Array | Boxed | Listed:
-        """A list in the form for its type: in native memory, if the type of its elements is known."""
+        """A list in the representation of its type: in native memory if the type of its elements is known."""
         if not isinstance(type, ListType):
             return x
         if not listed(type):
@@ -140,15 +140,15 @@ class ListMemory:
         return made
 
     def _as_ragged(self, x: Listed, type: ListType) -> Listed:
-        """A list whose elements may have several shapes from now on."""
-        if x.ragged:  # it has this form already
+        """The list in the ragged representation."""
+        if x.ragged:  # it is ragged already
             return Listed(x.dtype, tuple(type.element.shape), x.pair, x.length, x.scratch)
         made = self.new_list(type, x.length)
         self._copy(of_rows(self, made, x.length, x.sizes), self.b.load("ptr", x.pair), x.bytes(self.b, x.length))
         return made
 
     def move(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Move objects to other places, all at once: pairs of target and source."""
+        """Move objects to other slots, all at once: pairs of target and source."""
         pairs = [pair for pair in pairs if pair[0] != pair[1]]
         if pairs:
             self.call_python(MoveSite(pairs))

@@ -1,8 +1,8 @@
 """Large loops on several threads.
 
-The part of a loop from one index to another is outlined into a function, which gets what it uses from outside through
-memory. `thread_pool` divides the indices among threads. What a part computes does not depend on where it begins or
-ends, so results are the same for any number of threads.
+The part of a loop from one index to another is outlined into a function, which gets its live-ins through memory.
+`thread_pool` divides the indices among threads. What a part computes does not depend on where it begins or ends, so
+results are the same for any number of threads.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.backends.native.llvm.outlining import normal_form
 __all__ = ["THREADS_WORD", "WORTH", "region"]
 
 THREADS_WORD: Final = 2  # of the frame: the address of the number of threads
-WORTH: Final = 1 << 19  # work from which on threads pay, in elements of weight 1: about 0.2 ms
+WORTH: Final = 1 << 19  # least work, in elements of weight 1 (about 0.2 ms), for which several threads pay
 _PART: Final = 1 << 23  # in elements of weight 1: some milliseconds
 _NAME: Final = re.compile(r"%[A-Za-z_][\w.]*")
 
@@ -39,11 +39,11 @@ class Writer(Protocol):
 
 def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int = 64, worth: Val | None = None,
            work: Index | None = None) -> bool:
-    """`write(start, stop)` for parts of `range(size)` that begin at multiples of `step`, possibly in parallel.
+    """Run `write(start, stop)` for parts of `range(size)` that begin at multiples of `step`, possibly in parallel.
 
-    `worth`: whether more than one thread is worthwhile; None: it is. `work`: elements times their weight in total, so
-    that no part takes long without a poll for signals; None: parts poll themselves. `write` uses `w.b`. Returns False,
-    without doing anything, if the part would use what cannot be passed through memory.
+    `worth`: whether more than one thread is worthwhile; None: it is. `work`: elements times their weight in total,
+    which limits the size of parts so that signals are polled often enough; None: parts poll themselves. `write` uses
+    `w.b`. Returns False, with no code written, if a live-in cannot be passed through memory.
     """
     outer, module = w.b, w.module
     number = len(module.parts)
@@ -79,12 +79,12 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     most = _most(outer, size, step, work)
     status = divided(outer, function, held, outer.i64(size), step, most, threads, w.frame)
     with outer.when(outer.icmp("ne", status, const("i32", 0))):
-        w.leave(INTERRUPTED)  # only a signal stops threads
+        w.leave(INTERRUPTED)  # only an exception of a signal handler stops threads
     return True
 
 
 def _most(b: Builder, size: Index, step: int, work: Index | None) -> Val:
-    """How many indices, a multiple of `step`, are `_PART` of work; all of them if that is unknown."""
+    """How many indices, a multiple of `step`, make `_PART` of work; no limit if the work is unknown."""
     if work is None:
         return const("i64", 1 << 62)
     if isinstance(size, int) and isinstance(work, int):

@@ -1,9 +1,9 @@
-"""Parts of arrays, and arrays joined from parts.
+"""Slices of arrays, and concatenations that are not copied.
 
-`concat`, `pad` and `roll` need not copy: a `Joined` array reads its elements in place. Along all axes but the last the
-part is chosen once per line. Along the last, nearly all elements belong to one part, the largest: a loop over a line
-addresses those directly, several at a time, and the few before and after one by one. So a stencil, such as the game of
-life on a torus, is one loop over arrays in memory.
+`concat`, `pad` and `roll` need not copy: a `Joined` array reads its pieces in place. Along all axes but the last the
+piece is selected once per line. Along the last axis nearly all elements belong to one piece, the largest: a loop over a
+line addresses its elements directly, several at a time, and the few elements before and after it one by one. So a
+stencil, such as the game of life on a torus, is one loop over arrays in memory.
 """
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from runtime.backends.native.llvm.builder import Builder, Index, Val
 
 __all__ = ["Axis", "Joined", "Slicer", "around", "has_part", "inner_range", "join", "lines_of", "split"]
 
-_LEAST: Final = 256  # number of elements that justify more code
+_LEAST: Final = 256  # elements, from which on the larger code pays
 _MOST: Final = 4  # number of parts
 
 
 class Axis:
-    """What an index selects along one axis of the array: a start, a step, and a count (None: one, and the axis is
-    dropped)."""
+    """The slice that an index takes along one axis of the array: start, step, and count (None: one element, and the
+    axis is dropped)."""
 
     def __init__(self, start: Index, step: Index, count: Index | None) -> None:
         self.start = start
@@ -33,7 +33,7 @@ class Axis:
 
 
 class Slicer:
-    """The selected part of memory, as a view of shape `dims`; a None in `chosen` is a new axis."""
+    """Makes the view of shape `dims` that slices select from memory; a None in `chosen` is a new axis."""
 
     def __init__(self, b: Builder, chosen: Sequence[Axis | None], dims: Sequence[Index]) -> None:
         self.b = b
@@ -42,7 +42,7 @@ class Slicer:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether rows are whole rows, or parts of them, in the same order."""
+        """Whether the view's rows are the array's, or slices of them, in the same order."""
         first = self.chosen[0]
         return first is not None and first.count is not None and isinstance(first.step, int) and first.step == 1
 
@@ -74,7 +74,7 @@ class Slicer:
         return Leaf(x.dtype, self.dims, pointer, None if plain else steps, bases=x.bases)
 
     def back(self, b: Builder, place: Place) -> Place:
-        """The position in the whole of the element at `place`."""
+        """The position in the sliced array of the view's element at `place`."""
         rest = iter(place)
         old: list[Index] = []
         for part in self.chosen:
@@ -91,9 +91,9 @@ class Slicer:
 
 
 class Joined(Array):
-    """Arrays of known shapes joined along an axis. `leaf` is where it was stored.
+    """Arrays of known shapes concatenated along an axis. `leaf`: where it was stored.
 
-    It can be read if all of its parts are in memory; else it can only be stored.
+    Elements can be read if all its pieces are in memory; else it can only be stored as a whole.
     """
 
     __slots__ = ("axis", "leaf", "main", "parts", "readable", "starts")
@@ -131,8 +131,8 @@ class Joined(Array):
         return self._address(c.b, place, False)
 
     def line(self, b: Builder, place: Place, known: Index) -> Val:
-        """The address from which the last index counts in the range of the largest parts; `known` is an index in that
-        range, if there is any."""
+        """The address from which the last index counts within the largest pieces; `known` is an index there, if there
+        is any."""
         return b.offset(self._address(b, [*place, known], True), b.isub(0, known), llvm_type(self.dtype))
 
     def _address(self, b: Builder, place: Place, inner: bool) -> Val:
@@ -173,7 +173,8 @@ class Joined(Array):
         return known
 
     def _sliced(self, view: Slicer) -> Array | None:
-        """The selected part, as far as it overlaps the parts; None if it is unknown which."""
+        """The concatenation of the selected slices of the pieces; None if which pieces overlap is not known
+        statically."""
         chosen = list(view.chosen)
         mine = None if None in chosen else chosen[self.axis]
         if mine is None or not isinstance(mine.start, int) or mine.step != 1 or isinstance(mine.count, Val):
@@ -195,7 +196,7 @@ class Joined(Array):
 
 
 def _stored(x: Array) -> Array:
-    """The array in memory, where it is."""
+    """The array's memory if it was stored, else the array."""
     leaf = x.leaf if isinstance(x, (Map, Joined)) else None
     return x if leaf is None else leaf
 
@@ -213,7 +214,7 @@ def _unit(x: Array) -> bool:
 
 
 def join(axis: int, parts: Sequence[Array]) -> Joined | None:
-    """Arrays joined, where that is better than copying them."""
+    """The concatenation as a `Joined` array; None where copying is better."""
     parts = [y for x in parts for y in (
         x.parts if isinstance(x, Joined) and x.leaf is None and x.axis == axis else [x])]
     parts = [x for x in parts if x.dims[axis] != 0]
@@ -227,8 +228,8 @@ def join(axis: int, parts: Sequence[Array]) -> Joined | None:
 
 
 def around(b: Builder, x: Array, value: Array, chosen: Sequence[Axis | None]) -> Joined | None:
-    """`x` with `value`, which is computed from its elements, in place of a part: then `value` needs no memory of its
-    own. None if that is not known to be better."""
+    """`x` with `value`, computed from its elements, in place of a slice: then `value` needs no memory of its own. None
+    if this is not known to pay."""
     if not isinstance(x, Leaf) or _stored(value) is not value or not value.reads(x):
         return None
     mine = [part for part in chosen if part is not None and isinstance(part.start, int) and part.step == 1]
@@ -253,7 +254,7 @@ def around(b: Builder, x: Array, value: Array, chosen: Sequence[Axis | None]) ->
 
 
 def split(b: Builder, x: Array, target: Leaf) -> Iterator[tuple[Array, Leaf]]:
-    """The stores by which `x` gets into `target`."""
+    """The stores, of pieces to slices of `target`, that write `x` to `target`."""
     if not isinstance(x, Joined) or x.leaf is not None:
         yield _stored(x), target
         return
@@ -264,15 +265,15 @@ def split(b: Builder, x: Array, target: Leaf) -> Iterator[tuple[Array, Leaf]]:
 
 
 def has_part(x: Array, part: Leaf) -> bool:
-    """Whether `x` is that part, or joined from it and others."""
+    """Whether `x` is that array, or a concatenation that contains it."""
     if isinstance(x, Joined) and x.leaf is None:
         return any(has_part(y, part) for y in x.parts)
     return _stored(x) is part
 
 
 def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val], known: Index = 0) -> None:
-    """For all joined arrays in `x` the addresses from which the last index counts, at a position on the other axes. For
-    `known` see `Joined.line`."""
+    """Add to `found`, for all concatenations in `x`, the addresses from which the last index counts, at a position on
+    the other axes. For `known` see `Joined.line`."""
     if isinstance(x, Scalar) or not x.pieces or _stored(x) is not x or id(x) in found:
         return
     if isinstance(x, Joined):
@@ -284,7 +285,7 @@ def lines_of(b: Builder, x: Array | Scalar, place: Place, found: dict[int, Val],
 
 
 def inner_range(x: Array | Scalar) -> tuple[int, int] | None:
-    """The range on the last axis in which all elements belong to the largest parts; None: everywhere."""
+    """The range on the last axis in which all elements belong to the largest pieces; None: everywhere."""
     if isinstance(x, Scalar) or not x.pieces or _stored(x) is not x:
         return None
     if isinstance(x, Joined):

@@ -2,9 +2,9 @@
 
 Such a list has two adjacent pairs of address and capacity (`index_expressions.Listed`). The first memory is a table of
 words: how much of the second is used, in elements of the dtype; then for each element of the list its offset in the
-second memory, or -1 if it was not written, and its sizes. A new value is appended, unless it has the same number of
-elements as the old one. If there is not enough room, memory of twice the size takes what the table still refers to: so
-at most as much room is wasted as is needed.
+second memory, or -1 if it was not written, and its sizes. A new value is appended, unless it has as many scalars as the
+old one. When the second memory is full, the live values are compacted into new memory of twice the size needed: so at
+most as much space is wasted as is needed.
 """
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def sizes_of(b: Builder, x: Listed, entry: Val) -> list[Index]:
 
 
 def used(b: Builder, x: Listed) -> Val:
-    """How many elements of the dtype the second memory contains."""
+    """How many scalars the second memory contains."""
     return b.load("i64", b.load("ptr", x.pair))
 
 
@@ -80,7 +80,7 @@ def blank(w: Writer, x: Listed, start: Index, stop: Index) -> None:
 
 
 def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
-    """Make the list one of `count` contiguous elements of one shape; returns the address to store them at."""
+    """Make the list one of `count` contiguous elements of one shape; returns the address at which to store them."""
     b = w.b
     size = b.product(shape)
     table = w.reserved(x.pair, x.bytes(b, count))
@@ -97,7 +97,7 @@ def _count(b: Builder, entry: Val, rank: int) -> Val:
 
 
 def first_written(w: Writer, x: Listed) -> Val:
-    """The first element that was written; -1 if there is none."""
+    """The index of the first written element; -1 if there is none."""
     width = _width(x)
 
     def write(b: Builder, table: Val, length: Val) -> Val:
@@ -113,7 +113,7 @@ def first_written(w: Writer, x: Listed) -> Val:
 
 
 def _space(w: Writer, x: Listed, count: Index) -> Val:
-    """Reserve room for `count` more elements of the dtype; returns its offset."""
+    """Reserve space for `count` more scalars; returns its offset."""
     width, size = _width(x), x.dtype.size
     w.module.declare(GROW, "ptr", "ptr", "i64")
     w.module.declare(RELEASE, "void", "ptr", "i64")
@@ -136,7 +136,7 @@ def _space(w: Writer, x: Listed, count: Index) -> Val:
 
 
 def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width: int, size: int) -> None:
-    """Move to larger memory what the table refers to; the function returns if there is none."""
+    """Compact the live values into larger memory; the function returns _NO_ROOM if the allocation fails."""
     def is_there(mine: Val) -> Val:
         return b.icmp("ne", b.load("i64", mine), const("i64", _NOT_WRITTEN))
 
@@ -175,7 +175,7 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
 
 
 def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
-    """Memory for element `at`, which gets the shape: its old one, if it had the same number of elements."""
+    """Memory for element `at` with a new shape: its old memory, if that has as many scalars."""
     b = w.b
     rank = _width(x) - 1
     count = b.intrinsic("umin", b.i64(b.room(shape, 1)), const("i64", _MOST))
@@ -196,7 +196,7 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
 
 
 def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> None:
-    """Copy the element at offset `start` with the shape of an array to `target`; zeros, if it was not written."""
+    """Copy the element at offset `start`, in the shape of an array, to `target`; zeros if it was not written."""
     b = w.b
     size = b.i64(b.imul(b.product(shape.dims), x.dtype.size))
     missing, no = b.icmp("slt", start, const("i64", 0)), Val("i1", "false")
@@ -213,7 +213,7 @@ def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> 
 
 
 def take_over(w: Writer, x: Listed, other: Listed) -> None:
-    """Make the entries after those of `x`, which were copied from another list, refer to this one."""
+    """Copy the content of `other`, and rebase its entries, which were copied to the end of those of `x`."""
     b = w.b
     count = used(b, other)
     more = _space(w, x, count)
@@ -226,7 +226,7 @@ def take_over(w: Writer, x: Listed, other: Listed) -> None:
 
 
 def picked(w: Writer, x: Listed, copy: Listed, axis: Axis) -> Listed:
-    """Some elements of `x`, in a copy of it."""
+    """A slice of `x`, made in `copy`, a copy of `x`."""
     b = w.b
     assert axis.count is not None
     size = const("i64", x.step)

@@ -1,6 +1,6 @@
 """Arrays of which only some rows are in memory, at positions computed from their indices.
 
-A row is what one index of the first axis selects. Code for whole arrays reads and writes such arrays as well: the
+A row is all elements with one index of the first axis. Code for complete arrays also reads and writes such arrays: the
 position of a row is computed when the code for its elements is written.
 """
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["Grid", "Rows", "WholeNeeded"]
 
 
 class WholeNeeded(Exception):
-    """Code needs more of an array than contiguous rows."""
+    """The code accesses the array in other ways than by contiguous rows."""
 
 
 class Grid:
-    """The positions of rows: `find(b, row)` is the number of a row counted from `pointer`. Nothing can be read before
-    they are set."""
+    """The positions of rows: `find(b, row)` is the number of a row counted from `pointer`. Both must be set before any
+    read."""
 
     __slots__ = ("find", "name", "pointer")
 
@@ -33,7 +33,7 @@ class Grid:
 
 
 class Rows(Leaf):
-    """A part of an array of rows: its row k is row `shift + k` of the array, from element `first` on."""
+    """A slice of an array of rows: its row k is row `shift + k` of the array, from element `first` on."""
 
     __slots__ = ("first", "grid", "shift")
 
@@ -52,7 +52,7 @@ class Rows(Leaf):
         raise WholeNeeded
 
     def part(self, b: Builder, starts: Sequence[Index], dims: Sequence[Index], strides: Sequence[Index]) -> Rows:
-        """The part whose first element is at `starts`; any axis but the first may have changed."""
+        """The slice whose first element is at `starts`; axes other than the first may differ."""
         steps = self.steps(b)
         first = self.first
         for start, step in zip(starts[1:], steps[1:], strict=True):

@@ -1,8 +1,8 @@
 """Element-wise ops on values in registers: each op in LLVM, for scalars and lane by lane for vectors.
 
-The meaning is that of the NumPy kernels: integers wrap, `//` and `%` floor, excessive shifts give 0 or the sign, max
-and min propagate NaN. Where a kernel raises for an element, `fails` has the test; the lowering itself then gives any
-value, but never traps.
+The semantics are those of the NumPy kernels: integers wrap, `//` and `%` floor, excessive shifts give 0 or the sign,
+max and min propagate NaN. Where a kernel raises for an element, `FAILS` has the test; the lowering then computes an
+arbitrary value, but never traps.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def llvm_type(dtype: DType) -> str:
 
 
 def alignment(dtype: DType) -> int:
-    """The alignment of a value in memory: that of its parts."""
+    """The alignment of a value in memory: that of its real and imaginary parts, for complex numbers."""
     return dtype.real_dtype.size
 
 
@@ -83,7 +83,7 @@ def _shift(left: bool) -> Lowering:
 
 
 def _literal(x: Val) -> int | None:
-    """The value of an integer constant."""
+    """The value of an integer constant, also of a splat; else None."""
     text = x.ref
     if text.startswith("splat ("):
         text = text[7:-1].split(" ")[1]
@@ -91,7 +91,7 @@ def _literal(x: Val) -> int | None:
 
 
 def _safe_divisor(b: Builder, dtype: DType, y: Val) -> tuple[Val, Val | None]:
-    """A divisor that never traps, and whether the original one is -1 (None: it is not)."""
+    """A divisor that never traps, and whether the original one is -1 (None: statically not)."""
     known = _literal(y)
     if known not in (None, 0, -1):
         return y, None
@@ -103,7 +103,7 @@ def _safe_divisor(b: Builder, dtype: DType, y: Val) -> tuple[Val, Val | None]:
 
 
 def _rounds_down(b: Builder, remainder: Val, y: Val) -> Val:
-    """Whether a quotient rounded towards zero exceeds the floor."""
+    """Whether a quotient rounded towards zero must be lowered by 1 to the floor."""
     known = _literal(y)
     zero = const(y.ty, 0)
     if known is not None:
@@ -112,8 +112,8 @@ def _rounds_down(b: Builder, remainder: Val, y: Val) -> Val:
 
 
 def _divided(b: Builder, x: Val, y: int | None) -> tuple[Num, Num] | None:
-    """Quotient and remainder of 64-bit lanes by the constant y, if multiplication can compute them: there is no vector
-    division, but AVX-512 converts them to floats."""
+    """Quotient and remainder of 64-bit lanes by the constant y, computed in floats where AVX-512 converts these; else
+    None. There is no vector division of integers."""
     if y is None or abs(y) < 2 or lanes(x.ty) == 1 or element(x.ty) != "i64" or b.module.vector_bits < 512:
         return None
     return fmod.divided(Num(b, x), y)
@@ -173,8 +173,8 @@ def _pow(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
 
 
 def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
-    """A power that one instruction rounds correctly: the inverse, the square and the square root, which is 0 of -0.0
-    and infinite of -inf here."""
+    """A power that one correctly rounded instruction computes: the inverse, the square, and the square root, adjusted
+    to give 0 for -0.0 and infinity for -inf; else None."""
     if y.ref == const(y.ty, -1.0).ref:
         return b.fdiv(const(x.ty, 1.0), x)
     if y.ref == const(y.ty, 2.0).ref:
@@ -186,7 +186,7 @@ def _simple_power(b: Builder, x: Val, y: Val) -> Val | None:
 
 
 def _integer_power(b: Builder, dtype: DType, x: Val, y: Val) -> Val:
-    """By squaring, until no lane's exponent has a bit left."""
+    """Power by squaring, until the exponents of all lanes are used up."""
     one, zero = const(x.ty, 1), const(x.ty, 0)
 
     def write(f: Builder, base: Val, exponent: Val) -> Val:
@@ -236,8 +236,8 @@ def _fits(name: str) -> Lowering:
 
 
 def _product_fits(b: Builder, x: Val, y: Val) -> Val:
-    """As the kernel; if the processor converts 64-bit lanes to floats one by one, factors of 32 bits, the usual case,
-    are detected first."""
+    """Whether a product does not overflow, as in the kernel; if the processor converts 64-bit lanes to floats one by
+    one, factors of 32 bits, the usual case, are detected first."""
 
     def compared() -> list[Val]:
         near = b.fmul(*[b.convert("sitofp", v, "double") for v in (x, y)])
@@ -325,8 +325,8 @@ def _relu(b: Builder, dtype: DType, x: Val) -> Val:
 
 def _where(b: Builder, dtype: DType, condition: Val, x: Val, y: Val) -> Val:
     if lanes(x.ty) > 1 and dtype is not t.bool_:
-        # From a select between a new value and one in memory LLVM makes a masked store. On AVX2 that takes 12 cycles on
-        # some processors, a blend and a store one. A frozen value is not known to be the one in memory.
+        # LLVM turns a select between a new value and a loaded one into a masked store. On AVX2 that takes 12 cycles on
+        # some processors, a blend and a store one. `freeze` hides that the value is the loaded one.
         x, y = [b.op(v.ty, f"freeze {v}") for v in (x, y)]
     return b.select(condition, x, y)
 
@@ -364,7 +364,7 @@ _HALF_AS_IS: Final = {*_AS_IS, "real", "conj", "imag", "negative", "abs"}
 
 
 def lower(b: Builder, name: str, dtype: DType, *xs: Val) -> Val:
-    """The element-wise op `name`. For float16, as in NumPy, computed in float32 and rounded."""
+    """The element-wise op `name`. float16 is computed in float32 and rounded, as in NumPy."""
     if dtype.is_complex and name not in _AS_IS:
         return complex_numbers.lower(b, name, *xs)
     if element(xs[-1].ty) != "half" or name in _HALF_AS_IS:
@@ -436,9 +436,9 @@ def _rounded_to_odd(b: Builder, x: Val) -> Val:
 
 
 def _truncated(b: Builder, x: Val, target: DType) -> Val:
-    """A float as an integer. Values out of range, and NaN, are undefined in C, so NumPy gives what the processor's
-    instruction gives; this is what it gives on x86. For uint32 NumPy's vector and scalar code differ there; this is the
-    latter."""
+    """A float as an integer. Values out of range, and NaN, are undefined in C, so NumPy returns what the processor's
+    instruction returns; this code returns what x86's does. For uint32, where NumPy's vector and scalar code differ
+    there, it follows the scalar code."""
     if target is t.uint64:
         half = 2.0 ** 63
         above = b.fcmp("oge", x, const(x.ty, half))
@@ -465,7 +465,7 @@ _COMBINE: Final = {"reduce_sum": "add", "reduce_prod": "multiply", "reduce_max":
 
 
 def combine(b: Builder, name: str, dtype: DType, x: Val, y: Val, rows: bool = False) -> Val:
-    """Two partial results combined; with `rows`, elements of two rows, for which NumPy multiplies complex numbers as in
+    """Combine two partial results; `rows`: elements of two rows, whose complex products NumPy computes as for
     arrays."""
     if dtype.is_complex:
         return complex_numbers.lower(b, "product" if name == "reduce_prod" and not rows else _COMBINE[name], x, y)

@@ -52,19 +52,19 @@ class Writer(Protocol):
 
 @dataclass
 class _State:
-    """Assignments with which a call may end: those of another state, and one more."""
+    """Assignments with which a call may end: those of a parent state, and one more."""
 
     number: int
     end: int
-    """How many words describe them, and the state."""
+    """The number of words that describe the state: its number and the values."""
     label: str
-    """The block that stores the words of the last one, and goes on to that of the other state."""
+    """The block that stores the words of the last assignment and jumps to the parent's block."""
     entry: str = ""
-    """The block that stores the number and goes on to `label`, once there is a way out in this state."""
+    """The block that stores the state's number and jumps to `label`; empty until a call may leave in this state."""
 
 
 class _Tree:
-    """The states in which calls may end in one way. The block of the root hands the assignments to Python."""
+    """The states in which calls may leave through one exit. The root's block passes the assignments to Python."""
 
     def __init__(self, b: Builder, room: int) -> None:
         self.site = LeaveSite()
@@ -72,10 +72,10 @@ class _Tree:
         self.words = b.alloca("i64", room)
         self.root = _State(-1, 1, b.label("leave"))
         self.states: dict[Hashable, _State] = {}
-        self.kept: list[object] = []  # the values, and so their ids
+        self.kept: list[object] = []  # keeps the values alive, so that their ids stay unique
 
     def path(self, b: Builder, values: Mapping[Variable, Any]) -> list[_State]:
-        """From the root to the state with these values."""
+        """The states from the root to the one with these values."""
         found = [self.root]
         for variable, value in values.items():
             key = found[-1].number, variable, id(value)
@@ -88,14 +88,14 @@ class _Tree:
 
 
 class WriteBacks:
-    """The blocks that write variables back and leave. There may be many variables, and after each assignment ops that
-    may fail: so a block writes one variable, and goes on to the block for those that were assigned before."""
+    """The blocks that write variables back and leave. There may be many variables, and ops that may fail after each
+    assignment: so a block handles one variable, and jumps to the shared block for those assigned before."""
 
     def __init__(self) -> None:
         self._trees: dict[Hashable, _Tree] = {}
 
     def leave(self, w: Writer, way: Hashable, values: Mapping[Variable, Any], fail: Callable[[], None]) -> None:
-        """Go to the blocks that write these values back and leave that way, which `fail` writes."""
+        """Jump to the blocks that write these values back and leave through exit `way`, which `fail` writes."""
         b = w.b
         tree = self._trees.get((b, way))
         if tree is None or tree.room < _words(values):
@@ -133,7 +133,7 @@ def _words(variables: Iterable[Variable]) -> int:
 
 
 def variables_of(*graphs: Graph, ops: Sequence[str] = ()) -> list[Variable]:
-    """The variables that graphs use, in the order of their first use; only by `ops`, if given."""
+    """The variables that graphs use, or only those of `ops`, in the order of their first use."""
     found: dict[Variable, None] = {}
     for graph in graphs:
         for node in graph.walk():

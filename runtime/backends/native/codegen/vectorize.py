@@ -1,7 +1,7 @@
 """Vectorised loops that store elements.
 
-Vector code is written directly if each array is contiguous or repeated along the last axis; LLVM's own vectoriser would
-take several times longer than everything else. Other loops are marked as parallel and left to LLVM
+Vector code is generated directly if each array is contiguous or repeated along the last axis; LLVM's own vectoriser
+would take several times longer than all other passes. Other loops are marked as parallel and left to LLVM
 (`runtime.backends.native.jit.compile`).
 """
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = ["Stores", "Total", "lanes_of", "pieces", "store", "store_lines"]
 
 Stores = Sequence[tuple[Array, Leaf]]
 """Arrays of one shape, and their destinations."""
-_SHORT: Final = 8  # the weight of expressions that are computed several registers at a time
+_SHORT: Final = 8  # up to this weight, expressions are computed four registers at a time
 _LONG: Final = 32
 
 
 class Total(Leaf):
-    """A register in which all elements are combined: one lane for every so many elements.
+    """A vector accumulator: each lane combines many elements.
 
-    Reads do not give what was stored at the same position, so combining an element twice must change nothing.
+    A read does not return the element stored at that position, so the reduction must be idempotent.
     """
 
     __slots__ = ()
@@ -48,7 +48,7 @@ def store(b: Builder, stores: Stores, place: Sequence[Index], lanes: int = 1,
 
 def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index = 0, end: Index | None = None,
                 row: Val | None = None) -> None:
-    """Store all elements of the shape `dims`, or those whose first index is from `begin` to `end`, or is `row`."""
+    """Store all elements of the shape `dims`; or only those whose first index is in [begin, end), or is `row`."""
     lanes = lanes_of(b, stores, dims)
     ranges = [r for r in (inner_range(x) for x, _ in stores) if r is not None]
     inner = (max(low for low, _ in ranges), min(high for _, high in ranges)) if ranges else None
@@ -75,8 +75,8 @@ def store_lines(b: Builder, stores: Stores, dims: Sequence[Index], begin: Index 
 
 def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, low: int, high: int,
                    lanes: int) -> None:
-    """A line in which the elements from `low` to `high` belong to the largest parts, and the part of the others is
-    chosen one by one."""
+    """Store a line whose elements from `low` to `high` belong to the largest pieces; elsewhere the piece is selected
+    for each element."""
     lines: dict[int, Val] = {}
     if not (isinstance(start, int) and isinstance(stop, int)):
         first = b.intrinsic("smin", b.intrinsic("smax", b.i64(start), b.i64(low)), b.i64(stop))
@@ -102,7 +102,7 @@ def _line_of_parts(b: Builder, stores: Stores, place: list[Index], start: Index,
     if over and any(x.reads(target) for x, _ in stores for _, target in stores):
         with b.loop(high - over, high) as index:
             store(b, stores, [*place, index], 1, lines)
-    elif over:  # some are stored twice, to use whole registers
+    elif over:  # some are stored twice, to use complete registers
         store(b, stores, [*place, high - lanes], lanes, lines)
     with b.loop(high, stop) as index:
         store(b, stores, [*place, index])
@@ -113,7 +113,7 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
     if isinstance(size, int) and isinstance(start, int):
         whole = start + size // lanes * lanes
         rest = list(pieces(whole, start + size, sum(x.weight for x, _ in stores)))
-        if whole - start <= lanes:  # without a loop: in the order of memory, which LLVM 22 requires (jit/compile.py)
+        if whole - start <= lanes:  # no loop: stores in address order, which LLVM 22 requires (jit/compile.py)
             _store_pieces(b, stores, place, [*([(start, lanes)] if whole > start else []), *rest])
             return
         with b.loop(start, whole, lanes) as index:
@@ -129,7 +129,7 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
 
 
 def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequence[tuple[int, int]]) -> None:
-    """Store parts of a line, each (first, count): those of one array before the next; a total from part to part."""
+    """Store parts (first, count) of a line, array by array in address order; a `Total` is updated part by part."""
     values: list[list[Val]] = []
     for first, count in parts:
         c = Context(b, count)
@@ -144,8 +144,8 @@ def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequenc
 
 
 def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
-    """The remainder at the end of a line, as parts (first, count): powers of two, as register sizes are; for
-    expressions of large weight, whose code is long, in one part."""
+    """The remainder of a line, as parts (first, count) whose sizes are powers of two; for expressions of large weight,
+    whose code is long, as one part."""
     while start < stop:
         count = stop - start if weight > _SHORT else 1 << (stop - start).bit_length() - 1
         yield start, count
@@ -153,8 +153,8 @@ def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
 
 
 def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[Index]) -> int:
-    """How many elements to store at a time. 1 leaves vectorisation to LLVM; 0 if it is not worthwhile: where only the
-    run knows whether an array is repeated, it seldom is."""
+    """How many elements to store at a time. 1 leaves vectorisation to LLVM; 0 omits it: an array whose repetition only
+    run time tells is seldom repeated."""
     if not dims:
         return 1
     widest = 1

@@ -1,9 +1,9 @@
-"""The buffer of an array after a `cond` of which one branch leaves it, or updates it in place, and the other computes
-it.
+"""The buffer of an array after a `cond` of which one branch passes it through, or updates it in place, and the other
+computes a new value.
 
-The other branch stores it in the same buffer, its home. Otherwise an enclosing loop that carries the array would have
-to copy it in each iteration, even if it is unchanged, since it would be in one of two buffers. So `if done: found = x`
-copies in the last iteration only.
+The other branch stores the new value in the same buffer, called its home. Otherwise the result would be in one of two
+buffers, and an enclosing loop that carries the array would have to copy it in each iteration, even if unchanged. So
+`if done: found = x` copies in the last iteration only.
 """
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ __all__ = ["at_home", "homes_of"]
 
 
 def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
-    """The home of each output that has one: a buffer from which nothing else is read, and that contains nothing else
-    afterwards."""
+    """The home of each output that has one: a buffer that no other live value reads, and no other output occupies."""
     if not any(_has_buffer(value) for value in node.outputs):
         return {}
     graphs = list(node.subgraphs.values())
@@ -38,7 +37,7 @@ def homes_of(w: Lowering, node: Node) -> dict[int, Leaf]:
 
 
 def _root(graph: Graph, value: GraphValue) -> GraphValue | None:
-    """The value outside of a graph whose buffer one of its values probably occupies."""
+    """The value captured from outside of a graph whose buffer a value of the graph probably occupies; or None."""
     if not _has_buffer(value):
         return None
     outer = {inner: outer for outer, inner in graph.captures}
@@ -63,7 +62,7 @@ def _has_buffer(value: GraphValue) -> bool:
 
 
 def at_home(w: Lowering, results: Sequence[Value], homes: dict[int, Leaf]) -> list[Value]:
-    """The results of a branch, in memory: those with a home in that, unless another result is read from there."""
+    """The results of a branch, in memory: in its home if it has one, unless another result reads that memory."""
     free = {j: home for j, home in homes.items() if isinstance(x := results[j], Array) and same_dims(x.dims, home.dims)
             and not any(reads(other, home) for k, other in enumerate(results) if k != j)}
     there = [j for j, home in free.items()

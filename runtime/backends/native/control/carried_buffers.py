@@ -15,13 +15,13 @@ from runtime.core.types import ListType, TensorType, Type
 __all__ = ["Carried", "aligned"]
 
 Closing = Sequence[Sequence[Callable[[Val, str], None]]]
-"""For each loop-carried value, what adds the operand from a latch to its phis."""
+"""For each loop-carried value, the callbacks that add a latch's incoming operand to its phis."""
 
 
 class Carried:
     """The loop-carried values of given types.
 
-    A loop invariant is not carried: it is in `fixed`.
+    `fixed`: which of them are loop invariants, which get no phis.
     """
 
     def __init__(self, w: Lowering, types: Sequence[Type], first: Sequence[Value], operands: Sequence[int | Variable],
@@ -53,10 +53,10 @@ class Carried:
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
-        self.moved: set[tuple[int, int]] = set()  # parts of arrays' phis that some iteration changes
+        self.moved: set[tuple[int, int]] = set()  # phis' parts (address, sizes) of arrays that some iteration changes
 
     def enter(self, k: int, type: Type, x: Array, operand: int | Variable) -> Leaf:
-        """The array in a buffer that the loop may write."""
+        """Put the array into a buffer that the loop may write."""
         w = self.w
         assert isinstance(type, TensorType)
         slot = None if all(d is not None for d in type.shape) else w.new_slot()
@@ -82,8 +82,8 @@ class Carried:
         return target
 
     def open(self, first: Sequence[Value], before: str) -> Closing:
-        """Write the phis at a loop header that starts with these values, after the block `before`. They are the current
-        values then. Returns what `close` needs."""
+        """Write the phis of a loop header: `first` are their incoming values from the block `before`. The phis become
+        the current values. Returns what `close` needs."""
         b = self.w.b
         current: list[Value] = []
         closings: list[list[Callable[[Val, str], None]]] = []
@@ -120,13 +120,13 @@ class Carried:
         return closings
 
     def restart(self) -> None:
-        """Begin with other code for the same loop."""
+        """Reset, to emit another version of the same loop."""
         self.others.clear()
         self.ahead.clear()
 
     def store_ahead(self, body: Graph) -> None:
-        """Let the arrays of which a next array consists be computed into its buffer, if the body needs them in memory
-        before."""
+        """Let the body compute a next array, or the array that a next array pads, directly in the next array's buffer,
+        if it is also used elsewhere in the body."""
         b = self.w.b
         for k, (out, x) in enumerate(zip(body.outputs, self.current, strict=False)):
             node = out.node
@@ -149,7 +149,7 @@ class Carried:
             self.ahead[k] = self.w.places[value] = place
 
     def advance(self, results: Sequence[Value]) -> list[list[Val]]:
-        """Store the next values; returns, for each, the operands of its phis."""
+        """Store the next values; returns the incoming operands of each one's phis."""
         w = self.w
         w.move([(p, x.place) for p, x in zip(self.places, results, strict=True)
                 if p is not None and isinstance(x, Boxed)])
@@ -168,8 +168,8 @@ class Carried:
         return taken
 
     def _advance_arrays(self, results: Sequence[Value]) -> dict[int, Leaf]:
-        """Store the next arrays: in place where possible, after those that go to the other buffer, since these may read
-        the current ones."""
+        """Store the next arrays. Those that go to their other buffer are stored first, since they may read current
+        arrays that the others then overwrite in place."""
         final: dict[int, Leaf] = {}
         inside: list[tuple[int, Array]] = []
         outside: list[tuple[int, Array]] = []
@@ -206,7 +206,7 @@ class Carried:
         return current
 
     def _store_outside(self, outside: Sequence[tuple[int, Array]], final: dict[int, Leaf]) -> None:
-        """Store arrays into the other buffer of each, which is recorded in `final`."""
+        """Store each array into its other buffer, and record that in `final`."""
         for k, x in outside:
             if k not in self.others:
                 self.others[k] = self.other(k, x.dims)
@@ -218,7 +218,7 @@ class Carried:
                 self.w.copy(x, final[k].pointer)
 
     def _move(self, x: Leaf, target: Leaf) -> None:
-        """Copy one array to the buffer of another, which may overlap."""
+        """Copy an array to a buffer, which may be its own or overlap it."""
         b = self.w.b
         size = b.imul(b.product(x.dims), x.dtype.size)
         with b.when(b.icmp("ne", x.pointer, target.pointer)):
@@ -226,8 +226,7 @@ class Carried:
             self.w.copied(size)
 
     def advance_lists(self, results: Sequence[Value]) -> list[Value]:
-        """Move lists that are elsewhere into the loop's own memory; through temporary memory, as they may be
-        swapped."""
+        """Copy lists that are in other memory into the loop's own; through temporary memory, as they may be swapped."""
         w = self.w
         results = list(results)
         foreign = []
@@ -247,7 +246,7 @@ class Carried:
         self.w.store_all(targets)
 
     def in_place(self, k: int, news: dict[int, Array]) -> bool:
-        """Whether the next value of array `k` may be written over its current one: no other element is read then."""
+        """Whether the next value of array `k` may overwrite its current one: no store reads other elements of that."""
         old = self.current[k]
         assert isinstance(old, Leaf)
         if not same_dims(news[k].dims, old.dims):
@@ -261,7 +260,7 @@ class Carried:
         return True
 
     def other(self, k: int, dims: Sequence[Index]) -> Val:
-        """A buffer for the next value of array `k` other than that of its current one."""
+        """A buffer for the next value of array `k`, other than that of its current value."""
         w, b = self.w, self.w.b
         x = self.current[k]
         assert isinstance(x, Leaf)
@@ -278,22 +277,22 @@ class Carried:
         return w.reserved(pair, b.room(dims, x.dtype.size))
 
     def close(self, taken: Sequence[Sequence[Val]], end: str, closings: Closing) -> None:
-        """Let the phis of a header take these values when the block `end` jumps to it."""
+        """Add the phi operands `taken` for the latch `end`, which jumps to the header."""
         self.see(taken)
         for closing, vals in zip(closings, taken, strict=True):
             for close, val in zip(closing, vals, strict=True):
                 close(val, end)
 
     def see(self, taken: Sequence[Sequence[Val]]) -> None:
-        """Record what differs from the values at the loop header, and from those before the loop."""
+        """Record which phi operands differ from the header's values and from those before the loop."""
         known = zip(self.vals(), self.vals(self.first), strict=True)
         for k, ((now, first), later) in enumerate(zip(known, taken, strict=True)):
             self.moved |= {(k, j) for j, (x, y, z) in enumerate(zip(now, first, later, strict=True))
                            if z.ref not in (x.ref, y.ref)}
 
     def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
-        """The values after the loop, from the operands of its phis at each exit, and the exiting blocks. An array that
-        no iteration moved is in its original buffer, where an enclosing loop looks for it."""
+        """The values after the loop, given the phi operands at each exit and the exiting blocks. An array that no
+        iteration moves is in its original buffer, where an enclosing loop expects it."""
         blocks = [block for _, block in exits]
         for taken, _ in exits:
             self.see(taken)
@@ -313,7 +312,7 @@ class Carried:
         return values
 
     def vals(self, values: Sequence[Value] | None = None) -> list[list[Val]]:
-        """The phis' parts of values; by default of the current ones."""
+        """The phi operands of values; by default of the current ones."""
         found: list[list[Val]] = []
         for k, x in enumerate(self.current if values is None else values):
             if self.fixed[k] or isinstance(x, Boxed):
@@ -328,13 +327,13 @@ class Carried:
         return found
 
     def parts(self, k: int, x: Leaf) -> list[Val]:
-        """The phis' parts of array `k`."""
+        """The phi operands of array `k`: its address and its unknown sizes."""
         type = self.types[k]
         assert isinstance(type, TensorType)
         return [x.pointer, *[self.w.b.i64(d) for d, known in zip(x.dims, type.shape, strict=True) if known is None]]
 
     def rebuilt(self, taken: Sequence[Sequence[Val]]) -> list[Value]:
-        """The values that such lists of parts stand for."""
+        """The values that lists of phi operands stand for: the inverse of `vals`."""
         made: list[Value] = []
         for k, (type, x) in enumerate(zip(self.types, self.current, strict=True)):
             if self.fixed[k] or isinstance(x, Boxed):
@@ -357,7 +356,7 @@ def _is_memory(x: Array) -> TypeGuard[Leaf]:
 
 
 def aligned(x: Array, old: Leaf) -> bool:
-    """Whether each element of `x` reads at most the element of `old` at its own position."""
+    """Whether element i of `x` reads no element of `old` but element i."""
     if isinstance(x, Map) and x.leaf is None:
         return all(aligned(arg, old) for arg in x.args if isinstance(arg, Array))
     if isinstance(x, Map) and x.leaf is not None:

@@ -1,8 +1,8 @@
 """Control flow: `cond`, `while_loop` and `reduce` as basic blocks, with phis for loop-carried values.
 
-Scalars are carried in registers. A loop-carried array has a buffer of its own, which the loop writes in place where
-each new element depends only on old elements at the same position, or where an item is set and the old array is dead;
-otherwise two buffers are swapped. So a steady loop does not allocate.
+Scalars are carried in registers. A loop-carried array has a buffer of its own. The loop writes it in place where each
+new element depends only on old elements at the same position, or where an item is set and the old array is dead;
+otherwise it swaps two buffers. So a steady-state loop does not allocate.
 """
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
 
 
 def _lists_apart(w: Lowering, results: Sequence[Value], kept: set[str]) -> list[Value]:
-    """The results of a branch, with copies of lists in place of those in the memory of another result, or in that of a
-    list (`kept`: the addresses) which is used, and may be changed, after the branch."""
+    """The results of a branch. A list is copied if it shares memory with another result, or with a list that is used,
+    and may be changed, after the branch (`kept`: the addresses of such memory)."""
     found: list[Value] = []
     taken: set[str] = set()
     for x in results:
@@ -96,7 +96,7 @@ def _lists_apart(w: Lowering, results: Sequence[Value], kept: set[str]) -> list[
 def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                envs: dict[str, dict[GraphValue, Value]], length: Value | None,
                whole: Callable[[Sequence[Value]], list[Value]]) -> list[Value] | None:
-    """The loop as register tiles, if possible. `whole`: the loop from a state on, array by array."""
+    """Emit the loop as register tiles, if possible. `whole` emits the untiled loop from a given state."""
     b = w.b
     plan = register_tiling.planned(node, body, test, items)
     if plan is None:
@@ -136,7 +136,7 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
 
 def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
-    """The loop with time skewing (several steps per pass over memory), if that is possible and worthwhile."""
+    """Emit the loop with time skewing (several steps per pass over memory), if possible and worthwhile."""
     plan = time_skewing.planned(w, body, test, items, envs)
     if plan is None:
         return None
@@ -148,7 +148,7 @@ def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
 
 def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
               ) -> list[Value] | None:
-    """The loop in SPMD form (several iterations in lanes), if possible; few iterations run one by one."""
+    """Emit the loop in SPMD form (iterations in vector lanes), if possible; few iterations run in a scalar loop."""
     plan = spmd_analysis.planned(node, w.module.vector_bits)
     if plan is None:
         return None
@@ -169,7 +169,7 @@ def _by_lanes(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, 
 
 def _speculated_steps(w: Lowering, node: Node, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Value | None) -> tuple[Sequence[Value], Val]:
-    """The state after the steps of a loop with division speculation, and the number of steps: where it goes on."""
+    """The state after the steps of a loop that division speculation runs, and their number: the loop resumes there."""
     plan = division_speculation.planned(w, node)
     if plan is None:
         return state, const("i64", 0)

@@ -1,9 +1,9 @@
 """Lowering of `try_`, and of the ops that belong to it.
 
-Errors in the body jump to one block, where variables are first written back to Python, as before an error leaves the
-whole call, and read again. Then Python chooses the handler for the exception. The initial state of handlers is in
-memory of the region, to which each `keep` copies it. While a handler runs, its region's run is open
-(`runtime.ops.exceptions`), so that kernels find the exception.
+Errors in the body jump to one block. There, variables are first written back to Python, as before an error leaves the
+whole call, and read again. Then Python selects the handler for the exception. Each `keep` copies the handlers' initial
+state to memory of the region. While a handler runs, its region's run is open (`runtime.ops.exceptions`), so that
+kernels find the exception.
 """
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__: list[str] = []
 # Callbacks to Python.
 
 class CatchSite(Site):
-    """Chooses the handler for the exception, if its initial state has been kept: returns its number, and opens the
-    region's run; or -1. A run that an interrupted call of the site has opened is closed."""
+    """Selects the handler for the exception, if its initial state has been saved: returns its number and opens the
+    region's run; else -1. First closes a run that an interrupted call of the site has opened."""
 
     def __init__(self, region: Region, kinds: Sequence[Errors]) -> None:
         self.region = region
@@ -52,14 +52,14 @@ class CatchSite(Site):
 
 
 class EndSite(Site):
-    """Ends a handler, perhaps by another exception, whose context is the first one."""
+    """Ends a handler, perhaps with another exception, and makes the first exception that one's context."""
 
     def __init__(self, region: Region) -> None:
         self.region = region
 
     def run(self, call: Call, words: int) -> None:
         runs, depth = self.region.runs, call.kept[self.region]
-        handled = runs[depth].error if len(runs) > depth else None  # none: the call of the site was interrupted
+        handled = runs[depth].error if len(runs) > depth else None  # None: a call of the site was interrupted
         last = call.error
         while handled is not None and last is not None and last is not handled:
             if last.__context__ is None:
@@ -69,7 +69,7 @@ class EndSite(Site):
 
 
 class RefusalSite(Site):
-    """Raises a refusal, whose number is the word."""
+    """Raises the refusal whose number is in the word."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = refusals
@@ -78,10 +78,10 @@ class RefusalSite(Site):
         raise self.refusals[words_at(words, 1)[0]].error()
 
 
-# The kept state of handlers.
+# The saved state of handlers.
 
 class SavedState:
-    """The state of a region, in memory, and whether it has been kept."""
+    """The saved state of a region, in memory, and whether it has been saved."""
 
     def __init__(self, w: Lowering, region: Region) -> None:
         self.types = region.types
@@ -184,7 +184,7 @@ def error_part(w: Lowering, node: Node) -> Value:
 
 
 class Exit:
-    """The target of errors: a block, which jumps elsewhere. `used`: something jumps to it."""
+    """The target block of errors, which jumps elsewhere. `used`: whether any code jumps to it."""
 
     def __init__(self, w: Lowering, hint: str) -> None:
         self.w = w
@@ -208,7 +208,7 @@ def try_(w: Lowering, node: Node, *values: Value) -> list[Value]:
 
 
 class _End(NamedTuple):
-    """Where the body or a handler of a `try` ends."""
+    """An end of the body or of a handler of a `try`."""
 
     packed: list[Val]
     block: str
@@ -217,8 +217,8 @@ class _End(NamedTuple):
 
 
 class _Try:
-    """The code of a `try_`: the body, what asks Python which handler there is for an error, the handlers, and where all
-    of these meet."""
+    """Writes the code of a `try_`: the body, the call of Python that selects a handler for an error, the handlers, and
+    the block where they merge."""
 
     def __init__(self, w: Lowering, node: Node, values: Sequence[Value]) -> None:
         self.w, self.node = w, node
@@ -236,7 +236,7 @@ class _Try:
         self.caught, self.failed = Exit(w, "caught"), Exit(w, "failed")
 
     def write(self) -> list[Value]:
-        """Write it all; the results."""
+        """Write all the code; returns the results."""
         w = self.w
         w.exits.append(self.caught)
         self.part(self.body, self.envs[0], lambda: None)
@@ -255,23 +255,23 @@ class _Try:
         return self.merge()
 
     def part(self, graph: Graph, env: dict[GraphValue, Value], finish: Callable[[], None]) -> None:
-        """The body, or a handler, which `finish` ends."""
+        """Write the body, or a handler, which the code that `finish` writes ends."""
         w, b = self.w, self.w.b
         with w.scope():
             results = w.run(graph, env)
             if not b.done:
                 results += [w.variables[s] for s in self.storages]
                 results = [w.as_type(x, type) for x, type in zip(results, self.types, strict=True)]
-                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # copies of views
+                results = [w.leaf(x) if isinstance(x, Array) else x for x in results]  # copies views
                 packed = pack(w, self.types, self.places, results)
                 finish()
                 self.ends.append(_End(packed, b.block, results, dict(w.dirty)))
                 b.jump(self.after)
 
     def dispatch(self) -> None:
-        """Ask Python which handler takes the error, and run it; none does: the error goes on."""
+        """Ask Python which handler takes the error, and run it; if none does, the error propagates."""
         w, b, kept = self.w, self.w.b, self.kept
-        w.variables, w.dirty = dict(self.before), {}  # Python has them
+        w.variables, w.dirty = dict(self.before), {}  # Python has the current values
         there = b.convert("zext", b.load("i8", kept.there), "i64")
         _, space = w.insist(CatchSite(self.region, self.node.params["kinds"]), [there], 2)
         number = b.load("i64", b.offset(space, 1, "i64"))
@@ -289,11 +289,11 @@ class _Try:
         b.line("unreachable")
 
     def leave_handler(self) -> Val:
-        """Tell Python that no error is being handled any more: 1, or another number if a signal has come."""
+        """Tell Python that the error is no longer being handled; the status is not 1 if a signal interrupted that."""
         return self.w.insist(EndSite(self.region), ())[0]
 
     def end_handler(self) -> None:
-        """The end of a handler: the error is gone, and signals that have come meanwhile are handled."""
+        """End a handler: drop the error, and handle signals that have arrived meanwhile."""
         w, b = self.w, self.w.b
         interrupted = b.icmp("ne", self.leave_handler(), const("i32", 1))
         w.exits.pop()
@@ -302,7 +302,7 @@ class _Try:
         w.exits.append(self.failed)
 
     def merge(self) -> list[Value]:
-        """The results, where the ends of the body and of the handlers meet."""
+        """Merge the ends of the body and of the handlers; returns the results."""
         w, b, ends, count = self.w, self.w.b, self.ends, len(self.node.outputs)
         if not ends:
             b.line("unreachable")

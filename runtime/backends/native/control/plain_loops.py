@@ -1,4 +1,4 @@
-"""Loops that run one iteration after another, with phis for what they carry."""
+"""Sequential loops, with phis for loop-carried values."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ __all__ = ["inside_loop", "write_reduce", "write_while"]
 
 def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Value], first: int,
            graphs: Sequence[Graph], body: Graph, skip: int) -> tuple[Carried, list[Variable]]:
-    """The loop-carried values: the state, and the variables that the loop may assign."""
+    """The loop-carried values (the state, and the variables that the loop may assign), and these variables."""
     storages = list(w.variables) if changes_any(node) else changed(w, *graphs)
     before = [w.variables[s] for s in storages]
     fixed = [body.outputs[k] is body.inputs[skip + k] for k in range(len(operands))]
@@ -41,7 +41,8 @@ def _start(w: Lowering, node: Node, types: Sequence[Type], operands: Sequence[Va
 
 @contextmanager
 def inside_loop(w: Lowering) -> Iterator[None]:
-    """Inside a loop: values that Python does not have yet may be those from before the first iteration, or newer."""
+    """Write the code of a loop: afterwards, values not yet written back to Python may be those from before the loop, or
+    newer."""
     dirty = dict(w.dirty)
     w.loops += 1
     w.long = True
@@ -74,7 +75,7 @@ def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | N
 
 def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[Variable], limit: Val | None,
                   envs: dict[str, dict[GraphValue, Value]], cost: Index) -> list[Value]:
-    """Write a `while` loop as one that runs the test before each iteration."""
+    """Write a `while` loop that runs the test before each iteration."""
     b, test, body = w.b, node.params["test"], node.params["body"]
     n = len(body.inputs)
     head, inside, after = b.label("while"), b.label("do"), b.label("end")
@@ -108,7 +109,8 @@ def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[
 
 def _write_bounded(w: Lowering, body: Graph, carried: Carried, plan: in_bounds.Plan, bound: in_bounds.Bound,
                    env: dict[GraphValue, Value], cost: int) -> list[Value]:
-    """Write a `while` loop as one over pieces, each of which polls once and is a loop up to a limit of its own."""
+    """Write a `while` loop as two nested loops: the outer one polls once per piece, the inner one runs to the piece's
+    end."""
     b = w.b
     pieces, head, rest, after = map(b.label, ("pieces", "while", "rest", "end"))
 
@@ -126,7 +128,7 @@ def _write_bounded(w: Lowering, body: Graph, carried: Carried, plan: in_bounds.P
         stop = b.intrinsic("smin" if bound.up else "smax", far, stop)
     ways = b.isub(stop, start) if bound.up else b.isub(start, stop)
     shift = b.sub(const("i64", 63), b.call("i64", "llvm.ctlz.i64", plan.step, const("i1", 0)))
-    w.poll(b.imul(b.lshr(b.i64(ways), shift), cost))  # of at most twice as many iterations as there are
+    w.poll(b.imul(b.lshr(b.i64(ways), shift), cost))  # assumes up to twice the number of iterations
     entering = b.block
     b.start(head)
     inner = carried.open(carried.current, entering)
@@ -147,7 +149,7 @@ def _write_bounded(w: Lowering, body: Graph, carried: Carried, plan: in_bounds.P
 
 def _write_versions(w: Lowering, node: Node, carried: Carried, plan: in_bounds.Plan, fast: Callable[[], list[Value]],
                     slow: Callable[[], list[Value]]) -> list[Value]:
-    """Write the loop twice: without tests whether items are within bounds, where that is sure, and with these."""
+    """Write two versions of the loop: one without bounds checks, for where they are sure to pass, and one with them."""
     types = [v.type for v in node.outputs]
     places: list[int | None] = [None] * len(types)
     owners: list[list[Value]] = []
@@ -171,17 +173,17 @@ def _write_versions(w: Lowering, node: Node, carried: Carried, plan: in_bounds.P
     return joined(w, types, places, merged, owners)
 
 
-Exit = tuple[list[list[Val]], str]  # the operands of a loop's phis, and the exiting block
+Exit = tuple[list[list[Val]], str]  # the operands of the header's phis at an exit, and the exiting block
 
 
 def write_reduce(w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
             first: Val | None = None) -> list[Value]:
-    """`first`: the index at which it starts; None: 0."""
+    """Write a `reduce`; `first`: the index at which it starts; None: 0."""
     return (Counted if node.params.get("stream") is None else Streamed)(w, node, values, envs).write(first)
 
 
 class Reduce:
-    """The code of a `reduce` as a loop: the phis of what it carries, the source of its items, and its body."""
+    """Writes a `reduce` as a loop: the phis of loop-carried values, the source of the items, and the body."""
 
     def __init__(self, w: Lowering, node: Node, values: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
                  ) -> None:
@@ -201,19 +203,19 @@ class Reduce:
         self.exits: list[Exit] = []
 
     def open_source(self, values: Sequence[Value]) -> None:
-        """Before the loop, which takes its items of these values."""
+        """Prepare, before the loop, the source of the items from these values."""
         raise NotImplementedError
 
     def batched_products(self) -> gemm_batching.BatchedProducts | None:
-        """The products that are computed ahead, many steps at once."""
+        """The products that are computed for many iterations at once; None: there are none."""
         return None
 
     def next_item(self, index: Val) -> tuple[Val, Callable[[], list[Value]]]:
-        """Whether there is another item, and what gives it, in the block that follows."""
+        """Whether there is another item, and a function that reads it in the block that follows."""
         raise NotImplementedError
 
     def write(self, first: Val | None) -> list[Value]:
-        """Write the loop: the state after it."""
+        """Write the loop; returns the state after it."""
         w, b, carried = self.w, self.w.b, self.carried
         self.exits.clear()
         head, inside, after = b.label("for"), b.label("do"), b.label("end")
@@ -237,7 +239,8 @@ class Reduce:
         return _after_loop(w, carried, self.storages, self.exits, after)
 
     def iteration(self, index: Val, items: Sequence[Value], after: str) -> list[list[Val]] | None:
-        """The body, and the test if there is one: what the phis take. None if the body always raises."""
+        """Write the body, and the test if there is one; returns the phi operands of the latch. None if the body always
+        raises."""
         w, b, carried, n = self.w, self.w.b, self.carried, self.count
         env = {**self.envs["body"], **dict(zip(self.body.inputs, [*items, *carried.current[:n]], strict=True))}
         if self.batches is not None:
@@ -258,7 +261,7 @@ class Reduce:
 
 
 class Counted(Reduce):
-    """A loop whose items are the numbers below a length."""
+    """A loop whose items are the integers below a length."""
 
     def open_source(self, values: Sequence[Value]) -> None:
         self.length = integer(self.w, values[0])
@@ -292,8 +295,8 @@ class Counted(Reduce):
                                lambda: super(Counted, self).write(first))
 
     def write_pieces(self, first: Val, cost: int, size: int) -> list[Value]:
-        """Write the loop as one over pieces of at most `size` iterations (0: all), each a loop that does not
-        poll; it polls in between."""
+        """Write the loop as two nested loops: the inner one runs at most `size` iterations (0: all) without a poll,
+        the outer one polls between them."""
         w, b, carried = self.w, self.w.b, self.carried
         pieces, head, left, rest, after = map(b.label, ("pieces", "for", "left", "rest", "end"))
         before = b.block
@@ -305,7 +308,7 @@ class Counted(Reduce):
             start, close_start = b.open_phi("i64", first, before)
             outer = carried.open(carried.first, before)
             stop = b.intrinsic("smin", b.add(start, const("i64", size)), self.length)
-        ahead = self.test is None and not self.storages  # all of the piece runs
+        ahead = self.test is None and not self.storages  # all iterations of the piece run
         before = pieces
         if ahead:
             w.poll(b.imul(b.isub(stop, start), cost))
@@ -340,7 +343,7 @@ class Counted(Reduce):
 
 
 class Streamed(Reduce):
-    """A loop whose items Python gives one by one."""
+    """A loop whose items Python produces one by one."""
 
     def open_source(self, values: Sequence[Value]) -> None:
         w = self.w
@@ -358,14 +361,14 @@ class Streamed(Reduce):
 
 
 def _current_values(w: Lowering, carried: Carried, storages: Sequence[Variable]) -> list[list[Val]]:
-    """The current values of a loop's phis, and of the variables."""
+    """The phi operands for the current state and the current values of the variables."""
     state = carried.current[:len(carried.current) - len(storages)]
     return carried.advance([*state, *[w.variables[s] for s in storages]])
 
 
 def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exits: Sequence[Exit], after: str
           ) -> list[Value]:
-    """The values of a loop after it."""
+    """Start the block after a loop; returns the loop's final values."""
     b = w.b
     b.lines.append(f"{after}:")
     b.block, b.done = after, False
@@ -378,7 +381,8 @@ def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exi
 def _next_item(
     w: Lowering, stream: Any, place: int, types: Sequence[Type]
 ) -> tuple[Val, Callable[[], list[Value]]]:
-    """Whether a stream, whose code may use variables, has a next element; that element, for where it has."""
+    """Whether a stream, whose code may use variables, has a next element; and a function that reads it, to be called
+    where there is one."""
     known = [type for type in types if isinstance(type, TensorType)]
     w.flush()
     words = w.call_python(StreamSite(stream, place, None, known), (), 1 + sum(1 + len(type.shape) for type in known))

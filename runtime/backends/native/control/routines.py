@@ -1,17 +1,17 @@
-"""Calls of routines: each is a function of the module of the graph that calls it, which calls itself directly.
+"""Calls of routines: each routine is a function in the module of the calling graph, and calls itself directly.
 
 A function takes the frame of the call, then its inputs: scalars by value, arrays as their address and unknown
-dimensions. It returns a struct of its status, its scalars, and the unknown dimensions of its arrays. The memory of an
-array that it gives is the caller's: of a known shape, at an address that is passed; else in a pair of address and
+dimensions. It returns a struct of its status, its scalars, and the unknown dimensions of its arrays. The caller owns
+the memory of the arrays that it returns: for a known shape, the caller passes an address; else a pair of address and
 capacity, which the function enlarges. A list is such a pair and its length. An array or list that is an updated input
 stays in the memory of that input: the caller passes one that nothing else reads, or a copy.
 
-What a function allocates is in slots of its own, on its stack, and freed when it returns. Once on each way to its
-calls, before a loop that makes them, it compares the address of the stack with the thread's limit, and counts down to
-the next poll for signals, unless that loop does. A call that comes last may become a jump, which takes no stack:
-functions with such calls are passed their depth, and LLVM makes no jumps of the calls of others.
+What a function allocates is in slots of its own, on its stack, and freed when it returns. Once on each path to a call,
+or before a loop that contains calls, it compares the stack pointer with the thread's limit, and counts down to the next
+poll for signals, unless that loop polls. A tail call may become a jump, which takes no stack: functions with tail calls
+get their depth as an argument; for others LLVM's tail call optimisation is disabled.
 
-`why_not_direct` decides which routines have such functions. Others are called through Python.
+`why_not_direct` decides which routines get such functions. The others are called through Python.
 """
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from runtime.core.types import ListType, TensorType, Type
 __all__ = ["why_not_direct"]
 
 _DEEP: Final = 5  # the status if calls nest too deeply
-_DEEPEST: Final = 1 << 17  # calls within calls that take no stack
+_DEEPEST: Final = 1 << 17  # limit of nested tail calls, which take no stack
 _SMALL: Final = 120  # lines of code
-_LEAST: Final = 128  # words of stack for slots, so that endless recursion fills the stack before the memory
+_LEAST: Final = 128  # stack words for slots at least, so that endless recursion exhausts the stack before the memory
 _STACK: Final = 1024, 2048  # bytes on the stack for an array, and for all
 
 
 # Which routines are called directly.
 
 def why_not_direct(routine: Routine) -> str | None:
-    """Why a routine has to be called through Python; None: it need not."""
+    """Why a routine has to be called through Python; None if it does not."""
     if not is_known():
         return "the system does not tell how large the stack is"
     for each in reached(routine):
@@ -58,7 +58,7 @@ def why_not_direct(routine: Routine) -> str | None:
 
 
 def reached(*routines: Routine) -> list[Routine]:
-    """Routines, and all that they call."""
+    """Routines, and all routines that they call, directly or indirectly."""
     found = dict.fromkeys(routines)
     waiting = list(routines)
     while waiting:
@@ -100,11 +100,11 @@ _UPDATES: Final = frozenset({
 """Ops whose first result is an updated form of their first operand."""
 
 Homes = dict[int, int]
-"""By the number of a result, the number of the input in whose memory it is."""
+"""By the number of a result, the number of the input whose memory it occupies."""
 
 
 def homes_of(routine: Routine) -> dict[Routine, Homes]:
-    """The results that are updated inputs, of a routine and of all that it calls."""
+    """The results that are updated inputs, of a routine and of all routines that it calls."""
     every = reached(routine)
     sources: dict[Routine, list[frozenset[int | None]]] = {each: [frozenset()] * len(each.types) for each in every}
     outer = {each: _outer_values(_graph(each)) for each in every}
@@ -136,7 +136,7 @@ def _has_memory(type: Type) -> bool:
 
 def _sources(value: GraphValue, outer: dict[GraphValue, list[GraphValue]],
              known: dict[Routine, list[frozenset[int | None]]], inputs: Sequence[GraphValue]) -> frozenset[int | None]:
-    """The inputs of a graph of which a value is an updated form; None stands for anything else. `outer`: see
+    """The inputs of a graph of which a value is an updated form; None stands for other origins. `outer`: see
     `_outer_values`."""
     found: set[int | None] = set()
     visited: set[GraphValue] = set()
@@ -158,7 +158,7 @@ def _sources(value: GraphValue, outer: dict[GraphValue, list[GraphValue]],
 
 def _updated(value: GraphValue, node: Node, known: dict[Routine, list[frozenset[int | None]]]
              ) -> list[GraphValue] | None:
-    """Of what a result of a node is an updated form; None if that is not known."""
+    """The values of which a result of a node is an updated form; None if that is not known."""
     name, at = node.op.name, node.outputs.index(value)
     if name in _UPDATES and at == 0:
         return [node.inputs[0]]
@@ -173,7 +173,8 @@ def _updated(value: GraphValue, node: Node, known: dict[Routine, list[frozenset[
 
 
 def _outer_values(top: Graph) -> dict[GraphValue, list[GraphValue]]:
-    """What captures, and the states of loops in their sub-graphs, stand for."""
+    """By captures, and by inputs of loops' subgraphs, the values that they may be: the outer one, or the first and
+    next."""
     found: dict[GraphValue, list[GraphValue]] = {}
     for node in top.walk():
         at = len(node.operands)
@@ -192,7 +193,7 @@ def _outer_values(top: Graph) -> dict[GraphValue, list[GraphValue]]:
 # The functions.
 
 def _ends_in_call(graph: Graph) -> bool:
-    """Whether a graph may call a routine last."""
+    """Whether a graph may end in a call of a routine."""
     last = graph.nodes[-1] if graph.nodes else None
     if last is None or last.op.name != "cond":
         return last is not None and last.op.name == "call"
@@ -200,7 +201,7 @@ def _ends_in_call(graph: Graph) -> bool:
 
 
 class Function:
-    """The function of a routine: its name, and how it is called."""
+    """The function of a routine: its name and signature, and the code of calls."""
 
     def __init__(self, name: str, routine: Routine, homes: Homes) -> None:
         self.name, self.routine, self.homes = name, routine, homes
@@ -221,7 +222,7 @@ class Function:
         self.returned = f"{{ {', '.join(returned)} }}"
 
     def call(self, w: Lowering, node: Node, values: Sequence[Value]) -> list[Value]:
-        """The code of a call."""
+        """Write a call."""
         b = w.b
         arrays: dict[int, Leaf] = {}
         lists: dict[int, Listed] = {}
@@ -261,7 +262,7 @@ class Function:
 
     def results(self, w: Lowering, result: Val, arrays: dict[int, Leaf], lists: dict[int, Listed],
                 places: dict[int, Val]) -> list[Value]:
-        """What a call returned."""
+        """Unpack the results of a call."""
         b, at = w.b, 0
 
         def word(ty: str) -> Val:
@@ -292,7 +293,7 @@ class Function:
             return
         dirty = w.dirty
         if self.runs_python:
-            w.dirty = {}  # they have been written back before the call
+            w.dirty = {}  # the variables were written back before the call
         with w.b.when(w.b.icmp("eq", status, const("i32", _DEEP))):
             w.refuse(RecursionError, too_deep(self.routine.name), self.routine.position)
         for each in (1, REFUSED):
@@ -303,14 +304,14 @@ class Function:
 
 
 def _list(w: Lowering, x: Value, type: ListType) -> Listed:
-    """A list in memory."""
+    """The list in native memory."""
     found = w.as_type(x, type)
     assert isinstance(found, Listed)
     return found
 
 
 def _writable_list(w: Lowering, operand: int, x: Value, type: ListType) -> Listed:
-    """The list in memory that a call may change: its own if it is dead afterwards, else a copy."""
+    """A list that a call may change: the operand's memory if it is dead afterwards, else a copy."""
     found = _list(w, x, type)
     return found if w.owns(operand, found) else w.copy_list(found)
 
@@ -320,7 +321,7 @@ def _unknown(w: Lowering, type: TensorType, dims: Sequence[Index]) -> list[Val]:
 
 
 def _writable(w: Lowering, operand: int, x: Value) -> Leaf:
-    """The array in memory that a call may write: its own if it is dead afterwards, else a copy."""
+    """An array that a call may write: the operand's memory if it is dead afterwards, else a copy."""
     leaf = w.leaf(x)
     if w.overwritable(operand, leaf):
         return leaf
@@ -330,7 +331,7 @@ def _writable(w: Lowering, operand: int, x: Value) -> Leaf:
 
 
 class RoutineLowering(Lowering):
-    """The code of the function of a routine, in the module of another graph."""
+    """Writes the function of a routine, in the module of another graph."""
 
     is_whole = False
 
@@ -348,7 +349,7 @@ class RoutineLowering(Lowering):
         self.first_slot = Val("ptr", "%slots"), 0
         self.on_stack = _STACK
         self.loops = 1  # it may run as often as a loop's body
-        self.guarded = False  # whether the stack has been looked at
+        self.guarded = False  # whether this path has checked the stack
         self.depth = const("i64", 0)  # of the calls
         self.status = b.alloca("i32")
         self.leaving = b.label("leave")
@@ -366,7 +367,7 @@ class RoutineLowering(Lowering):
         return results
 
     def new_object(self) -> int:
-        """A place of the call from Python: calls within one another share it, as lists are there for a kernel only."""
+        """A slot of the call from Python: nested calls share it, as lists are objects only for a kernel's call."""
         return self.outermost.new_object()
 
     def node(self, node: Node, *args: Any) -> Sequence[Value]:
@@ -375,7 +376,7 @@ class RoutineLowering(Lowering):
         return super().node(node, *args)
 
     def guard(self, polls: bool = True) -> None:
-        """Before a call, or a loop with calls: the stack has room for it, and signals are handled now and then."""
+        """Before a call, or a loop with calls: check that the stack has space, and poll for signals now and then."""
         if self.guarded:
             return
         self.guarded = True
@@ -390,7 +391,8 @@ class RoutineLowering(Lowering):
             self.poll(cost_of(self, self.graph))
 
     def kernel(self, node: Node, values: Sequence[Value], why: str = "") -> list[Value]:
-        """The results of a kernel last until the site runs again, perhaps within a call: they are copied."""
+        """Copies the results of a kernel: their memory lasts only until the site runs again, perhaps in a nested
+        call."""
         return [self._copied(x) if isinstance(x, Leaf) else x for x in super().kernel(node, values, why)]
 
     def _copied(self, x: Leaf) -> Leaf:
@@ -442,7 +444,7 @@ class RoutineLowering(Lowering):
         b.module.parts += _unrolled(text, function.name) if self._is_small() else [text]
 
     def _is_small(self) -> bool:
-        """Whether a call takes little time, and no more stack than registers do."""
+        """Whether a call takes little time, and no stack for arrays and slots."""
         return not self.stack and not self.slots and len(self.b.lines) < _SMALL
 
     def _find_finals(self, places: dict[int, Val]) -> None:
@@ -456,10 +458,10 @@ class RoutineLowering(Lowering):
                 self.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], place, scratch=True)
 
     def _deliver(self, inputs: Sequence[Value], results: Sequence[Value], places: dict[int, Val]) -> list[Val]:
-        """Store the arrays among the results; what the function returns besides its status."""
+        """Store the arrays among the results; returns the function's results besides its status."""
         b, returned = self.b, list[Val]()
         stores: list[tuple[Array, Leaf]] = []
-        last: list[tuple[Leaf, Leaf]] = []  # into inputs, which the others may read
+        last: list[tuple[Leaf, Leaf]] = []  # into inputs, which the other results may read
         lists: list[tuple[Listed, Value | Val]] = []
         for k, (type, x) in enumerate(zip(self.function.types, results, strict=True)):
             if isinstance(type, ListType):
@@ -497,7 +499,8 @@ class RoutineLowering(Lowering):
         return returned
 
     def _deliver_lists(self, lists: Sequence[tuple[Listed, Value | Val]]) -> None:
-        """Copy lists among the results to where they belong; into inputs last, which the others may be."""
+        """Copy lists among the results to their destinations; into inputs last, as the others may be in their
+        memory."""
         homes = {x.pair.ref for _, x in lists if isinstance(x, Listed)}
         last: list[tuple[Listed, Val]] = []
         for mine, place in lists:
@@ -511,13 +514,13 @@ class RoutineLowering(Lowering):
             self.copy_list(mine, pair)
 
     def _apart(self, x: Array) -> Leaf:
-        """The array in memory that is no input's."""
+        """The array in memory that does not belong to an input."""
         found = self.leaf(x)
         mine = found.scratch and found.flat and not any(name[:2] == "%a" for name in found.bases)
         return found if mine else self._copied(found)
 
     def _close(self, returned: Sequence[Val]) -> None:
-        """The ends of the function: with results, and with an error."""
+        """Write the function's two exits: with results, and with an error."""
         b = self.b
         self._free()
         self._return([const("i32", 0), *returned])
@@ -534,7 +537,8 @@ class RoutineLowering(Lowering):
                 f"  call void @llvm.memset.p0.i64(ptr %slots, i8 0, i64 {8 * PAIR * self.slots}, i1 false)"]
 
     def _return(self, values: Sequence[Val]) -> None:
-        """Return a struct. It is built alike everywhere: LLVM makes phis of its parts where a call is inlined."""
+        """Return a struct. All returns build it alike, so that LLVM merges its fields in phis where a call is
+        inlined."""
         b, ty = self.b, self.function.returned
         value = Val(ty, "poison")
         for k, x in enumerate(values):
@@ -552,7 +556,7 @@ class RoutineLowering(Lowering):
 
 
 def _unrolled(text: str, name: str) -> list[str]:
-    """The function as two that call each other, of which the second is part of the first, for half of the calls."""
+    """The function unrolled once: as two functions that call each other, the second of which is always inlined."""
     head, _, rest = text.partition("\n")
     if f"@{name}(" not in rest:
         return [text]
@@ -561,7 +565,7 @@ def _unrolled(text: str, name: str) -> list[str]:
 
 
 def function_of(w: Lowering, routine: Routine) -> Function:
-    """The function of a routine in the module of `w`, which is written at the first call; NotNative if it has none."""
+    """The function of a routine in the module of `w`, written at the first request; NotNative if it has none."""
     known: dict[Routine, Function] = w.direct
     if routine not in known:
         why = why_not_direct(routine)

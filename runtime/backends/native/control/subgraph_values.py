@@ -1,4 +1,4 @@
-"""What the sub-graphs of control flow take and give: captured values, results as phis, and what an iteration costs."""
+"""Values at the borders of control flow's subgraphs: captures, results as phis, and the cost of an iteration."""
 from __future__ import annotations
 
 import math
@@ -17,7 +17,7 @@ __all__ = ["captured", "changed", "cost_of", "joined", "pack", "set_variables", 
 
 
 def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[GraphValue, Value]]:
-    """For each sub-graph the values of its captures, computed; those in memory that must not be written as read-only
+    """The environment of each subgraph: its captures, computed; buffers that it must not write become read-only
     views."""
     count = len(node.operands)
     envs: list[dict[GraphValue, Value]] = []
@@ -38,12 +38,12 @@ def captured(w: Lowering, node: Node, values: Sequence[Value]) -> list[dict[Grap
 
 
 def _free(w: Lowering, node: Node, at: int, x: Leaf) -> bool:
-    """Whether a branch may write a captured buffer."""
+    """Whether a branch may write the buffer of a captured value."""
     return _last(w, node, at) and w.unread(x, node.inputs[at])
 
 
 def _last(w: Lowering, node: Node, at: int) -> bool:
-    """Whether a branch has the last use of a captured value."""
+    """Whether the node, a `cond`, is the last use of a captured value."""
     value = node.inputs[at]
     return node.op.name == "cond" and w.last.get(value) == w.node_index and value not in node.operands
 
@@ -59,7 +59,7 @@ def changed(w: Lowering, *graphs: Graph | None) -> list[Variable]:
 
 
 def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
-    """A lower bound of the nanoseconds per iteration, approximately."""
+    """A rough lower bound of the nanoseconds per iteration."""
     arrays = [x for x in w.env.values() if isinstance(x, Array) and any(isinstance(d, Val) for d in x.dims)]
     unknown: Index = 1024  # elements of an array of unknown size: the maximum of these sizes
     for x in arrays:
@@ -80,8 +80,8 @@ def cost_of(w: Lowering, *graphs: Graph | None) -> Index:
 
 
 def _computed(node: Node) -> list[Sequence[int | None]]:
-    """The shapes of what a node computes. For an update, that of the inserted part: the rest mostly stays in place, and
-    `Lowering.copy` counts it otherwise."""
+    """The shapes of the results that a node computes. For an update, that of the inserted part: the rest mostly stays
+    in place, and otherwise `Lowering.copy` accounts for it."""
     if node.subgraphs:
         return []
     if node.op.name == "scatter":
@@ -94,7 +94,7 @@ def _computed(node: Node) -> list[Sequence[int | None]]:
 
 
 def _inner(node: Node) -> int:
-    """The length of the sums in a matrix product, divided by four."""
+    """The length of the sums in a matrix product, divided by four, plus one."""
     shape = node.inputs[0].type.shape  # type: ignore[union-attr]
     last = shape[-1] if shape else 1
     return 256 if last is None else last // 4 + 1
@@ -110,7 +110,7 @@ _WORK: Final[dict[str, Callable[[Node], int]]] = {"matmul": _inner, "einsum": _i
 
 def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], merged: Sequence[Val],
            owners: Sequence[Sequence[Value]]) -> list[Value]:
-    """The results after branches, from the phis. `owners`: the results of each branch that reaches its end."""
+    """The results after branches, from their phis. `owners`: the results of each branch that reaches its end."""
     results = unpack(w, types, places, merged)
     for k, x in enumerate(results):
         if isinstance(x, Listed):
@@ -124,7 +124,7 @@ def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], mer
             if not all(isinstance(s, Leaf) for s in sources):
                 continue
             leaves = [s for s in sources if isinstance(s, Leaf)]
-            # the same buffer in both, or buffers of the branches' own
+            # the same buffer in all branches, or buffers that the branches own
             if len({s.pointer.ref for s in leaves}) == 1:
                 x.pointer = leaves[0].pointer
             x.scratch = all(s.scratch for s in leaves)
@@ -134,7 +134,7 @@ def joined(w: Lowering, types: Sequence[Type], places: Sequence[int | None], mer
 
 
 def pack(w: Lowering, types: Sequence[Type], places: Sequence[int | None], results: Sequence[Value]) -> list[Val]:
-    """The phis' parts of values: scalars, addresses, unknown dimensions. Objects move to their places."""
+    """The phi operands of values: scalars, addresses, unknown dimensions. Objects are moved to their slots."""
     vals: list[Val] = []
     moves = []
     for type, place, x in zip(types, places, results, strict=True):

@@ -1,11 +1,11 @@
 """The calling convention from CPython to the code of a graph.
 
 `body` is the function of a graph that `Lowering` writes. `runtime_call` is a C function for CPython (METH_FASTCALL)
-that calls any of them: `runtime_call(frame, *inputs, *variables, *outputs, *written, objects)`, whose arguments are
-NumPy arrays except the last: the variables that are assigned, and the list of the call's objects. It passes addresses
-and unknown sizes of the arrays, as the words of its `self` describe, releases the GIL if the body may take long, and
-returns None, or a number for an error. The outputs that it has filled are made read-only. Variables get their new
-arrays before Python runs again, so that no signal handler comes in between.
+that calls any body: `runtime_call(frame, *inputs, *variables, *outputs, *written, objects)`. Its arguments are NumPy
+arrays, except `written`, the variables that are assigned, and `objects`, the list of the call's objects. It passes
+addresses and unknown sizes of the arrays, as the words of its `self` describe, releases the GIL if the body may take
+long, and returns None, or a number for an error. It makes the filled outputs read-only. Variables get their new arrays
+before Python code runs again, so that no signal handler runs in between.
 """
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ PLAIN: Final = 0x0001 | 0x0100  # C_CONTIGUOUS, ALIGNED
 _WRITEABLE: Final = 0x0400
 
 # The words that describe a body: its address, the number of arguments, the number of inputs among them, the number of
-# words it takes, whether it may take long, how many variables it assigns. Then one for each argument: a bit for each
-# axis of unknown size, or its kind. Then one for each variable: the argument with its new array, or an object, ~number.
+# words it takes, whether it may take long, how many variables it assigns. Then one word for each argument: a bit for
+# each axis of unknown size, or -1 for a scalar. Then one for each assigned variable: the number of the argument with
+# its new array, or ~number of an object.
 _ARGUMENTS, _INPUTS, _WORDS, _LONG, _WRITTEN, _KINDS = 1, 2, 3, 4, 5, 6
 _SCALAR: Final = -1
 _ARRAY: Final = "runtime_name_of_array"
@@ -49,8 +50,8 @@ SYMBOLS: Final = {_ARRAY: id(_NAME), "PyArray_Type_": id(np.ndarray)}
 
 
 def write(w: Lowering, donated: Mapping[int, int] = MappingProxyType({}), overwritten: Collection[int] = ()) -> str:
-    """The text of the module for the graph of `w`. `donated`: the outputs that are put into inputs, and these inputs,
-    of which some may be `overwritten` before all outputs are known."""
+    """The text of the module for the graph of `w`. `donated`: by output, the input whose memory it is to occupy; those
+    in `overwritten` may be written before all outputs are computed."""
     _body(w, donated, overwritten)
     w.module.parts.append(w.b.function("i32 @body(ptr noalias %frame, ptr noalias %args) nounwind"))
     return w.module.text()
@@ -74,7 +75,7 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
             env[value] = Boxed(w.new_object())
             continue
         pointer = b.load("ptr", argument())
-        if not donated:  # else the memory of any input may be that of an output
+        if not donated:  # else an output may be in the memory of any input
             b.unwritten.add(pointer.ref)
         env[value] = w.incoming(type, pointer, [
             b.load("i64", argument()) if size is None else size for size in type.shape])
@@ -99,15 +100,15 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
 
 
 def _find_finals(w: Lowering, graph: Graph, position: int, donated: Mapping[int, int]) -> None:
-    """Record the destinations of outputs of known shapes, which are arguments from a position on: they need not be
-    copied."""
+    """Record the destinations of outputs of known shapes, which are arguments from `position` on, so that results are
+    computed in place."""
     own = frozenset(graph.nodes)
     for k, value in enumerate(graph.outputs):
         node, type = value.node, value.type
         if isinstance(type, ListType) or None in type.shape:
-            continue  # Python makes it
+            continue  # Python allocates it
         if node is not None and node.op.name.startswith("list_"):
-            return  # perhaps Python makes it
+            return  # Python may create the next outputs
         if node in own and type.shape and value not in w.finals and k not in donated:
             pointer = w.b.load("ptr", w.b.offset(w.args, position, "i64"))
             w.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], pointer, scratch=True)
@@ -122,7 +123,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
     wanted += [(s.type, w.variables[s]) for s in flushed]
     w.written = flushed
     stores: list[tuple[Array, Leaf]] = []
-    last: list[tuple[Leaf, Val]] = []  # into inputs, which the others may read
+    last: list[tuple[Leaf, Val]] = []  # into inputs, which the other results may read
     for k, (type, x) in enumerate(wanted):
         if k < len(results) and graph.outputs[k] in w.placed:
             w.outputs.append(("object", w.placed.pop(graph.outputs[k])))
@@ -168,7 +169,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
 
 
 def _apart(w: Lowering, x: Array) -> Leaf:
-    """An array in memory that belongs to the call alone."""
+    """The array in memory that only this call uses."""
     found = w.leaf(x)
     if found.scratch and found.flat:
         return found
@@ -178,7 +179,7 @@ def _apart(w: Lowering, x: Array) -> Leaf:
 
 
 def description(w: Lowering, address: int) -> Any:
-    """The int64 words by which `runtime_call` knows the body that `write` wrote, once its address is known."""
+    """The int64 words that describe the body written by `write` to `runtime_call`, once its address is known."""
     types: list[TensorType] = [v.type for v in w.graph.inputs if not isinstance(v.type, ListType)]
     types += [storage.type for storage in w.storages]
     kinds = [sum(1 << axis for axis, size in enumerate(type.shape) if size is None) if type.shape else _SCALAR
@@ -217,7 +218,7 @@ def freeze(b: Builder, array: Val) -> None:
 
 
 def restore(b: Builder, frame: Val) -> None:
-    """Raise the exception of a signal handler in a body."""
+    """Raise a signal handler's exception, which a body stored in the frame."""
     b.module.declare("PyErr_Restore", "void", "ptr", "ptr", "ptr")
     b.call("void", "PyErr_Restore", *[b.load("ptr", b.offset(frame, ERROR_WORDS + k, "i64")) for k in range(3)])
     b.store(Val("ptr", "null"), b.offset(frame, ERROR_WORDS, "i64"))
@@ -249,7 +250,7 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
             b.store(field(b, obj, DATA, "ptr"), place)
             dims = field(b, obj, DIMS, "ptr")
 
-            def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # unused values are overwritten by the next one
+            def size(axis: Val, state: Sequence[Val]) -> list[Val]:  # if the axis is known, the next size overwrites it
                 b.store(b.load("i64", b.offset(dims, axis, "i64")), b.offset(args, state[0], "i64"))
                 return [b.add(state[0], b.and_(b.lshr(kind, axis), one))]
 

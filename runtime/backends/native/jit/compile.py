@@ -39,7 +39,7 @@ def _host() -> Any:
 
 
 def target(level: int | None = None) -> Any:
-    """The target machine: this one. Each engine owns one."""
+    """The target machine, which is this one. Each engine owns one."""
     return _host().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=features(), opt=settings.llvm_level if level is None else level,
         codemodel="jitdefault", jit=True)
@@ -68,8 +68,8 @@ class _MethodDef(ctypes.Structure):
 
 
 class Code:
-    """Machine code of a module, from the cache or compiled now. `function` is the callable for CPython, `body` the
-    address that it calls.
+    """Machine code of a module, loaded from the cache or compiled now. `function` is the callable for CPython, `body`
+    the address of the code that it calls.
 
     `describe` returns the words for `runtime_call`, given the address of the module's `body`.
     """
@@ -109,8 +109,8 @@ class Code:
 def _engine_of(
     text: str, level: int, known: bytes | None = None, save: Callable[[bytes], None] | None = None
 ) -> Any:
-    """An engine with the machine code of a module: `known`, from the cache, or compiled now and given to `save`.
-    Level 0: it is not optimised."""
+    """An engine with the machine code of a module: `known`, from the cache, or compiled now and passed to `save`. At
+    level 0 nothing is optimised."""
     machine = target(level)
     if known is not None:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
@@ -130,7 +130,7 @@ _addresses: Final[dict[str, int]] = {}
 
 @functools.lru_cache(maxsize=1)
 def _support() -> _MethodDef:
-    """The function that CPython calls; code compiled from now on finds the functions it calls by name."""
+    """The function that CPython calls. Also registers the support functions by name, for modules compiled later."""
     _host()
     llvm.add_symbol(thread_pool.STATE, thread_pool.state.ctypes.data)
     llvm.add_symbol(MEMORY, held_memory.ctypes.data)
@@ -142,18 +142,18 @@ def _support() -> _MethodDef:
     reset()
     os.register_at_fork(after_in_child=reset)
     entry = _MethodDef(b"call", engine.get_function_address(ENTRY), _METH_FASTCALL, None)
-    engine.detach()  # it stays for ever: threads sleep in it
+    engine.detach()  # kept for ever: threads sleep in it
     return entry
 
 
 @functools.cache
 def _packed(name: str) -> None:
-    """Compile a function for large products, which code compiled from now on finds by name."""
+    """Compile a function for large products and register it by name, for modules compiled later."""
     text = function_text(name, Module(has_fma(), vector_bits()))
     key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, object_cache.load(key), functools.partial(object_cache.save, key))
     llvm.add_symbol(name, engine.get_function_address(name))
-    engine.detach()  # it stays for ever, as code that calls it may
+    engine.detach()  # kept for ever, like the code that may call it
 
 
 def parsed(text: str, machine: Any) -> Any:
@@ -170,13 +170,13 @@ def address_of(name: str) -> int:
 
 
 def optimized(text: str, machine: Any) -> Any:
-    """The module as optimised by LLVM."""
+    """The module, optimised by LLVM."""
     module = parsed(text, machine)
     step()
     _optimize(module, machine, text)
     try:
         module.verify()
-    except RuntimeError:  # SROA of LLVM 22 merges stores that go down in memory before the last of them is computed
+    except RuntimeError:  # LLVM 22's SROA merges stores in descending address order before the last value is computed
         module = parsed(text, machine)
         _run(module, _pass_builder(machine), *[name for name in _PASSES if name != "sroa"])
     return module
@@ -189,8 +189,8 @@ def _level_of(text: str) -> int:
 
 
 def has_loops(text: str) -> bool:
-    """Whether code may run more than once in a call: there is a back edge, or a function that is not just called at one
-    place, as outlined parts are."""
+    """Whether code may run more than once in a call: there is a back edge, or a function that is not just called once,
+    as outlined parts are."""
     labels: set[str] = set()
     for line in text.splitlines():
         if line.endswith(":"):
@@ -212,19 +212,19 @@ _NAME: Final = re.compile(r"@([\w.]+)")
 
 
 def _has_passes() -> bool:
-    """Whether single passes can be chosen: with llvmlite 0.45 and later."""
+    """Whether passes can be chosen individually: with llvmlite 0.45 and later."""
     return hasattr(llvm.create_new_module_pass_manager(), "add_sroa_pass")
 
 
 def _optimize(module: Any, machine: Any, text: str) -> None:
-    """Run LLVM's passes: what `clang -O2` runs where loops take items of arrays, what `clang -O1` runs and the
-    vectoriser where kernels wrote loops that need it, else a few."""
+    """Run LLVM's passes: those of `clang -O2` where loops index arrays item by item; those of `clang -O1` and the
+    vectoriser where kernels wrote loops that need it; else only a few."""
     if text.startswith(BY_ITEMS) or not _has_passes():
         builder = _pass_builder(machine)
     elif PARALLEL not in text:
         _run(module, _pass_builder(machine), *_PASSES)
         return
-    else:  # more takes twice the time, and gains nothing
+    else:  # more passes take twice the time, and gain nothing
         options = llvm.create_pipeline_tuning_options(speed_level=1)
         options.loop_vectorization = options.loop_interleaving = True
         options.loop_unrolling = text.count("\n") <= _UNROLLED

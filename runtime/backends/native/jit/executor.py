@@ -58,19 +58,19 @@ _ = (control_flow, convolutions, effects, einsum, gather_scatter, concat_split, 
      reductions, routines, shapes, sorting, linear_solve, strings, exceptions)  # importing these registers lowerings
 
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
-"""It does not use its last argument, the weak reference whose callback it is."""
+"""Its last argument is unused: the weak reference whose callback it is."""
 set_flush: Final = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(address_of(FLUSH))
-"""Whether float arithmetic of this thread takes subnormal numbers as zero from now on; what held before."""
+"""Set whether float arithmetic of this thread treats subnormal numbers as zero; returns the previous mode."""
 _make: Final = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.py_object)(address_of(UNSTACK))
 UNSTACKING: Final = (partial(unstacked, _make), partial(wrapped, _make)) if can_unstack() else None
 """The functions `unstacked` and `wrapped`. None if the structures of CPython or NumPy are not as expected."""
-_LARGE: Final = 1 << 24  # bytes: smaller allocations succeed
+_LARGE: Final = 1 << 24  # bytes: smaller allocations are assumed to succeed
 
 
 class Frame:
-    """The words of one call at a time: memory that is kept for the next call. So is `call`, for code whose sites only
-    raise."""
+    """The words of one call at a time, with memory that is reused by the next call; also `call`, for code whose sites
+    only raise."""
 
     __slots__ = ("__weakref__", "call", "words")
 
@@ -93,7 +93,7 @@ def _large_array(nodes: dict[Any, Any], shape: Sequence[int], dtype: Any) -> Any
 
 
 class Native:
-    """A graph as native code, and the function from arrays to arrays that runs it."""
+    """A graph as native code, and the function on arrays that runs it."""
 
     lowering_of: Callable[..., Lowering] = Lowering
 
@@ -141,7 +141,7 @@ class Native:
         return report(self.lowering)
 
     def findable(self, run: Callable[..., Any], single: bool) -> Findable | None:
-        """An entry for native code to look up the trace; it can run the body itself if that makes no callback to
+        """An entry for native code to look up the trace; native code can run the body itself if that never calls
         Python."""
         if not is_possible():
             return None
@@ -151,7 +151,7 @@ class Native:
         """The function that runs the code for arrays, in the cheapest sufficient way."""
         w = self.lowering
         results = _Results(w, self.donated)
-        # each thread that updates a variable sees the updates of the others
+        # a thread that updates a variable must see the updates of the others
         assigned = [v.storage for v in variables_of(w.graph, ops=ASSIGN)]
         sources = [source.lock for source in sorted(w.sources, key=id)]
         if assigned or sources:
@@ -198,8 +198,8 @@ class Native:
         return run
 
     def _simple(self, results: _Results, shared: Frame | None) -> Callable[..., tuple[Any, ...]]:
-        """For graphs of arrays only, that call Python only to raise; in the frame `shared`, if calls need no memory of
-        their own."""
+        """For graphs of arrays that call Python only to raise; `shared` is the frame of all calls, if they need no
+        memory of their own."""
         native, frames, constants = self.code.function, self.frames, self.addresses.ctypes.data
         empty, makers, donated = results.empty, results.makers, bool(results.donated)
         slots, sites, recurs = self.lowering.slots, self.sites, bool(self.lowering.direct)
@@ -294,7 +294,7 @@ class _Results:
 def _locked(
     run: Callable[..., tuple[Any, ...]], assigned: list[Any], others: list[Any]
 ) -> Callable[..., tuple[Any, ...]]:
-    def locks(variables: Iterable[Any]) -> list[Any]:  # in an order that all calls take
+    def locks(variables: Iterable[Any]) -> list[Any]:  # in the same order in all calls
         return [*map(lock_of, sorted(variables, key=id)), *others]
 
     of_all = None if any(isinstance(x, Placeholder) for x in assigned) else locks(assigned)
@@ -327,5 +327,5 @@ def lock_of(storage: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The array aligned and in C order, as native code requires it."""
+    """The array, aligned and in C order, as native code requires."""
     return np.require(x, requirements=("C", "A"))

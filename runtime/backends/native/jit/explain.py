@@ -1,4 +1,4 @@
-"""What became of a graph, in words: fused ops, tiled loops, and calls of Python with the reason."""
+"""A report on how a graph was compiled: fused ops, tiled loops, and calls of Python with the reason."""
 from __future__ import annotations
 
 from collections import Counter
@@ -41,7 +41,7 @@ def _saved(nodes: Iterable[Node]) -> Iterator[str]:
 
 
 def _lane_by_lane(nodes: Iterable[Node]) -> Iterator[str]:
-    """What a vectorized map runs lane by lane (`runtime.batching`)."""
+    """The ops of a vectorised map that run lane by lane (`runtime.batching`)."""
     for node in nodes:
         if node.op.name == "reduce" and node.params["body"].name.startswith(LANE_BY_LANE):
             what, _, why = node.params["body"].name.removeprefix(LANE_BY_LANE).partition(": ")

@@ -1,13 +1,13 @@
 """The fast path of a call: `fn(x)` goes from CPython to native code, if a trace for such tensors is cached.
 
-`runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of the arguments, makes
-the array of the result (or reuses that of an earlier small one that nothing refers to), runs the body and makes the
-tensor; a trace that needs Python is called with the arrays. All other calls go to the original slot, which calls
-`__call__`: that defines what a call means, is what the class shows, and adds the traces that it finds to the table that
-native code reads.
+`runtime_front` replaces the `tp_call` of the class. It finds the trace by the dtypes and shapes of the arguments,
+allocates the result's array (or reuses that of an earlier small result that nothing refers to), runs the body and makes
+the tensor; for a trace that needs Python it calls a Python function with the arrays. All other calls go to the original
+slot, which calls `__call__`: this defines what a call means, is what the class shows, and adds the traces that it finds
+to the table that native code reads.
 
-The table is part of the function's `_front`, a tuple with everything that has to live as long. It is immutable: it is
-replaced by another one, and native code holds a reference to the one that it found until the body has run.
+The table is part of the function's `_front`, a tuple that keeps alive everything the table refers to. It is immutable:
+an update replaces it, and native code holds a reference to the tuple that it found until the body has run.
 """
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ _KIND_MASK: Final = ~(0xFF << 24)
 
 _MOST_ARGUMENTS: Final = 16
 _MOST_WORDS: Final = 48  # of a key
-_MOST_KEPT: Final = 1024  # bytes of a result whose array is kept: NumPy also caches small memory
+_MOST_KEPT: Final = 1024  # bytes of a result whose array is reused: NumPy also caches small memory
 _FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 
 # The words of a table: the address of the count of calls; the number of slots less one; and for each slot the address
 # of an entry, or 0. The words of an entry: the length of its key; the address of the word with the time of the trace's
-# last use; those of the body and of its frame; the dtype, rank and flags of the result; the address of the arrays of
-# the last two results, or 0; the number of words of the body beside the result; and the address and number of the items
-# that have to be as they were: of each its kind; the dict or weak reference, or 0; the key, or the address of the item;
-# and the object. (Without a body: 0, and the object to call with the arrays.) Then the key: of each argument its dtype
-# with its rank, and its dimensions. Then for each word of the body its index among the addresses of the arrays and,
-# after room for _MOST_ARGUMENTS of them, the key. Then the dimensions and the strides of the result.
+# last use; the addresses of the body and of its frame; the dtype, rank and flags of the result; the address of the
+# arrays of the last two results, or 0; the number of words of the body besides the result; and the address and number
+# of the guards, each four words: its kind; the dict or weak reference, or 0; the key, or the address of the cell's
+# content; and the expected object. (Without a body: 0, and the object to call with the arrays.) Then the key: for each
+# argument its dtype with its rank, and its dimensions. Then for each word of the body its index in a buffer that has
+# the addresses of the arrays, _MOST_ARGUMENTS at most, and then the key. Then the dimensions and strides of the result.
 _CALLS, _MASK, _PLACES = range(3)
 (_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _HELD, _HELD_COUNT,
  _KEY) = range(12)
@@ -99,7 +99,7 @@ class _Other:
 
 
 def _kind(dtype: Any) -> int:
-    """What distinguishes the dtypes of tensors: the letters of kind, type and byte order, and the number."""
+    """What distinguishes the dtypes of tensors: the letters of kind, type and byte order, and the type number."""
     return int(ctypes.c_int64.from_address(id(dtype) + _KIND).value & _KIND_MASK)
 
 
@@ -152,7 +152,7 @@ FRONT_SYMBOLS: Final = {
 def install(front: int) -> None:
     """Let CPython call `runtime_front`, which is at the address `front`."""
     for held in (EagerTensor, open_traces, settings):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # they stay, also while the interpreter shuts down
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # kept alive also while the interpreter shuts down
     for cls in Called.__subclasses__():
         assert _call_of(cls) == FRONT_SYMBOLS[_PYTHON]
         ctypes.c_size_t.from_address(id(cls) + _CALL).value = front
@@ -165,11 +165,11 @@ class Body(NamedTuple):
     address: int
     frame: int
     result: TensorType
-    keeps_alive: Any  # objects that live as long as it can run
+    keeps_alive: Any  # objects that must live while the code can run
 
 
 class Findable:
-    """A trace for native code to find: to run its body, if there is one, or else to call `run` with arrays."""
+    """A trace that native code can find: to run its body if it has one, else to call `run` with arrays."""
 
     __slots__ = ("_body", "_run", "_types")
 
@@ -229,7 +229,7 @@ class _Entry(NamedTuple):
     trace: Findable
     used: array[int]
     kept: list[Any]  # the arrays of the last two results, the older one first
-    items: Any  # what has to be as it was
+    items: Any  # the guards, kept alive
 
 
 def _front(calls: array[int], entries: tuple[_Entry, ...]) -> tuple[Any, ...]:
@@ -267,13 +267,13 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     python = b.label("python")
 
     def need(condition: Val) -> None:
-        """Continue only if it is true; otherwise the call is left to Python."""
+        """Continue only if the condition is true; otherwise leave the call to Python."""
         on = b.label("on")
         b.branch(condition, on, python)
         b.start(on)
 
     front = field(b, own, _KNOWN, "ptr")
-    need(b.icmp("ne", front, null))  # of an object without `__init__`
+    need(b.icmp("ne", front, null))  # null for an object without `__init__`
     need(b.icmp("ne", field(b, front, _SIZE, "i64"), zero))
     need(_is(b, field(b, Val("ptr", f"@{_SETTINGS}"), _EAGERLY, "ptr"), "_Py_FalseStruct"))
     need(b.icmp("eq", b.call("i64", "PyDict_Size", Val("ptr", f"@{_TRACES}")), zero))
@@ -356,11 +356,11 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
 
 
 def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> None:
-    """Continue only if the items are what they were."""
+    """Continue only if all guards hold."""
     zero, null = const("i64", 0), Val("ptr", "null")
 
     def of_object(reference: Val, name: Val) -> Val:
-        """The attribute; only its address counts, since what it has to be is kept alive."""
+        """The attribute; only its address is compared, as the expected object is kept alive."""
         owner = b.call("ptr", "PyObject_CallNoArgs", reference)  # of a `weakref.ref`: the object or None
         found = b.call("ptr", "PyObject_GenericGetAttr", owner, name)
         b.call("void", "Py_DecRef", owner)
@@ -381,7 +381,7 @@ def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> No
 
 
 def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
-    """The array of the result before the last, if it is unchanged and nothing else refers to it; else null."""
+    """The array of the result before the last, if it is unchanged and has no other reference; else null."""
     null = Val("ptr", "null")
 
     def checked() -> list[Val]:
@@ -411,7 +411,7 @@ def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:
 
 
 def _shift(b: Builder, kept: Val, last: Val) -> None:
-    """Move the last array to the place before it."""
+    """Drop the older of the kept arrays, and keep `last`."""
     following = b.offset(kept, 1, "ptr")
     b.store(b.load("ptr", following), kept)
     b.store(last, following)
@@ -422,8 +422,8 @@ def _is(b: Builder, obj: Val, name: str) -> Val:
 
 
 def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Callable[[Val], None]) -> list[Val]:
-    """The arrays of the arguments, the addresses of their data, and the key, if they are tensors of plain arrays;
-    returns the size of the key, and the slot to start at."""
+    """Read the arrays of the arguments, the addresses of their data, and the key, if all are tensors of plain arrays;
+    returns the size of the key, and the hash that gives the first slot."""
     zero, one = const("i64", 0), const("i64", 1)
 
     def add(word: Val, state: Sequence[Val]) -> list[Val]:
@@ -435,7 +435,7 @@ def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Ca
         x = field(b, b.offset(args, k, "ptr"), _ITEMS, "ptr")
         need(_is(b, field(b, x, TYPE, "ptr"), TENSOR))
         x = field(b, x, ARRAY, "ptr")
-        need(b.icmp("ne", x, Val("ptr", "null")))  # of a tensor without `__init__`
+        need(b.icmp("ne", x, Val("ptr", "null")))  # null for a tensor without `__init__`
         need(_is(b, field(b, x, TYPE, "ptr"), "PyArray_Type_"))
         need(b.icmp("eq", b.and_(field(b, x, FLAGS, "i32"), const("i32", PLAIN)), const("i32", PLAIN)))
         b.store(x, b.offset(arrays, k, "ptr"))
@@ -452,7 +452,7 @@ def _read(b: Builder, args: Val, arrays: Val, addresses: Val, key: Val, need: Ca
 
 
 def _find(b: Builder, table: Val, key: Val, size: Val, place: Val, need: Callable[[Val], None]) -> Val:
-    """The entry with that key, if there is one."""
+    """The entry with that key; without one, the call is left to Python."""
     zero, search, found = const("i64", 0), b.label("search"), b.label("found")
     first, mask = b.lshr(place, const("i64", 32)), b.load("i64", b.offset(table, _MASK, "i64"))
     before = b.block

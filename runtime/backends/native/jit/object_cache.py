@@ -16,7 +16,7 @@ from runtime.core.config import settings
 __all__ = ["key_of", "load", "save"]
 
 _told: Final[set[str]] = set()
-"""The directories that have been warned about."""
+"""The directories about which a warning was issued."""
 
 
 def key_of(*parts: str) -> str:
@@ -28,7 +28,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The machine code; None if there is none that can be used. Warns, once, if the directory is not to be trusted."""
+    """The machine code; None if there is no usable one. Warns once if the directory is not to be trusted."""
     folder = settings.native_cache
     if folder is None:
         return None

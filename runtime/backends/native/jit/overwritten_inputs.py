@@ -1,4 +1,4 @@
-"""NumPy arrays of the caller's that a graph changes in their own memory, item by item, as Python does."""
+"""NumPy arrays of the caller that a graph may update in place, item by item, as Python does."""
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ __all__ = ["overwritten_inputs"]
 def overwritten_inputs(graph: Graph, donated: Mapping[int, int]) -> frozenset[int]:
     """The inputs whose memory the graph may overwrite as it runs: all that are `donated`, or none.
 
-    Each is set by one assignment of items after the other, and nothing reads it later than the next assignment. So an
-    error in between leaves in all of them what Python leaves.
+    Each of them must be updated by a chain of item assignments, each of which is the last use of the array before it.
+    So if an error occurs in between, they have the content that Python would leave.
     """
     places = {node: number for number, node in enumerate(graph.nodes)}
     last = {value: number for number, node in enumerate(graph.nodes) for value in node.inputs}

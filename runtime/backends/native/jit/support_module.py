@@ -1,11 +1,11 @@
-"""Functions that the code of every graph calls: a module of its own, compiled once per process.
+"""Functions that the code of every graph calls, in a module of their own that is compiled once per process.
 
     runtime_call                    what CPython calls
-    runtime_front                   what it calls for a call in Python
+    runtime_front                   what a call from Python enters first
     runtime_parallel                a loop on several threads
     runtime_signals                 lets Python handle signals
     runtime_ask, runtime_insist     callbacks to Python
-    runtime_raise                   makes a signal handler's exception that of the call
+    runtime_raise                   makes a signal handler's exception the call's
     runtime_grow, runtime_extend, runtime_retreat, runtime_release    memory
     runtime_unstack                 lists of tensors
     runtime_now, runtime_log        timestamps of code that is profiled

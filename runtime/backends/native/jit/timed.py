@@ -1,4 +1,4 @@
-"""Native code that is profiled: a graph compiled once more, with timestamps."""
+"""Profiled native code: a graph compiled once more, with timestamps."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ class Timed(Native):
 
     @property
     def region(self) -> Region:
-        """That of a call."""
+        """The region of a call."""
         return self.lowering.call
 
     def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for arrays; what took how long is added to the session, also if the call raises."""
+        """Run on arrays; the times of the regions are added to the session, also if the call raises."""
         start = now()
         session.memory.append((start, int(held_memory[0])))
         try:
@@ -46,7 +46,7 @@ class Timed(Native):
         return results
 
     def _collect(self, session: Session) -> None:
-        """Move what the table has to the session."""
+        """Move the table's records to the session."""
         table, regions = self.lowering.table, self.lowering.timed
         for number, start, end in table[_START:_START + 3 * int(table[0])].reshape(-1, 3).tolist():
             session.span(regions[number], start, end)

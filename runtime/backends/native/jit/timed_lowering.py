@@ -1,9 +1,9 @@
-"""The code of a graph with timestamps around what it does: for calls that are profiled.
+"""The code of a graph with timestamps, for calls that are profiled.
 
-Timestamps are taken around what runs as a whole: fused loops, kernels, control flow, callbacks to Python. Nothing is
-split up for them, so native code does the same work as without: what shares a loop is one region, with the names and
-lines of its ops. Inside loops only what takes much longer than reading a clock is timed; the rest is the loop's own
-time. Code that runs on other threads, in lanes or block by block is part of the region that starts it.
+Each unit of execution is timed: fused loops, kernels, control flow, callbacks to Python. No unit is split up for that,
+so native code does the same work as without timestamps: the ops that share a loop are one region, with their names and
+lines. Inside loops only units that take much longer than reading a clock are timed; the rest is the loop's own time.
+Code that runs on other threads, in lanes or block by block is part of the region that starts it.
 """
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from runtime.core.types import DType, TensorType, shape_text
 __all__ = ["TimedLowering"]
 
 _WORTH: Final = 4096
-"""Elements times operations, from which on a region inside a loop is timed."""
+"""Elements times operations from which on a region inside a loop is timed."""
 _SHORT: Final = 8
-"""Lines of code that are not timed."""
+"""Up to this many lines, code without calls is not timed."""
 _PART_OF: Final = {"dim", "gather", "getitem", "list_get", "list_stack", "setitem", "slice"}
-"""Ops that look at a part of their operands."""
+"""Ops that access only a part of their operands."""
 _CALLBACKS: Final = {"call", "iterator_next", "numpy_function", "print", "py_function"}
-"""Ops that take microseconds, whatever the sizes of their operands are."""
+"""Ops that take microseconds, whatever the sizes of their operands."""
 
 
 def _is_long(lines: Sequence[str], short: int) -> bool:
-    """Whether code has more lines than that, or calls a function."""
+    """Whether code has more than `short` lines, or calls a function while `short` is the default."""
     return len(lines) > short or (short == _SHORT and any(" call " in line and "@llvm." not in line for line in lines))
 
 
@@ -49,7 +49,7 @@ def _size_text(x: Array) -> str:
 
 
 class TimedLowering(Lowering):
-    """As `Lowering`; the code writes into `table` how long its regions (`timed`) took, by number."""
+    """A `Lowering` whose code writes the times of its regions (`timed`), by number, to `table`."""
 
     def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
         super().__init__(graph, fast_math, fma, vector_bits)
@@ -64,7 +64,7 @@ class TimedLowering(Lowering):
         self._open: list[Region] = [self.call]
         self._numbers: dict[Region, int] = {}
         self._origins: dict[Array, Node] = {}
-        self._turns: dict[Graph, Val] = {}  # by the body of a loop, where its iterations are counted
+        self._turns: dict[Graph, Val] = {}  # by the body of a loop, the counter of its iterations
         self._muted = 0
 
     # Words of the table.
@@ -84,7 +84,7 @@ class TimedLowering(Lowering):
 
     @property
     def _is_timed(self) -> bool:
-        """Whether this is code of the graph's own function, which runs once wherever it is written."""
+        """Whether the code being written is in the graph's own function, and not in a part that is not timed."""
         return not (self.inside or self._muted or self.b.prefix or self.b.done) and len(self.timed) < REGIONS - 1
 
     def _opened(self, region: Region) -> int:
@@ -95,7 +95,7 @@ class TimedLowering(Lowering):
 
     @contextmanager
     def _timed(self, region: Region, short: int = _SHORT) -> Iterator[int]:
-        """Time the code that the body writes, unless that is short. The number of the region."""
+        """Time the code that the `with` body writes, unless it is short; yields the number of the region."""
         b, mark = self.b, len(self.b.lines)
         number = self._opened(region)
         try:
@@ -109,7 +109,7 @@ class TimedLowering(Lowering):
             b.call("void", LOG, self._word(0, -HEADER), const("i64", number), start)
 
     def _insert(self, mark: int, text: str) -> Val:
-        """An instruction before what was written since `mark`."""
+        """Insert an instruction before the lines written since `mark`."""
         self.b.count += 1
         name = f"%t{self.b.count}"
         self.b.types[name] = "i64"
@@ -117,7 +117,7 @@ class TimedLowering(Lowering):
         return Val("i64", name)
 
     def _sources(self, roots: Sequence[Any]) -> list[Node]:
-        """The nodes whose elements a loop computes that stores these expressions."""
+        """The nodes that a loop which stores these expressions computes."""
         found: dict[Node, None] = {}
         visited: set[int] = set()
 
@@ -142,7 +142,7 @@ class TimedLowering(Lowering):
         return Region("fused" if len(names) > 1 else "op", ops_text(names), self._open[-1], names, places, note)
 
     def _is_worth(self, sizes: Sequence[Sequence[Index | None]], times: int = 1) -> bool:
-        """Whether work on arrays of these sizes is timed here."""
+        """Whether work on arrays of these sizes is worth timing here."""
         known = [math.prod(size if isinstance(size, int) else _WORTH for size in shape) for shape in sizes if shape]
         return bool(known) and (not self.loops or max(known) * times >= _WORTH)
 
@@ -159,7 +159,7 @@ class TimedLowering(Lowering):
             times = shapes[0][-1] or _WORTH
         return self._is_worth(shapes, times)
 
-    # What is written.
+    # Overridden methods.
 
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         swept = any(graph in node.subgraphs.values() for node, _ in self.swept)
@@ -220,7 +220,7 @@ class TimedLowering(Lowering):
         return results
 
     def _how(self, node: Node) -> str:
-        """How a loop runs, if that is special."""
+        """How a loop runs, if not as a plain loop; else an empty string."""
         if node in self.blocked:
             return "block by block, in registers"
         for swept, steps in self.swept:

@@ -1,4 +1,4 @@
-"""The elements of an array as a list of eager tensors: lists of results are long, and Python takes 200 ns for each.
+"""The elements of an array as a list of eager tensors, made natively: Python would take 200 ns for each.
 
 The tensors hold NumPy scalars, or rows of the array. They are not tracked by the garbage collector, which would go
 through all of them again and again while the list grows: arrays and scalars refer to no tensor, so none is in a cycle.
@@ -23,7 +23,7 @@ Make = Callable[[int, int, int, Any], list[EagerTensor]]  # `runtime_unstack`
 UNSTACK: Final = "runtime_unstack"
 _HEAD: Final = object.__basicsize__
 _NUMBERS: Final = "bBhHiIlLqQefdFD"
-"""The codes of dtypes whose scalars are an object's head and the number. Those of bool exist once."""
+"""The codes of dtypes whose scalar objects consist of a header and the number. Those of bool are singletons."""
 _HAS_GC: Final = 1 << 14  # of `tp_flags`
 
 
@@ -50,7 +50,7 @@ def wrapped(make: Make, arrays: list[Any]) -> list[EagerTensor]:
 
 
 def unstacked(make: Make, array: Any) -> list[EagerTensor]:
-    """The elements along the first axis of a read-only array, which is not one of strings."""
+    """The elements along the first axis of a read-only array, which is not of strings."""
     if array.ndim > 1 or array.dtype.char not in _NUMBERS:
         return wrapped(make, list(array))
     size, width = array.itemsize, _width(array.dtype.type)
@@ -61,8 +61,8 @@ def unstacked(make: Make, array: Any) -> list[EagerTensor]:
 
 
 def define_unstack(module: Module) -> None:
-    """`ptr runtime_unstack(words, width, count, class)`: a list of tensors of scalars of this class, each of `width`
-    words; with the width 0 the words are addresses of arrays or scalars."""
+    """`ptr runtime_unstack(words, width, count, class)`: a list of tensors, each of a new scalar of the class with
+    `width` words; for width 0 the words are addresses of arrays or scalars."""
     for name, result, *types in (
             ("PyList_New", "ptr", "i64"), ("_PyObject_New", "ptr", "ptr"), ("_PyObject_GC_New", "ptr", "ptr"),
             ("Py_IncRef", "void", "ptr"), ("Py_DecRef", "void", "ptr")):
@@ -75,7 +75,7 @@ def _unstack(b: Builder, words: Val, width: Val, count: Val, cls: Val) -> Val:
     zero, null = const("i64", 0), Val("ptr", "null")
 
     def need(made: Val, *others: Val) -> None:
-        """Without memory for an object, release the `others` and raise."""
+        """If an allocation failed, release the `others` and raise."""
         with b.when(b.icmp("eq", made, null)):
             for other in others:
                 b.call("void", "Py_DecRef", other)

@@ -63,7 +63,7 @@ def stack(w: Lowering, node: Node, *values: Value) -> Value:
 
 
 def as_dims(x: Array, dims: Sequence[Index]) -> Array:
-    """`x` with the dimensions `dims`, which are known to be equal to its own."""
+    """`x` with the dimensions `dims`, which are equal to its own at run time."""
     if all(map(same, x.dims, dims)):
         return x
     if x.flat:
@@ -168,7 +168,7 @@ def pad(w: Lowering, node: Node, x: Value, value: Value, *paddings: Value) -> Va
 
 def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence[Sequence[int]], dims: Sequence[Index]
             ) -> Array | None:
-    """`x` between lines of the value, where that is better than a copy."""
+    """`x` between constant borders, as concatenations; None where copying is better."""
     width = dims[-1]
     if not all(isinstance(d, int) for d in dims) or not isinstance(width, int):
         return None
@@ -189,7 +189,7 @@ def _padded(w: Lowering, x: Array, value: Scalar, constant: Any, pairs: Sequence
 
 
 def _count(b: Builder, dtype: DType, first: Val, last: Val, step: Val) -> Val:
-    """How many integers `range` gives; arbitrary for a step of 0."""
+    """The length of a `range` of integers; arbitrary for a step of 0."""
     one, order = const("i64", 1), "u" if dtype.is_unsigned else "s"
     up = const("i1", 1) if dtype.is_unsigned else b.icmp("sgt", step, const("i64", 0))
     low, high = b.select(up, first, last), b.select(up, last, first)

@@ -35,7 +35,7 @@ def accumulate_variable(w: Lowering, node: Node, x: Value) -> None:
 
 
 def _check_shape(w: Lowering, node: Node, type: TensorType, x: Value) -> None:
-    """The kernel raises if the value does not fit the variable."""
+    """Write a check that the value fits the variable; if not, the kernel raises."""
     if not isinstance(x, Array):
         return
     b = w.b

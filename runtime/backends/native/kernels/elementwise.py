@@ -25,7 +25,7 @@ COSTS: Final[dict[str, int]] = {
 
 
 def pointwise(w: Lowering, name: str, dtype: DType, node: Node, values: Sequence[Value]) -> Value:
-    """An element-wise op of one dtype for `node`."""
+    """Lower an element-wise op, with operands of one dtype, for `node`."""
     if all(isinstance(x, Scalar) for x in values):
         return Scalar(dtype, lower(w.b, name, dtype, *[w.element(x) for x in values]))
     dims, args = fitted(w, node, values)
@@ -56,8 +56,8 @@ def elementwise(w: Lowering, node: Node, *values: Value) -> Value:
 
 
 def _fenced(w: Lowering, x: GraphValue, val: Val) -> Val:
-    """A quotient behind an optimisation barrier: otherwise LLVM turns p / r * q into p * q / r, where the division
-    waits for q."""
+    """A quotient behind an optimisation barrier: otherwise LLVM rewrites p / r * q as p * q / r, where the division
+    has to wait for q."""
     quotient = x.node is not None and x.node.op.name == "divide"
     return w.b.intrinsic("arithmetic.fence", val) if quotient else val
 
@@ -78,7 +78,7 @@ def check_elements(w: Lowering, node: Node, values: Sequence[Value], dims: Seque
 
         def test(b: Builder, x: Val) -> Val:
             found = check(b, dtype, x, x)
-            return const(like(x.ty, "i1"), 0) if found is None else found  # known, and does not fail
+            return const(like(x.ty, "i1"), 0) if found is None else found  # statically does not fail
 
         flags = Map("fails", bool_, settled.dims, test, [settled])
         total = folds.reduce(b, w.memory, "reduce_any", flags, range(len(settled.dims)), False, w.divide)
@@ -97,7 +97,7 @@ def check_elements(w: Lowering, node: Node, values: Sequence[Value], dims: Seque
 
 def fitted(w: Lowering, node: Node, values: Sequence[Value], widen: bool = True,
            operands: Sequence[Value] | None = None) -> tuple[list[Index], list[Array | Scalar]]:
-    """The broadcast shape of values, and the values in that shape. `operands`: those of the node."""
+    """The broadcast shape of values, and the values in that shape. `operands`: the node's, for errors."""
     b = w.b
     operands = values if operands is None else operands
     rank = max(len(x.dims) for x in values if isinstance(x, (Scalar, Array)))
@@ -131,7 +131,7 @@ def fitted(w: Lowering, node: Node, values: Sequence[Value], widen: bool = True,
 
 
 def misfit(b: Builder, sizes: Sequence[Index], dims: Sequence[Index]) -> Val | None:
-    """Whether a size is neither that of `dims` at its position nor 1; None if surely not."""
+    """Whether a size is neither 1 nor that of `dims` at its position; None if statically not."""
     bad: Val | None = None
     for size, d in zip(sizes, dims, strict=True):
         if same(size, d) or (isinstance(size, int) and size == 1):
@@ -142,7 +142,7 @@ def misfit(b: Builder, sizes: Sequence[Index], dims: Sequence[Index]) -> Val | N
 
 
 def spread(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
-    """`x` broadcast to `dims`. If only the run knows whether it is repeated, it is copied if it is."""
+    """`x` broadcast to `dims`. If only run time tells whether it is repeated, it is copied in that case."""
     b = w.b
     mine = dims[len(dims) - len(x.dims):]
     uncertain = [not same(a, d) and not (isinstance(a, int) and a == 1) for a, d in zip(x.dims, mine, strict=True)]

@@ -18,7 +18,8 @@ __all__: list[str] = []
 
 
 def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequence[Value], column: int = 0) -> None:
-    """The kernel raises if one of `indices`, a column of the node's, is out of range for an axis of that size."""
+    """Write a check that `indices`, a column of the node's, are in range for an axis of `size`; else the kernel
+    raises."""
     known = node.inputs[1], column, size
     if known in w.passed:
         return
@@ -40,7 +41,7 @@ def _bounds(w: Lowering, node: Node, indices: Value, size: Index, values: Sequen
 
 
 def _all_bounds(w: Lowering, node: Node, rows: Leaf, sizes: Sequence[Index], values: Sequence[Value]) -> None:
-    """The same for rows of indices, one index for each of several axes."""
+    """The same for rows of indices, each with one index for each of several axes."""
     lead = rows.dims[:-1]
     for k, size in enumerate(sizes):
         column: Value = Scalar(rows.dtype, rows.at(Context(w.b), [k])) if not lead else viewed(

@@ -1,9 +1,9 @@
 """Fusion of matrix products with a dead accumulator that they are added to or subtracted from (GEMM with beta = 1).
 
-`w - rate * (x @ y)` is three nodes. If the first is lowered and the others are the only users of its result and of the
-old `w`, the product is added to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum with one more
-product, with the error of any matrix product. The same holds for `w.assign_sub(rate * (x @ y))` if the variable has
-memory of the call's own, as in a loop, and nothing in between may look at it.
+`w - rate * (x @ y)` is three nodes. If the others are the only users of the product and of the old `w`, lowering the
+product adds it to the memory of `w` (alpha = -rate, beta = 1). Each element then is a sum with one more term, as
+accurate as any matrix product. The same holds for `w.assign_sub(rate * (x @ y))` if the variable's memory belongs to
+the call, as in a loop, and nothing in between can read it.
 """
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Update", "assigned_next", "update_of"]
 
 
 class Update(NamedTuple):
-    """`target` += alpha * product, for these nodes. `variable`: the variable that it is the value of."""
+    """`target` += alpha * product, which replaces these nodes. `variable`: the one whose value `target` is, if any."""
 
     target: Leaf
     alpha: Val
@@ -32,7 +32,7 @@ class Update(NamedTuple):
     variable: Any = None
 
     def write(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> Leaf:
-        """`product(out, alpha)` writes a product into memory, or adds it."""
+        """Write the update; `product(out, alpha)` writes the product into memory, or adds a multiple of it."""
         b, target, alpha = w.b, self.target, self.alpha
         if len(self.nodes) == 1:  # alpha is 1 or -1
             product(target, alpha)
@@ -100,8 +100,8 @@ def update_of(w: Lowering, node: Node, dims: Sequence[Index]) -> Update | None:
 
 
 def assigned_next(w: Lowering) -> Variable | None:
-    """The variable to which the result of the current node is assigned, if that is its only use and nothing looks at
-    variables before."""
+    """The variable to which the result of the current node is assigned, if that is its only use and nothing reads
+    variables in between."""
     user = _only_user(w, w.nodes[w.node_index].outputs[0])
     if user is None or user.op.name != "assign_variable" or not _undisturbed(w, user):
         return None
@@ -109,7 +109,7 @@ def assigned_next(w: Lowering) -> Variable | None:
 
 
 def _undisturbed(w: Lowering, user: Node) -> bool:
-    """Whether nothing between the current node and `user` may look at variables, or lets Python do so."""
+    """Whether no node between the current one and `user` can read variables, or lets Python do so."""
     between = w.nodes[w.node_index + 1:w.nodes.index(user)]
     return not any(node.effect or node.errors or node.op.name == "read_variable" for node in between)
 
@@ -120,7 +120,7 @@ def _other(node: Node, value: GraphValue) -> GraphValue:
 
 
 def _only_user(w: Lowering, value: GraphValue) -> Node | None:
-    """The only node from here on that uses a value, once; None if there are others, or it is an output."""
+    """The only node from the current one on that uses a value, once; None if there are others, or it is an output."""
     last = w.last.get(value, -1)
     if not w.node_index <= last < len(w.nodes):
         return None

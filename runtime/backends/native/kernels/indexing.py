@@ -26,7 +26,7 @@ _LARGE: Final = 16  # elements
 
 def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator[Value], values: Sequence[Value]
                ) -> list[Axis | None]:
-    """For each entry of the index its selection; None is a new axis. The kernel raises for what is out of range."""
+    """The selection of each entry of the index; None is a new axis. The kernel raises for indices out of range."""
     b = w.b
     found: list[Axis | None] = []
     axis, by_items = 0, False
@@ -64,13 +64,13 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
 
 
 def _is_large(counts: Sequence[Index | None]) -> bool:
-    """Whether the part of an array with these counts (of `Axis`) may be worth a loop of its own."""
+    """Whether a slice with these counts (of `Axis`) may be worth a loop of its own."""
     known = [count for count in counts if isinstance(count, int)]
     return any(isinstance(count, Val) for count in counts) or math.prod(known) >= _LARGE
 
 
 def _within(at: Index) -> Index:
-    """A Python number as one of 64 bits: beyond MAX_BYTES it is out of range for any axis."""
+    """A Python integer clamped to 64 bits: beyond MAX_BYTES it is out of range for any axis."""
     return max(-MAX_BYTES, min(at, MAX_BYTES)) if isinstance(at, int) else at
 
 
@@ -102,13 +102,13 @@ def _slice_part(w: Lowering, part: Any, operands: Iterator[Value]) -> Index | No
 
 
 def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | None, step: Index) -> Axis:
-    """The selection of a slice of which something is known only at run time. `step` is not 0."""
+    """The selection of a slice with parts known only at run time. `step` is not 0."""
     forward: Val | bool = step > 0 if isinstance(step, int) else b.icmp("sgt", step, const("i64", 0))
     zero, minus = const("i64", 0), const("i64", -1)
     last = b.op("i64", f"sub {length}, 1")
 
     def choose(ahead: Val, back: Val) -> Val:
-        """By the direction of the slice."""
+        """Choose by the direction of the slice."""
         return (ahead if forward else back) if isinstance(forward, bool) else b.select(forward, ahead, back)
 
     low, high = choose(zero, minus), choose(length, last)
@@ -126,7 +126,7 @@ def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | 
     if isinstance(step, int) and step == 1:
         count = b.intrinsic("smax", b.op("i64", f"sub {end}, {first.ref}"), zero)
         return Axis(first, 1, count)
-    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # a step longer than the axis selects one element, too
+    if not isinstance(step, int) or abs(step) > _SMALL_STEP:  # longer steps than the axis act alike
         longest = b.op("i64", f"add {length}, 1")
         step = b.intrinsic("smax", b.intrinsic("smin", b.i64(step), longest), b.sub(zero, longest))
     by = b.i64(step)
@@ -137,7 +137,7 @@ def _computed_slice(b: Builder, length: Val, start: Index | None, stop: Index | 
 
 
 def viewed(w: Lowering, x: Array, chosen: Sequence[Axis | None], known: Sequence[int | None] | None = None) -> Array:
-    """The selected part of `x`, as a view."""
+    """The slice of `x` that `chosen` selects, as a view."""
     counts = [1 if part is None else part.count for part in chosen]
     dims: list[Index] = [count for count in counts if count is not None]
     if known is not None:
@@ -212,12 +212,12 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
 
 
 def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple[Leaf, list[Value]]:
-    """The array in memory of which `count` elements may be written: its own if it is dead afterwards, else a copy. And
-    the other operands of the node, elsewhere."""
+    """The array in memory of which `count` elements may be written: its own memory if dead afterwards, else a copy. And
+    the node's other operands, copied where they share that memory."""
     leaf = w.leaf(x)
     beside: list[GraphValue | Variable] = [value for k, value in enumerate(w.operands) if k in w.dead]
     variable = assigned_next(w)
-    if variable is not None and isinstance(count, int) and count <= PIECE:  # no signal comes in between
+    if variable is not None and isinstance(count, int) and count <= PIECE:  # no poll for signals comes in between
         beside.append(variable)
     if leaf.pointer.ref in w.overwritten:
         _set_apart(w, leaf)
@@ -234,7 +234,7 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
 
 
 def _set_apart(w: Lowering, leaf: Leaf) -> None:
-    """Copy what is used after the current node and has not been read yet from the memory of operand 0."""
+    """Copy live values that would still be read from the memory of operand 0 after the current node."""
     for value, x in list(w.env.items()):
         if value not in w.operands and value in w.last and isinstance(x, Array) and reads(x, leaf):
             w.env[value] = apart = w.memory(x.dtype, x.dims)
@@ -242,7 +242,7 @@ def _set_apart(w: Lowering, leaf: Leaf) -> None:
 
 
 def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Value]) -> None:
-    """Store `value`, broadcast, into a part of an array."""
+    """Store `value`, broadcast, into a slice of an array."""
     b = w.b
     if not part.dims:
         part.store(b, [], w.element(value))

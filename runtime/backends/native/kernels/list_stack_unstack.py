@@ -81,7 +81,7 @@ def _stacked(w: Lowering, node: Node, x: Listed, count: Index, at: Callable[[Val
         return ragged_lists.begin(b, ragged_lists.entry(b, x, at(k)))
 
     def shape(k: Val) -> list[Index]:
-        """Of element k."""
+        """The shape of element k."""
         which = b.select(b.icmp("slt", start(k), zero), first, at(k))
         return ragged_lists.sizes_of(b, x, ragged_lists.entry(b, x, which))
 
@@ -134,7 +134,7 @@ def split(w: Lowering, node: Node, x: Value, lengths: Value) -> Value:
         return wide(b, counts.at(Context(b), [k]), counts.dtype)
 
     (total,) = b.folded(0, counts.dims[0], [const("i64", 0)], lambda k, v: [
-        b.intrinsic("uadd.sat", v[0], length_of(k))])  # a negative one exceeds any tensor
+        b.intrinsic("uadd.sat", v[0], length_of(k))])  # a negative length makes this exceed any tensor
     w.fail_if(b.icmp("ne", total, b.i64(rows.dims[0])), node, [rows, counts])
     made = w.unwritten(type, b.i64(counts.dims[0]))
 

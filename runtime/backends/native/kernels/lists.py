@@ -1,7 +1,7 @@
 """Lowerings of ops on lists.
 
 An update changes the memory in place if the old list is dead, else a copy of it. Elements have one known shape, or
-several (`codegen/ragged_lists.py`). `list_stack_unstack.py` has the ops between lists and the rows of tensors.
+several shapes (`codegen/ragged_lists.py`). `list_stack_unstack.py` has the ops between lists and rows of tensors.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["filled_with", "in_memory", "lengthened", "own", "taken_as"]
 
 
 def taken_as(w: Lowering, x: Value, type: Any) -> Listed:
-    """A list as one of `type`, in memory."""
+    """The list in native memory, in the representation of `type`."""
     if not listed(type):
         raise NotNative("a list of which nothing was written")
     found = w.as_type(x, type)
@@ -40,14 +40,14 @@ def in_memory(w: Lowering, node: Node, x: Value) -> Listed:
 
 
 def own(w: Lowering, x: Listed) -> Listed:
-    """The list in memory that may be changed."""
+    """The list in memory that may be changed: its own, or a copy."""
     if w.owns(0, x):
         return x
     return w.copy_list(x)
 
 
 def _room(w: Lowering, x: Listed, length: Val) -> None:
-    """Enlarge the first memory if necessary, keeping its content."""
+    """Enlarge the first memory if it is too small for `length` elements, keeping its content."""
     b = w.b
     w.module.declare(EXTEND, "ptr", "ptr", "i64", "i64")
     need = b.op("i64", f"add {b.i64(b.room([length], x.step))}, {8 * x.ragged + int(not x.step)}")  # never 0
@@ -61,7 +61,7 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
 
 
 def _room_before(w: Lowering, x: Listed) -> None:
-    """Make room for an element before the first one, if necessary."""
+    """Make space for an element before the first one, if there is none."""
     b = w.b
     w.module.declare(RETREAT, "ptr", "ptr", "i64", "i64")
     with b.when(b.icmp("ult", b.load("i64", b.offset(x.pair, 2, "i64")), const("i64", x.step))):
@@ -73,7 +73,7 @@ def _room_before(w: Lowering, x: Listed) -> None:
 
 
 def _advance(w: Lowering, x: Listed, count: Index) -> None:
-    """Let the list begin so many elements later, which are not its any more; earlier, for a negative number."""
+    """Move the start of the list by `count` elements: for a positive number they are dropped."""
     b = w.b
     size = b.i64(b.imul(count, x.step))
     b.store(b.offset(b.load("ptr", x.pair), size, "i8"), x.pair)
@@ -83,8 +83,7 @@ def _advance(w: Lowering, x: Listed, count: Index) -> None:
 
 
 def _is_first(x: Listed, index: GraphValue) -> bool:
-    """Whether the index is known to be that of the first element, where that can be put in and taken out in constant
-    time."""
+    """Whether the index is statically that of the first element, where insertion and removal take constant time."""
     return index.constant is not None and int(index.constant) == 0 and not x.ragged and x.step > 0
 
 
@@ -95,7 +94,7 @@ def _move(w: Lowering, x: Listed, start: Val, to: Val, count: Val) -> None:
 
 
 def _longer(w: Lowering, x: Listed, length: Val, at: Val | None = None) -> Listed:
-    """The list with one more element, for which there is room: at its end, or before element `at`."""
+    """The list with one more element, for which there is space: at its end, or before element `at`."""
     made = Listed(x.dtype, x.dims, x.pair, length)
     place = x.length
     if at is not None:
@@ -107,7 +106,7 @@ def _longer(w: Lowering, x: Listed, length: Val, at: Val | None = None) -> Liste
 
 
 def _put(w: Lowering, x: Listed, at: Val, value: Value) -> None:
-    """Write an element, for which there is room."""
+    """Write an element, for which there is space."""
     if x.dims == ():
         w.b.store(w.element(value), x.place(w.b, at), x.dtype.size)
         return
@@ -160,8 +159,8 @@ def reserve(w: Lowering, node: Node, size: Value) -> Value:
 
 
 def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
-    """What a list becomes in a loop whose iterations set one element after the other, if they set all of them, and the
-    list is not read before."""
+    """The result of the loop that fills a list: if the loop sets every element, one per iteration and in order, and the
+    list is not read before; else None."""
     made = node.outputs[0]
     loop = _only_user(w.nodes, made)
     if loop is None or w.last[made] == len(w.nodes) or loop.op.name != "reduce":
@@ -185,7 +184,7 @@ def _set_in_order(w: Lowering, node: Node) -> GraphValue | None:
 
 
 def _number(value: GraphValue) -> GraphValue:
-    """An index without its cast to int32 or int64."""
+    """An index before its cast to int32 or int64."""
     node = value.node
     cast = node is not None and node.op.name == "cast" and node.params["dtype"] in (int32, int64)
     return node.inputs[0] if node is not None and cast else value
@@ -198,8 +197,8 @@ def _only_user(nodes: Sequence[Node], value: GraphValue) -> Node | None:
 
 
 def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> Listed:
-    """A list whose elements are set before they are read, into `filled`. If it is only stacked, and that is an output
-    of the whole graph, it uses the output's memory."""
+    """A list without initial values, since a loop sets all elements before they are read; `filled` is the loop's
+    result. If that is only stacked, into an output of the outermost graph, the list is in the output's memory."""
     b, made = w.b, w.new_list(type, length)
     size = b.room([length], made.step)
     stack = _only_user(w.nodes, filled)
@@ -210,7 +209,7 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
     place = w.placed[stack.outputs[0]] = w.new_object()
     (word,) = w.call_python(AllocateSite(made.dtype.np, 1 + len(made.sizes), place, stack),
                             [length, *map(b.i64, made.sizes)], 1)
-    pair = b.alloca("i64", PAIR)  # not of the frame, which would free it
+    pair = b.alloca("i64", PAIR)  # on the stack: the frame would free the memory
     for k, each in enumerate((word, b.i64(size), const("i64", 0))):
         b.store(each, b.offset(pair, k, "i64"))
     return Listed(made.dtype, made.dims, pair, length)
@@ -239,7 +238,7 @@ def cast_(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _taking(w: Lowering, node: Node, x: Value, item: Value) -> tuple[Listed, Value]:
-    """The list that a node makes of `x`, before it stores `item`, and the item in a form to be stored."""
+    """The operand list in the node's result representation, and the item to store, settled."""
     taken = taken_as(w, x, node.outputs[0].type)
     if not _fits(taken, item):
         raise NotNative("an element of unknown shape")
@@ -275,7 +274,7 @@ def extend(w: Lowering, node: Node, x: Value, other: Value) -> Value:
 
 
 def _position(w: Lowering, node: Node, x: Listed, index: Value, values: list[Value], strict: bool) -> Val:
-    """The position of an element; the kernel raises if there is none."""
+    """The position of an element; the kernel raises if the index is out of range."""
     b = w.b
     at = integer(w, index)
     if not strict:
@@ -292,7 +291,7 @@ def get(w: Lowering, node: Node, x: Value, index: Value) -> Value:
 
 
 def _element(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value]) -> Value:
-    """An element; a copy of it where the list may change while it is still used."""
+    """An element; copied unless the list is loop-invariant, since a list may change while the element is live."""
     b = w.b
     if x.ragged:
         return _one_of_several(w, node, x, at, values)
@@ -317,7 +316,7 @@ def _one_of_several(w: Lowering, node: Node, x: Listed, at: Val, values: Sequenc
         w.fail_if(b.icmp("slt", first, const("i64", 0)), node, values)
         return [first]
 
-    (which,) = b.either(missing, another, lambda: [at])  # whose shape it has
+    (which,) = b.either(missing, another, lambda: [at])  # the element whose shape it gets
     target = w.memory(x.dtype, ragged_lists.sizes_of(b, x, ragged_lists.entry(b, x, which)))
     ragged_lists.copy_element(w, x, start, target, target.pointer)
     return target
@@ -342,12 +341,12 @@ def set_(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
 
 
 def _from_end(w: Lowering, at: Val, length: Val) -> Val:
-    """A negative index counts from the end."""
+    """An index where a negative one counts from the end."""
     return w.b.select(w.b.icmp("slt", at, const("i64", 0)), w.b.op("i64", f"add {at}, {length.ref}"), at)
 
 
 def lengthened(w: Lowering, x: Listed, least: Val) -> Listed:
-    """The list extended to at least so many elements by zeros."""
+    """The list extended with zeros to at least `least` elements."""
     b = w.b
     length = b.intrinsic("smax", x.length, least)
     _room(w, x, length)

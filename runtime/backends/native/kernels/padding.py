@@ -1,4 +1,4 @@
-"""The number of elements added around an array, and mirrored elements in REFLECT and SYMMETRIC mode."""
+"""The widths of padding, and mirrored padding (REFLECT and SYMMETRIC mode)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Widths = Sequence[tuple[Index, Index]]
 
 
 def widths(w: Lowering, node: Node, x: Array, values: Sequence[Value]) -> Widths:
-    """The sizes in the last operand, for each axis before and after; the kernel raises if one is negative."""
+    """The widths in the last operand, for each axis before and after; the kernel raises if one is negative."""
     paddings = values[-1]
     assert isinstance(paddings, Array)
     leaf = w.leaf(paddings)
@@ -28,7 +28,7 @@ def widths(w: Lowering, node: Node, x: Array, values: Sequence[Value]) -> Widths
 
 
 def mirrored(w: Lowering, node: Node, x: Array, pairs: Widths, values: Sequence[Value]) -> Array:
-    """`x` with its own elements mirrored at each end; in REFLECT mode the end is not repeated."""
+    """`x` with its own elements mirrored at each end; in REFLECT mode the edge element is not repeated."""
     b = w.b
     least = 1 if node.params["mode"] == "REFLECT" else 0
     dims: list[Index] = []

@@ -1,10 +1,10 @@
-"""Lowerings of random numbers: the same ones, bit for bit, that NumPy's generator gives the kernels.
+"""Lowerings of random numbers: bit for bit those that the kernels get from NumPy's generator.
 
-A source's numbers come from NumPy's own bit generator, by the functions that it offers to C (numpy/random/bitgen.h), so
-that kernels and native code take turns at one stream; the distributions are written here as NumPy has them
-(numpy/random/src/distributions). Stateless numbers need a stream of their own: a seed, spread by NumPy's
-SeedSequence, starts a PCG64 (M. E. O'Neill, 2014), both of which are written here, too. NumPy may change how it draws;
-where it does not draw as it is known to, the kernels are called.
+A source's numbers come from NumPy's own bit generator, through its C functions (numpy/random/bitgen.h), so that kernels
+and native code share one stream; the distributions are written here as in NumPy (numpy/random/src/distributions).
+Stateless numbers need a stream of their own: a seed, spread by NumPy's SeedSequence, starts a PCG64 (M. E. O'Neill,
+2014); both are written here, too. Other versions of NumPy may draw differently; if this NumPy does not draw the
+expected numbers, the kernels are called.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DIGEST: Final = "ad95d28df75de371"
 
 @functools.lru_cache(maxsize=1)
 def _known() -> bool:
-    """Whether this NumPy draws as the code here does, judging by what it draws from a seed."""
+    """Whether this NumPy draws the same numbers as the code here, judging by samples from a fixed seed."""
     generator = np.random.default_rng([5, 1 << 40])
     digest = hashlib.sha256(type(generator.bit_generator).__name__.encode())
     for dtype in (np.float32, np.float64):
@@ -47,10 +47,10 @@ def _known() -> bool:
     return digest.hexdigest()[:16] == _DIGEST
 
 
-# Streams: an address of three words, those of a state, of a function to the next 64 bits and one to the next 32 bits.
+# Streams: the address of three words, the addresses of the state and of functions to the next 64 and the next 32 bits.
 
 def _stream(w: Lowering, source: Any) -> Val:
-    """Of a source, whose state stays where it is."""
+    """The stream of a source, whose state stays in NumPy's generator."""
     if not any(source is other for other in w.sources):
         w.sources.append(source)
     interface = source.generator.bit_generator.ctypes
@@ -61,19 +61,19 @@ def _stream(w: Lowering, source: Any) -> Val:
     return found.pointer
 
 
-_STATE: Final = 48  # bytes of a PCG64: its state, its increment, whether 32 bits are left of the last 64, and these
+_STATE: Final = 48  # bytes of a PCG64: state, increment, whether 32 of the last 64 bits are unused, and these
 _MULTIPLIER: Final = "47026247687942121848144207491837523525"
 
 
 def _own_stream(w: Lowering, seed: Array) -> Val:
-    """Of a seed."""
+    """A new stream from a seed."""
     b = w.b
     places = w.leaf(seed)
     size = places.dims[0]
     entropy = w.memory(int32, [b.imul(size, 2)])
 
     def add(k: Val, state: Sequence[Val]) -> list[Val]:
-        """An integer as its words of 32 bits, without leading zeros."""
+        """Append an integer as words of 32 bits, without leading zeros."""
         (count,) = state
         value = b.extend(places.at(Context(b), [k]), places.dtype.is_unsigned)
         high = b.convert("trunc", b.lshr(value, const("i64", 32)), "i32")
@@ -131,7 +131,7 @@ _POOL: Final = 4  # words
 
 
 def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
-    """NumPy's SeedSequence: the words of entropy are hashed and mixed to seed the generator."""
+    """NumPy's SeedSequence: hash and mix the words of entropy to seed the generator."""
     word = "i32"
 
     def shifted(x: Val) -> Val:
@@ -174,7 +174,7 @@ def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
         halves.append(b.convert("zext", found, "i128"))
 
     def joined(first: int) -> Val:
-        """Four words: of two numbers of 64 bits, the higher one first."""
+        """Join four words: two numbers of 64 bits, the higher one first."""
         total: Val | None = None
         for k, shift in enumerate((64, 96, 0, 32)):
             part = b.op("i128", f"shl {halves[first + k]}, {shift}")
@@ -192,7 +192,7 @@ def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
 # Distributions.
 
 class Stream(NamedTuple):
-    """A stream within a function that draws from it: its state, and the functions that return the next bits."""
+    """A stream inside a function that draws from it: its state, and the functions that return the next bits."""
 
     state: Val
     functions: dict[int, Val]
@@ -207,14 +207,14 @@ def _opened(b: Builder, words: Val) -> Stream:
 
 
 def _unit(b: Builder, stream: Stream, kind: str) -> Val:
-    """From 0 to below 1, from the first 53 or 24 bits."""
+    """A number in [0, 1), from the highest 53 of 64 or 24 of 32 bits."""
     bits, digits = (64, 53) if kind == "double" else (32, 24)
     whole = b.lshr(stream.next(b, bits), const(f"i{bits}", bits - digits))
     return b.op(kind, f"fmul {b.convert('sitofp', whole, kind)}, {const(kind, 2.0 ** -digits).ref}")
 
 
 def _normal(b: Builder, stream: Stream, kind: str) -> Val:
-    """A point in a layer of the ziggurat, drawn again until it is below the curve."""
+    """A normal number by the ziggurat algorithm: a point in a layer, drawn again until it is below the curve."""
     module = b.module
     name = f"normal.{kind}"
     module.declare("exp", "double", "double")
@@ -282,7 +282,7 @@ def _table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
 
 
 def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count: Index) -> Val:
-    """Fill memory with floats; float16 is rounded from float32. Returns the status: 0, or a signal interrupted it."""
+    """Fill memory with floats; float16 is rounded from float32. Returns the status: 0, or INTERRUPTED."""
     kind = "float" if ty == "half" else ty
     draw: Callable[..., Val] = _unit if distribution == "uniform" else _normal
 
@@ -297,8 +297,8 @@ def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count
 
 
 def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
-    """`write(k)` for each of so many numbers, up to the end of a function, whose status is not 0 if a signal
-    interrupted it."""
+    """Write `write(k)` for each of `count` numbers, and the end of the function, which returns 0, or INTERRUPTED if a
+    signal handler raised."""
     def step(k: Val, _: Sequence[Val]) -> list[Val]:
         write(k)
         return []
@@ -308,8 +308,7 @@ def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> N
 
 
 def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: Val) -> Val:
-    """Fill memory with integers from low to below high (D. Lemire, 2019). Returns the status: 0, or a signal
-    interrupted it."""
+    """Fill memory with integers in [low, high) (D. Lemire, 2019). Returns the status: 0, or INTERRUPTED."""
     b, ty = w.b, low.ty
     name = f"fill.{ty}"
     w.module.define(name, "i32", ["ptr", "ptr", "i64", "ptr", ty, ty], _fill_integers, _PLAIN)
@@ -317,10 +316,10 @@ def _integers(w: Lowering, words: Val, out: Val, count: Index, low: Val, high: V
 
 
 def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low: Val, span: Val) -> None:
-    """Numbers low + 0 ... low + span."""
+    """Draw numbers from low to low + span, inclusive."""
     stream = _opened(b, words)
     ty, bits = low.ty, bits_of(low.ty)
-    held, left = b.alloca("i32"), b.alloca("i32")  # the rest of 32 bits, and how often it can be used
+    held, left = b.alloca("i32"), b.alloca("i32")  # the remaining bits of a word of 32, and how many numbers they make
     b.store(const("i32", 0), left)
 
     def word() -> Val:
@@ -343,7 +342,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
         _each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
 
     def bounded(next_: Callable[[], Val], span: Val) -> Val:
-        """The high half of a product; drawn again where the low half would cause a bias."""
+        """The high half of a product with a random number, drawn again if the low half would cause a bias."""
         narrow = bits_of(span.ty)
         double = f"i{2 * narrow}"
         excluded = b.add(span, const(span.ty, 1))
@@ -380,15 +379,15 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
             short = b.convert("trunc", span, "i32")
             each(lambda: b.convert("zext", bounded(lambda: stream.next(b, 32), short), ty))
     next_ = word if bits < 32 else lambda: stream.next(b, bits)
-    each(lambda: bounded(next_, span))  # the span is never the whole range of the dtype
+    each(lambda: bounded(next_, span))  # the span is never the dtype's full range
 
 
 # The ops.
 
 def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
             fill: Callable[[Val, Index], Val], source: Val | None = None) -> Value:
-    """Memory of the wanted shape, which `fill` gets with the number of elements. If a signal interrupts it, the stream
-    of a source is restored."""
+    """An array of the requested shape; `fill` gets its memory and the number of elements. If a signal interrupts it,
+    the state of the source's stream is restored."""
     b = w.b
     type = result_type(node)
     elements = numbers(w, shape[0], len(type.shape)) if shape else list(node.params["dims"])
@@ -415,7 +414,8 @@ def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Va
 
 
 def _places(b: Builder, words: Val) -> list[Val]:
-    """The parts of a source's state that change (`pcg64_state` of NumPy): 128 bits, and the rest of the last 64."""
+    """The addresses of the changing words of a source's state (`pcg64_state` of NumPy): 128 bits, and unused 32
+    bits."""
     state = b.load("ptr", words)
     inner = b.load("ptr", state)
     return [inner, b.offset(inner, 1, "i64"), b.offset(state, 1, "i64")]

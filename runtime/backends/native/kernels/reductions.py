@@ -49,8 +49,9 @@ def _reduced(w: Lowering, node: Node, x: Array) -> Array | Scalar:
 
 
 def _ordered(x: Array) -> DType | None:
-    """Integers with the same bits whose order is that of the elements, with NaN above all: for absolute values. Their
-    maximum takes one instruction, that of floats six. None also if there may be no elements."""
+    """For absolute values of floats: the integer dtype in which their bits have the same order, with NaN above all,
+    since its maximum takes one instruction, that of floats six. None for other arrays, and if there may be no
+    elements."""
     known = isinstance(x, Map) and x.name == "abs" and x.dtype.is_floating and x.args[0].dtype is x.dtype
     some = all(isinstance(d, int) and d > 0 for d in x.dims)
     return {4: int32, 8: int64}.get(x.dtype.size) if known and some else None
@@ -88,12 +89,12 @@ def arg(w: Lowering, node: Node, x: Value) -> Value:
 
 
 _CHAINS: Final = 8
-"""Searches that run side by side: a comparison need not wait for the one before."""
+"""Independent searches that run in parallel, to hide the latency of the comparisons."""
 
 
 def _searched(b: Builder, dtype: DType, greatest: bool, size: Index, at: Callable[[Index], Val]) -> list[Val]:
-    """The greatest or least of the elements at 0, 1, ... and its position, the first one; the first NaN is before all
-    others."""
+    """The extreme of the elements at 0, 1, ... (the greatest or the least), and its first position; a NaN wins over all
+    numbers."""
     def search(by: int, start: int) -> Callable[[Val, Sequence[Val]], list[Val]]:
         """A step to the element at `by * k + start`."""
         def one(k: Val, state: Sequence[Val]) -> list[Val]:
@@ -123,7 +124,7 @@ def _searched(b: Builder, dtype: DType, greatest: bool, size: Index, at: Callabl
 
 
 def _is_before(b: Builder, dtype: DType, greatest: bool, value: Val, best: Val) -> Val:
-    if dtype.is_floating:  # a NaN is before all that are none
+    if dtype.is_floating:  # NaN wins over numbers
         return b.and_(b.fcmp("ugt" if greatest else "ult", value, best), b.fcmp("ord", best, best))
     sign = "u" if dtype.is_unsigned or dtype.is_bool else "s"
     return b.icmp(sign + ("gt" if greatest else "lt"), value, best)
@@ -164,7 +165,7 @@ def cumulative(w: Lowering, node: Node, x: Value) -> Value:
             if exclusive:
                 b.folded(0, size, [first], step)
                 return
-            value = source.at(Context(b), place(0))  # with `first` it may differ: 0.0 + -0.0, (1+0j) * inf
+            value = source.at(Context(b), place(0))  # combining with `first` may change it: 0.0 + -0.0, (1+0j) * inf
             target.store(b, place(0), value)
             b.folded(1, size, [value], step)
 

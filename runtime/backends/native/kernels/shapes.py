@@ -26,14 +26,14 @@ def splat(x: Scalar, dims: Sequence[Index]) -> Map:
 
 
 def widened(x: Array) -> Array:
-    """float16 as float32, in which NumPy computes its sums and products."""
+    """float16 as float32, in which NumPy computes sums and products of float16."""
     if x.dtype is not float16:
         return x
     return Map("cast", float32, x.dims, lambda b, v: cast(b, v, float16, float32), [x])
 
 
 def narrowed(w: Lowering, x: Value, dtype: DType) -> Value:
-    """The result for widened arrays, in their dtype."""
+    """A result computed from widened arrays, converted to their dtype."""
     if dtype is not float16:
         return x
     if isinstance(x, Scalar):
@@ -51,19 +51,19 @@ def as_array(x: Value) -> Array:
 
 
 def integer(w: Lowering, x: Value) -> Val:
-    """A scalar of ints as an i64."""
+    """An integer scalar as an i64."""
     assert isinstance(x, (Scalar, Array))
     return wide(w.b, w.element(x), x.dtype)
 
 
 def wide(b: Builder, value: Val, dtype: DType) -> Val:
-    """An index or size as an i64, lane by lane: uint64 beyond 2**63 - 1 as that, which exceeds any array."""
+    """An index or size as an i64, lane by lane: uint64 saturates at 2**63 - 1, which exceeds any array."""
     value = b.extend(value, dtype.is_unsigned)
     return b.intrinsic("umin", value, const(value.ty, (1 << 63) - 1)) if dtype is uint64 else value
 
 
 def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
-    """The elements of a vector of ints, ints where they are constants."""
+    """The elements of a vector of integers; Python ints where they are constants."""
     assert isinstance(x, Array)
     leaf = x if isinstance(x, Map) and x.weight <= 2 else w.leaf(x)
     found: list[Index] = []
@@ -74,15 +74,15 @@ def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
 
 
 def check_sizes(w: Lowering, node: Node, found: Sequence[Index], values: Sequence[Value], least: int = 0) -> None:
-    """The kernel raises if one of the sizes is below `least`, or more than a tensor can have: so sums of some of them
-    fit 64 bits."""
+    """Write a check that no size is below `least` or more than a tensor can have, so that sums of some of them fit 64
+    bits; else the kernel raises."""
     b = w.b
     bad: Val | None = None
     for size in found:
         if isinstance(size, int):
             wrong = const("i1", int(not least <= size <= MAX_BYTES))
         else:
-            above = b.op("i64", f"sub {size}, {least}")  # unsigned, so that lower values are too large, too
+            above = b.op("i64", f"sub {size}, {least}")  # unsigned, so that lower values are too large
             wrong = b.icmp("ugt", above, const("i64", MAX_BYTES - least))
         if wrong.ref != "false":
             bad = wrong if bad is None else b.or_(bad, wrong)
@@ -126,7 +126,7 @@ def size(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _count(w: Lowering, node: Node, count: Index) -> Scalar:
-    """A number of elements in the dtype of the result: ShapeError if that cannot hold it, as in the kernel."""
+    """A number of elements in the dtype of the result; ShapeError if that cannot hold it, as in the kernel."""
     b, dtype = w.b, result_type(node).dtype
     most = dtype.limits[1]
     if most < MAX_BYTES and not (isinstance(count, int) and count <= most):
@@ -136,7 +136,7 @@ def _count(w: Lowering, node: Node, count: Index) -> Scalar:
 
 
 def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
-    """The elements in C order in another shape with as many elements."""
+    """The array reshaped to `dims`, in C order; the number of elements is equal."""
     if len(x.dims) == len(dims) and all(map(same, x.dims, dims)):
         return x
     if not x.flat:
@@ -146,8 +146,8 @@ def reshaped(w: Lowering, x: Array, dims: Sequence[Index]) -> Array:
 
 def _reshaped_dims(w: Lowering, node: Node, x: Array, wanted: Sequence[Index], out: Sequence[int | None],
                    values: Sequence[Value]) -> list[Index]:
-    """The sizes in `wanted`, of which one may be -1; those in `out` are known. The kernel raises if they do not have as
-    many elements as `x`."""
+    """The result's sizes: those in `wanted`, of which one may be -1; sizes in `out` are known statically. The kernel
+    raises if the number of elements differs from that of `x`."""
     b = w.b
     check_sizes(w, node, wanted, values, -1)
     minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in wanted]
@@ -174,7 +174,7 @@ def _reshaped_dims(w: Lowering, node: Node, x: Array, wanted: Sequence[Index], o
                 b.select(free, missing, b.i64(e)) for e, size, free in zip(wanted, out, minus, strict=True)]
         whole = b.mul(b.select(some, missing, const("i64", 1)), rest)
         bad = b.or_(b.and_(some, none), b.icmp("ne", whole, count))
-    if len(dims) > 1:  # without elements the product says nothing
+    if len(dims) > 1:  # if a size is 0, the product says nothing about the others
         fits = b.fits(dims, x.dtype.size, MAX_BYTES)
         bad = bad if fits.ref == "true" else b.or_(bad, b.not_(fits))
     w.fail_if(bad, node, values)

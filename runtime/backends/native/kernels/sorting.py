@@ -1,10 +1,10 @@
 """Lowerings of sorting, searching and unique elements.
 
-Each element becomes an unsigned key whose order is NumPy's - 0.0 equals -0.0, NaN last - next to its index. Lines of a
-few elements are sorted by insertion; others by radix sort on the keys' bytes. Both are stable. A sorted line is left as
-it is. Measured with NumPy 2.4 on an EPYC with AVX512, an argsort of 1e6 elements takes 0.04 (float16) to 0.9 (uint8) of
-the time of NumPy's stable one, a sort 0.1 to 0.4 of that of np.sort (float32: 8 ms and 31 ms), and smaller ones no more
-than the kernel, which is therefore never used.
+Each element becomes an unsigned key in NumPy's order - 0.0 equals -0.0, NaN last - next to its index. Lines of a few
+elements are sorted by insertion; others by radix sort on the keys' bytes. Both are stable. A sorted line is left as it
+is. Measured with NumPy 2.4 on an EPYC with AVX512, an argsort of 1e6 elements takes 0.04 (float16) to 0.9 (uint8) of
+the time of NumPy's stable argsort, a sort 0.1 to 0.4 of that of np.sort (float32: 8 ms and 31 ms), and smaller ones
+take no longer than the kernel, which is therefore never used.
 """
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__: list[str] = []
 
 _FEW: Final = 48  # elements up to which insertion is faster
 _LONG: Final = 1 << 14  # elements from which on the GIL should be released
-_INDEX_BITS: Final = 32  # of an index next to a key of at most 32 bits in one word
+_INDEX_BITS: Final = 32  # bits of an index that shares a word with a key of at most 32 bits
 
 
 class Pairs:
-    """Keys of one dtype with indices, for one line: in a word where they fit, else in two."""
+    """Keys of one dtype with indices, for one line: in one word if they fit, else in two."""
 
     def __init__(self, w: Lowering, dtype: DType, size: Index) -> None:
         self.w = w
@@ -41,7 +41,7 @@ class Pairs:
         self.spare = w.memory(uint64, [w.b.imul(size, self.words)])
 
     def fill(self, source: Array, outer: Sequence[Index], descending: bool) -> None:
-        """Fill in the keys of a line of `source`, in order, with their indices."""
+        """Store the keys of a line of `source` with their indices, and sort them."""
         b = self.w.b
 
         def step(k: Val, state: Sequence[Val]) -> list[Val]:
@@ -75,7 +75,7 @@ class Pairs:
 
 
 def _key(b: Builder, value: Val, dtype: DType, descending: bool) -> Val:
-    """An integer whose unsigned order is that of the values; `descending`: the reverse order."""
+    """An unsigned integer whose order is that of the values; `descending`: the reverse order."""
     if dtype.is_bool:
         key = b.convert("zext", value, "i8")
     elif dtype.is_floating:
@@ -92,7 +92,8 @@ def _key(b: Builder, value: Val, dtype: DType, descending: bool) -> Val:
 
 
 def _sort(b: Builder, bits: int, line: Val, spare: Val, size: Val, frame: Val) -> None:
-    """The function that sorts the `size` pairs at `line`, with the same amount of memory at `spare`; its status."""
+    """Write the function that sorts the `size` pairs at `line`, with equal scratch memory at `spare`; it returns a
+    status."""
     few = b.icmp("sle", size, const("i64", _FEW))
     with b.when(few):
         _insert(b, bits, line, size)
@@ -150,7 +151,7 @@ def _by_bytes(b: Builder, bits: int, line: Val, spare: Val, size: Val, frame: Va
         mine = b.offset(counts, b.imul(d, 256), "i64")
         shift = b.i64(b.iadd(b.imul(d, 8), low))
         first = b.and_(b.lshr(b.load("i64", source), shift), byte)
-        alike = b.icmp("eq", b.load("i64", b.offset(mine, first, "i64")), size)  # all have this byte
+        alike = b.icmp("eq", b.load("i64", b.offset(mine, first, "i64")), size)  # all keys have the same byte here
 
         def scatter() -> list[Val]:
             def start(k: Val, total: Sequence[Val]) -> list[Val]:
@@ -214,7 +215,7 @@ def argsort(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("searchsorted")
 def searchsorted(w: Lowering, node: Node, row: Value, values: Value) -> Value:
-    """By branch-free binary search."""
+    """Branch-free binary search."""
     assert isinstance(row, Array) and isinstance(values, (Scalar, Array))
     b = w.b
     lines, wanted = w.leaf(row), w.settle(values)
@@ -290,7 +291,7 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
 
     fusion.nest(b, source.dims, lambda place: add(element(place)), parallel=False, cost=1)
     found = b.load("i64", count)
-    # with a spare row: each position is written where the next one goes, and kept if it is one
+    # with a spare row: each position is written to the next free row, and kept if its element is not zero
     rows = w.memory(int64, [b.add(found, const("i64", 1)), rank])
     b.store(const("i64", 0), count)
 
@@ -306,7 +307,7 @@ def nonzero(w: Lowering, node: Node, x: Value) -> Value:
 
 @lowers("unique")
 def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
-    """After sorting, equal elements are adjacent, and the first represents all; then they are numbered in order."""
+    """After sorting, equal elements are adjacent, and the first represents all; then these are numbered in order."""
     _refuse_complex(x)
     out = node.params["dtype"]
     if not out.is_integer:
@@ -332,7 +333,7 @@ def unique(w: Lowering, node: Node, x: Value) -> list[Value]:
     def number(k: Val, state: Sequence[Val]) -> list[Val]:
         (count,) = state
         leader = b.convert("zext", first.at(Context(b), [k]), "i64")
-        # entries that are not new are overwritten by the next new one
+        # entries of elements that are not new are overwritten by the next new one
         place.store(b, [k], b.convert("trunc", count, "i32"))
         values.store(b, [count], source.at(Context(b), [k]))
         counts.store(b, [count], const(narrow, 0))

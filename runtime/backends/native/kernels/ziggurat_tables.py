@@ -1,8 +1,8 @@
-"""The tables by which NumPy draws normal numbers, bit for bit (G. Marsaglia, W. W. Tsang, 2000).
+"""The tables with which NumPy draws normal numbers, bit for bit (G. Marsaglia, W. W. Tsang, 2000).
 
 256 layers of equal area cover half of exp(-x²/2). Layer i reaches to x[i]; the last begins the tail. NumPy's tables
-were computed in float64 from the tail on, with an exp that was off by one unit once; here exp and log are correctly
-rounded, independent of the C library.
+were computed in float64 from the tail on, with an exp that was wrong by one unit in one entry; here exp and log are
+correctly rounded, independent of the C library.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TAIL: Final = 3.6541528853610088  # where the tail begins
 INVERSE_TAIL: Final = 0.27366123732975828
 _AREA: Final = 0.004928673233974652
 _LAYERS: Final = 256
-_OFF: Final = 38  # where NumPy's height is one unit in the last place too large
+_OFF: Final = 38  # the layer whose height in NumPy is one unit in the last place too large
 
 
 class Tables(NamedTuple):
-    """For each layer: the limit below which an integer's point is surely below the curve, the width per integer, and
+    """For each layer: the bound below which an integer's point is certainly below the curve, the width per integer, and
     the height."""
 
     below: list[int]
@@ -31,7 +31,8 @@ class Tables(NamedTuple):
 
 @functools.cache
 def tables(bits: int) -> Tables:
-    """For integers of 52 bits (float64) or 23 bits (float32, to which the widths and heights are to be rounded)."""
+    """The tables for integers of 52 bits (float64) or 23 bits (float32, to which the caller rounds widths and
+    heights)."""
     scale = 2.0 ** bits
     edges, heights = _layers()
     below = [round(TAIL * heights[-1] / _AREA * scale), 0]

@@ -1,10 +1,10 @@
 """Complex numbers in registers.
 
-A complex number is represented as an integer of its 64 or 128 bits: so it is loaded, stored, selected and moved like
-any other value, also in vectors. Arithmetic extracts the two parts and joins two parts again; LLVM removes that between
-ops of one loop. The order of operations is that of NumPy's kernels. The elementary functions are those of the C
-library, which NumPy calls as well, so results are the same bit for bit. (Builds of NumPy for old C libraries have
-inverse trigonometric functions of their own, which differ by some units in the last place.)
+A complex number is represented as an integer with its 64 or 128 bits: so it is loaded, stored, selected and moved like
+any other value, also in vectors. Arithmetic extracts the two parts and joins the resulting parts; LLVM removes these
+conversions between ops of one loop. The order of operations is that of NumPy's kernels. The elementary functions are
+those of the C library, which NumPy calls as well, so results are the same bit for bit. (Builds of NumPy for old C
+libraries have their own inverse trigonometric functions, which differ by some units in the last place.)
 """
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ def _multiply(b: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def _multiply_elements(b: Builder, x: Pair, y: Pair) -> Pair:
-    """As NumPy multiplies arrays, where the machine has FMA. Powers, reductions and cumulative products do not use
-    FMA."""
+    """The product of array elements, for which NumPy uses FMA where the machine has it. Powers, reductions and
+    cumulative products do not use FMA."""
     if not b.module.fma:
         return _multiply(b, x, y)
     return (b.fma(x[0], y[0], b.fneg(b.fmul(x[1], y[1]))), b.fma(x[0], y[1], b.fmul(x[1], y[0])))
 
 
 def _divide(b: Builder, x: Pair, y: Pair) -> Pair:
-    """R. L. Smith's algorithm (1962): by the larger part of the divisor first; 0 gives infinities and NaN."""
+    """R. L. Smith's algorithm (1962): divide by the larger part of the divisor first; 0 gives infinities and NaN."""
     sizes = [b.intrinsic("fabs", part) for part in y]
     first = b.fcmp("oge", *sizes)
     greater, smaller = b.select(first, y[0], y[1]), b.select(first, y[1], y[0])
@@ -89,7 +89,7 @@ def _divide(b: Builder, x: Pair, y: Pair) -> Pair:
 
 
 def _abs(b: Builder, x: Pair) -> Val:
-    """Without overflow: for float32 in float64, for float64 by the quotient of the parts."""
+    """The absolute value, without overflow: for float32 in float64, for float64 by the quotient of the parts."""
     infinite = b.or_(*[b.fcmp("oeq", b.intrinsic("fabs", part), const(part.ty, float("inf"))) for part in x])
     if element(x[0].ty) == "float":
         squares = [b.fmul(wide, wide) for wide in (b.convert("fpext", part, "double") for part in x)]
@@ -124,7 +124,7 @@ _LIBRARY: Final = {  # by name, the function of the C library
 
 
 def _library(b: Builder, name: str, *xs: Pair) -> Pair:
-    """A function of the C library: of complex numbers if the name begins with c."""
+    """A function of complex numbers of the C library."""
     kind = xs[0][0].ty
     symbol = _LIBRARY[name] + ("f" if kind == "float" else "")
     if kind == "float" and platform.machine().lower() in ("x86_64", "amd64"):  # both parts in one register
@@ -140,7 +140,7 @@ def _library(b: Builder, name: str, *xs: Pair) -> Pair:
 
 
 def call_library(b: Builder, name: str, *xs: Val) -> Val:
-    """A function of floats of the C library."""
+    """A function of floating-point numbers of the C library."""
     ty = xs[0].ty
     symbol = name + ("f" if ty == "float" else "")
     b.module.declare(symbol, ty, *[ty] * len(xs))
@@ -162,7 +162,7 @@ def _log1p(b: Builder, x: Pair) -> Pair:
 
 
 def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
-    """As in NumPy: small integer powers are products, those of 0 are 0 or NaN."""
+    """As in NumPy: small integer powers are products; powers of 0 are 0 or NaN."""
     kind = x[0].ty
     zero, one = const(kind, 0), const(kind, 1)
 
@@ -192,7 +192,7 @@ def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
         return real, imag
 
     def first_powers() -> Pair:
-        """For the powers 1 to 3, where 1 times a number would change infinities."""
+        """The powers 1 to 3, for which starting the product with 1 would change infinities."""
         square = _multiply(b, x, x)
         cube = _multiply(b, x, square)
         real, imag = (b.select(b.fcmp("oeq", y[0], one), p, b.select(b.fcmp("oeq", y[0], const(kind, 2)), q, r))
@@ -215,7 +215,7 @@ def _pow(b: Builder, x: Pair, y: Pair) -> Pair:
 FUNCTIONS: Final[dict[str, Callable[..., Pair]]] = {
     **{name: (lambda b, x, name=name: _library(b, name, x)) for name in _LIBRARY},
     "pow": _pow, "expm1": _expm1, "log1p": _log1p}
-"""Functions that are computed one by one."""
+"""Functions that are computed lane by lane."""
 
 
 def lower(b: Builder, name: str, *xs: Val) -> Val:
@@ -246,7 +246,7 @@ def _one_by_one(b: Builder, name: str, *xs: Val) -> Val:
 
 
 def cast(b: Builder, x: Val, source: DType, target: DType, of_real: Callable[..., Val]) -> Val:
-    """From or to complex numbers: the imaginary part of real values is 0, and is dropped in the other direction.
+    """Cast from or to complex numbers: real values get the imaginary part 0; a cast to real numbers drops it.
 
     `of_real` casts other values.
     """

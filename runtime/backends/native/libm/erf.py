@@ -5,7 +5,7 @@
             interval (M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x²) erfc x", 1981)
     erfinv  up to 1/2 a polynomial; above, s = sqrt(-log(1 - x)) times a polynomial of (s - k) / (s + k)
 
-Of double, the last steps are in two words; of float, everything is in double.
+For double, the last steps use two words; for float, everything is computed in double.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runtime.backends.native.libm.expressions import (
 )
 from runtime.backends.native.libm.power import exp2_short, log2_short, log_words
 
-# erf(x) = x (c0 + c1 x² + ...), |x| <= 1; of double, c0 is two words.
+# erf(x) = x (c0 + c1 x² + ...), |x| <= 1; for double, c0 is two words.
 _ERF: Final = {
     "float": (1.1283791657270403, -0.3761262582390603, 0.11283585143855301, -0.026853811758421445,
               0.005188327383613194, -0.0008010191147011052, 7.853853469952383e-05),
@@ -36,7 +36,7 @@ _ERF: Final = {
                -1.6348573243450156e-07, 1.464514647171638e-08, -1.130653722528626e-09, 5.830719701493402e-11),
 }
 _ERF_FIRST: Final = (1.1283791670955126, 1.533545961316588e-17)
-# (1 + 2x) exp(x²) erfc(x) = c0 + c1 q + ..., q = (x - k) / (x + k), from 0.46 on; of double, c0 is two words.
+# (1 + 2x) exp(x²) erfc(x) = c0 + c1 q + ..., q = (x - k) / (x + k), from 0.46 on; for double, c0 is two words.
 _ERFC: Final = {
     "float": (1.2530080589027546, -0.13562110471743888, -0.04756239119046508, 0.1296450685013293,
               -0.11927129478213933, 0.068310086674989, -0.023790931156828725, 0.002509490921765155,
@@ -61,7 +61,7 @@ _ERFINV: Final = {
                0.11360704323987439),
 }
 _ERFINV_FIRST: Final = (0.886226925452758, -3.8332932499128993e-17)
-# erfinv(x) = s (c0 + c1 q + ...), q = (s - k) / (s + k), 1/2 <= x < 1; of double, c0 is two words.
+# erfinv(x) = s (c0 + c1 q + ...), q = (s - k) / (s + k), 1/2 <= x < 1; for double, c0 is two words.
 _ERFINV_FAR: Final = {
     "float": (0.8340941578571397, 0.430917742979152, -0.4237631348887417, 0.2019371974075727, 0.006718440412166597,
               -0.12803675148444474, 0.13794705269566573, -0.07399760002400853, -0.015893129603519025,

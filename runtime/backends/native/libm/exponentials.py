@@ -39,7 +39,7 @@ EXP: Final = {
                0.00019841269903019261, 2.4801587552406964e-05, 2.755722941156273e-06, 2.755708412968326e-07,
                2.5113459112869928e-08, 2.0966021747229907e-09),
 }
-# log(1 + f) = f - f²/2 + f³ (c0 + c1 f + ...), of float; log((1+s)/(1-s)) = 2s + s³ (c0 + c1 s² + ...), of double.
+# For float, log(1 + f) = f - f²/2 + f³ (c0 + c1 f + ...); for double, log((1+s)/(1-s)) = 2s + s³ (c0 + c1 s² + ...).
 LOG: Final = {
     "float": (0.3333333, -0.25000823, 0.20001267, -0.16623318, 0.14200768, -0.1315962, 0.12768655, -0.076450653),
     "double": (0.6666666666666711, 0.3999999999953572, 0.285714287299903, 0.2222219839796851, 0.18183639796303647,
@@ -66,7 +66,7 @@ COSH: Final = {
 
 
 def magic(kind: str) -> float:
-    """1.5 times the number from which on floats are integers: adding it to x leaves rint(x) in the lowest bits."""
+    """1.5 times the number from which on all floats are integers: added to x, it leaves rint(x) in the lowest bits."""
     return 1.5 * 2.0 ** MANTISSA[kind]
 
 
@@ -116,7 +116,7 @@ def exp_words(x: Num, low: Num) -> tuple[Num, Num]:
 
 
 def scaled(p: Num, biased: Num, negative: Num) -> Num:
-    """2^n p, where `biased` has n and twice the bias in its lowest bits, and `negative` says whether n is."""
+    """2^n p, where `biased` has n plus twice the bias in its lowest bits, and `negative` says whether n is negative."""
     # by two factors, so that a subnormal result is rounded once
     bias = BIAS[p.kind]
     half = where(negative, p.constant(0.5 ** (bias // 2 + 1)), 2.0 ** (bias // 2 + 1))

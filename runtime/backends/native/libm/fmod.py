@@ -1,6 +1,6 @@
 """fmod, mod and floordiv of floats, as in NumPy.
 
-The remainder of a division is exact. A quotient of few bits is rounded and multiplied back in one instruction; in the
+The remainder of a division is exact. If the quotient has few bits, it is rounded, and FMA multiplies it back; in the
 other, rare case each lane divides integers, some bits at a time.
 """
 from __future__ import annotations
@@ -69,17 +69,17 @@ def floordiv(x: Num, y: Num) -> Num:
     ratio = x / y
     quotient = (x - rest) / y
     quotient = where(_opposite(rest, y), quotient - 1.0, quotient)
-    # an integer except for rounding: its floor may be one too small
+    # an integer except for rounding errors, so its floor may be one too small
     whole = floor(quotient)
     whole = where(quotient - whole > 0.5, whole + 1.0, whole)
     return where(y.equals(0.0), ratio, where(quotient.equals(0.0), copysign(quotient, ratio), whole))
 
 
 def divided(x: Num, y: int) -> tuple[Num, Num]:
-    """The quotient of signed 64-bit integers rounded down, and the remainder, for |y| > 1: multiplied by 1 / y and
-    rounded to nearest, and the same for the remaining 12 bits or so."""
+    """The quotient of signed 64-bit integers rounded down, and the remainder, for |y| > 1: x times 1 / y rounded to
+    nearest, then the same for the remainder, which has about 12 bits more than y."""
     quotient, rest = _nearest(x, y)
-    more, rest = _nearest(rest, y)  # which is at most half of y, approximately
+    more, rest = _nearest(rest, y)  # the remainder now is at most about half of y
     quotient += more
     below = rest < 0 if y > 0 else rest > 0
     return where(below, quotient - 1, quotient), where(below, rest + y, rest)

@@ -1,7 +1,8 @@
-"""float64 to float16, for which LLVM calls a library function on x86-64.
+"""Conversion of float64 to float16, for which LLVM calls a library function on x86-64.
 
-Lowerings never write it, but LLVM's instruction selection can make it, for example from the sign of a float32 that came
-from float64 through float16 (`copysign(x, fpext(fptrunc(y)))`). An undefined name would be address 0.
+Lowerings never write that conversion, but LLVM's instruction selection can make it, for example from the sign of a
+float32 that came from float64 through float16 (`copysign(x, fpext(fptrunc(y)))`). An undefined name would resolve to
+address 0.
 """
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ def define_half(module: Module) -> None:
 
 
 def _to_half(b: Builder, x: Val) -> Val:
-    """Round to odd in float32, which has two bits more than twice those of float16, then to the nearest: as in one step
-    (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008)."""
+    """Round to odd in float32, which has two bits more than twice those of float16, then to nearest: equal to rounding
+    once (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
+    2008)."""
     near = b.convert("fptrunc", x, "float")
     back = b.convert("fpext", near, "double")
     away = b.fcmp("ogt", b.intrinsic("fabs", back), b.intrinsic("fabs", x))

@@ -57,7 +57,7 @@ def atan(x: Num) -> Num:
 
 
 def _atan_of(t: Num, t_low: Num, small: Num, large: Num) -> Num:
-    """atan(t + t_low), plus nothing if small, pi/2 if large, else pi/4."""
+    """atan(t + t_low), plus 0 if `small`, pi/2 if `large`, else pi/4."""
     high, low = _PI_HALF[t.kind]
     square = t * t
     tail = fma(t * square, polynomial(square, _ATAN[t.kind]), t_low)
@@ -67,7 +67,7 @@ def _atan_of(t: Num, t_low: Num, small: Num, large: Num) -> Num:
 
 
 def atan2(y: Num, x: Num) -> Num:
-    """The angle of (x, y); for zeros and infinities that of points next to them."""
+    """The angle of (x, y); for zeros and infinities the limit of the angles of points near them."""
     kind = x.kind
     a, b = abs(y), abs(x)
     both = a.equals(INF) & b.equals(INF)
@@ -107,7 +107,7 @@ def asin(x: Num) -> Num:
     base = where(small, a, root)
     tail = (base * square) * polynomial(square, _ASIN[kind])
     high, low = _PI_HALF[kind]
-    # the remainder of the root, which matters where it is not small beside pi/2
+    # the rounding error of the root, which matters where the root is not small compared with pi/2
     rest = _root_rest(root, square)
     large = high - 2.0 * (root + ((tail + rest) - low / 2))
     return copysign(where(small, a + tail, large), x)

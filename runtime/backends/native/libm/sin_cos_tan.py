@@ -1,12 +1,12 @@
 """sin, cos and tan.
 
-x = q pi/2 + r with |r| <= pi/4; sin or cos of r, by q mod 4. r is made of two words, for any x however large:
+x = q pi/2 + r with |r| <= pi/4; the result is sin or cos of r, by q mod 4. r has two words, however large x is:
 
-- up to `_FAST`, q is rounded from x times 2/pi, and q times pi/2, of three words, is taken from x;
-- above, x times 2/pi is needed modulo 4 only: x = X 2^(8j) with a whole X, and a table has 2^(8j) times 2/pi modulo 4
-  (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions", 1983).
+- up to `_FAST`, q is rounded from x times 2/pi, and q times pi/2, of three words, is subtracted from x;
+- above, x times 2/pi is needed modulo 4 only: x = X 2^(8j) with an integer X, and a table has 2^(8j) times 2/pi modulo
+  4 (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions", 1983).
 
-The second way is a function of scalars, which each lane calls if any has to.
+The second method is a scalar function, called for each lane if any lane needs it.
 """
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def tan(x: Num) -> Num:
 # Reduction.
 
 def reduced(x: Num) -> tuple[Num, Num, Num]:
-    """q, an integer whose lowest two bits count, and r in two words, with x = q pi/2 + r."""
+    """q, an integer of which only the lowest two bits are used, and r in two words, with x = q pi/2 + r."""
     fast = _reduced_fast(x)
     large = ~(abs(x) < _FAST[x.kind])
 

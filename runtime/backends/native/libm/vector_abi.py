@@ -1,8 +1,8 @@
-"""Functions with a rare, slow case: how they stay fast in loops.
+"""Functions with a rare, slow case, and how loops over them stay fast.
 
-If such a function were inlined, the loop vectoriser would turn its branch into selects: the rare case would always be
-computed. So it is called, and the call names vector variants of it (LLVM's vector-function-abi-variant), which take the
-branch only if some lane needs it; each lane then calls the rare case by itself.
+If such a function were inlined, the loop vectoriser would turn its branch into selects, and the rare case would always
+be computed. So the function is not inlined, and its calls name vector variants (LLVM's vector-function-abi-variant),
+which branch to the rare case only if some lane needs it, and call that lane by lane.
 """
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def called(b: Builder, name: str, write: Callable[..., Val], *xs: Val) -> Val:
     ty = xs[0].ty
     function = symbol(name, ty)
     scalar = ty[0] != "<"
-    # not internal: it must keep the operands that its variants have
+    # not internal: LLVM must not change its signature, which is also that of its variants
     b.module.define(function, ty, [ty] * len(xs), write, _PURE, linkage="linkonce_odr" if scalar else "")
     attribute = ""
     if scalar:
@@ -51,7 +51,7 @@ def any_lane(condition: Num) -> Num:
 
 
 def lane_by_lane(name: str, write: Callable[..., Sequence[Num]], results: int, *xs: Num) -> list[Num]:
-    """The `results` of the scalar function that `write` writes, called for each lane."""
+    """The `results` of a scalar function, which `write` writes, called for each lane."""
     b, ty, kind = xs[0].b, xs[0].ty, xs[0].kind
 
     def body(inner: Builder, *args: Val) -> None:

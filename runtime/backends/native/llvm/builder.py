@@ -4,7 +4,7 @@ A `Val` is an LLVM value: its type and its name or literal. Types are LLVM's own
 double ptr`, and vectors `<16 x float>`. All instructions work lane by lane on vectors, so a function of scalars,
 written once, serves both. Text is several times cheaper to make than llvmlite's objects.
 
-`Module` holds functions, `Builder` writes one. Index arithmetic accepts Python ints as operands and folds them.
+`Module` holds functions, `Builder` writes one. Index arithmetic folds operands that are Python ints.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def like(ty: str, other: str) -> str:
 
 
 def bits_of(ty: str) -> int:
-    """The bits of one lane."""
+    """The number of bits of one lane."""
     return BITS[element(ty)]
 
 
@@ -96,7 +96,7 @@ def _single(value: float) -> float:
 
 
 def const(ty: str, value: Any) -> Val:
-    """A constant; for a vector type, in each lane."""
+    """A constant; for a vector type, a splat."""
     kind = element(ty)
     text = _literal(kind, value)
     return Val(ty, f"splat ({kind} {text})" if ty[0] == "<" else text)
@@ -108,34 +108,34 @@ _FEW: Final = 8  # iterations
 
 
 def _is_short(start: Index, stop: Index, step: int) -> bool:
-    """Whether LLVM may unroll a loop: that of a small vector. Others are written for the machine's registers as they
-    are, and to unroll them takes longer than to compile all else."""
+    """Whether LLVM may unroll a loop: if it has few iterations. Other loops are already written for the machine's
+    registers, and unrolling them would take longer than all other compilation."""
     return isinstance(start, int) and isinstance(stop, int) and stop - start <= _FEW * step
 
 
 class Module:
-    """Functions, and what they call. `define` writes a function only once."""
+    """Functions and their declarations. `define` writes a function only once."""
 
     def __init__(self, fma: bool = True, vector_bits: int = 512) -> None:
         self.parts: list[str] = []
         self.declared: dict[str, str] = {}
         self.defined: set[str] = set()
         self.fma = fma  # whether the target has fused multiply-add
-        self.vector_bits = vector_bits  # of its widest registers
+        self.vector_bits = vector_bits  # width of the target's widest registers
         self.metadata: list[str] = []
         self.globals: dict[str, str] = {}
-        self.outlined: dict[Hashable, str] = {}  # names of functions that loops became, by their normal form
+        self.outlined: dict[Hashable, str] = {}  # names of functions made from loops, by the loop's normal form
         self.by_items = False  # whether loops read or set items of arrays one by one
 
     def declare(self, name: str, result: str, *types: str, attributes: str = "") -> None:
-        """An external function."""
+        """Declare an external function."""
         self.declared[name] = f"declare {result} @{name}({', '.join(types)}){attributes and ' ' + attributes}"
 
     def define(
         self, name: str, result: str, types: Sequence[str], write: Callable[..., Val | None],
         attributes: str = "alwaysinline nounwind", linkage: str = "internal",
     ) -> str:
-        """The function `name`; `write(builder, *arguments)` writes its body and returns its result."""
+        """Define the function `name`; `write(builder, *arguments)` writes its body and returns its result."""
         if name not in self.defined:
             self.defined.add(name)
             b = Builder(self)
@@ -152,7 +152,7 @@ class Module:
         return f", !llvm.access.group !{len(self.metadata) - 1}"
 
     def back_edge(self, group: str = "", unroll: bool = True) -> str:
-        """Metadata for the back edge of a loop: of parallel accesses of a group, and whether LLVM may unroll it."""
+        """Metadata for a back edge: whether the accesses of `group` are parallel, and LLVM may unroll the loop."""
         properties = [f'!"{PARALLEL}", {group.rpartition(" ")[2]}'] * bool(group)
         properties += ['!"llvm.loop.unroll.disable"'] * (not unroll)
         k, last = len(self.metadata), len(self.metadata) + len(properties)
@@ -178,8 +178,8 @@ class Builder:
 
     def __init__(self, module: Module, flags: str = "", prefix: str = "") -> None:
         self.module = module
-        self.prefix = prefix  # of the names of values
-        self.types: dict[str, str] = {}  # of values by name
+        self.prefix = prefix  # prefix of the names of values
+        self.types: dict[str, str] = {}  # types of values, by name
         self.flags = flags + " " if flags else ""  # of floating-point arithmetic, such as "fast"
         self.entry: list[str] = []  # allocas
         self.group = ""  # metadata for memory accesses in a loop with independent iterations
@@ -188,8 +188,8 @@ class Builder:
         self.block = "entry"
         self.done = False
         self.count = 0
-        self.credit: Val | None = None  # memory that counts down to the next poll for signals
-        self.look: Callable[[Index], None] | None = None  # lets a signal interrupt a loop, after so much work
+        self.credit: Val | None = None  # the address of the credit that counts down to the next poll for signals
+        self.look: Callable[[Index], None] | None = None  # writes a poll for signals, given the work since the last one
 
     # Text.
 
@@ -199,14 +199,14 @@ class Builder:
         return "\n".join([f"define {header} {{", "entry:", *entry, *lines, "}"])
 
     def line(self, text: str) -> None:
-        """An instruction without result."""
+        """Write an instruction without result."""
         if not self.done:
             self.lines.append("  " + text)
             if text.startswith(("ret ", "ret\n", "br ", "switch ", "unreachable")) or text == "ret void":
                 self.done = True
 
     def op(self, ty: str, text: str) -> Val:
-        """An instruction with a result of type `ty`."""
+        """Write an instruction with a result of type `ty`."""
         self.count += 1
         name = f"%{self.prefix}v{self.count}"
         self.types[name] = ty
@@ -238,7 +238,7 @@ class Builder:
         return self.op(ty, f"phi {ty} {pairs}")
 
     def open_phi(self, ty: str, first: Val, block: str) -> tuple[Val, Callable[[Val, str], None]]:
-        """A phi at a loop header, and the function that adds the value from the latch."""
+        """A phi at a loop header, and the function that adds the latch's incoming value."""
         value = self.phi(ty, (first, block))
         place = len(self.lines) - 1
 
@@ -264,7 +264,7 @@ class Builder:
         return place
 
     def at_entry(self, ty: str, text: str) -> Val:
-        """An instruction in the entry block, whose result can be used everywhere."""
+        """Write an instruction to the entry block, so that its result dominates all uses."""
         self.count += 1
         name = f"%{self.prefix}v{self.count}"
         self.types[name] = ty
@@ -276,11 +276,11 @@ class Builder:
     const = staticmethod(const)
 
     def load(self, ty: str, pointer: Val, align: int | None = None, mark: str = "") -> Val:
-        """A value from memory; i1 is a byte there. `mark`: metadata."""
+        """Load a value; i1 is a byte in memory. `mark`: metadata."""
         if element(ty) == "i1":
             byte = like(ty, "i8")
             return self.op(ty, f"trunc {self.op(byte, f'load {byte}, {pointer}, align 1{self.group}{mark}')} to {ty}")
-        if element(ty) == "i128":  # two floats: as they would be in memory, and in their registers
+        if element(ty) == "i128":  # two floats: in the layout of memory and of registers
             pair = f"<{2 * lanes(ty)} x double>"
             return self.op(ty, f"bitcast {self.op(pair, f'load {pair}, {pointer}, align 8{self.group}')} to {ty}")
         if ty != "ptr":
@@ -304,7 +304,7 @@ class Builder:
         return self.op("ptr", f"getelementptr {kind}, {pointer}, {self.i64(index)}")
 
     def call(self, result: str, name: str, *args: Val) -> Val:
-        """A call of a function of the module, declared or defined, or of an intrinsic."""
+        """Call a function of the module, declared or defined, or an intrinsic."""
         if name.startswith("llvm."):
             self.module.declare(name, result, *[arg.ty for arg in args])
         return self.call_pointer(result, Val("ptr", f"@{name}"), *args)
@@ -318,8 +318,9 @@ class Builder:
 
     def hidden(self, x: Val) -> Val:
         """The same integer or address, with its origin hidden from LLVM. Otherwise the lengths of a list that grows in
-        one loop after another become one expression, which takes loop strength reduction minutes for 80 such loops. And
-        SROA of LLVM 22 uses elements of an array of vectors, stored from the last to the first, before they are."""
+        one loop after another become one expression, for which loop strength reduction takes minutes with 80 such
+        loops. And SROA of LLVM 22 uses elements of an array of vectors before they are computed, if stored from last to
+        first."""
         return self.op(x.ty, f'call {x.ty} asm "", "=r,0"({x})')
 
     # Arithmetic on values of one type, lane by lane.
@@ -391,7 +392,7 @@ class Builder:
         return self.intrinsic("fma", x, y, z)
 
     def intrinsic(self, name: str, *args: Val, suffix: str | None = None) -> Val:
-        """`llvm.name`, overloaded on the type of the first operand: sqrt, fabs, floor, ceil, rint, copysign, ..."""
+        """Call `llvm.name`, overloaded on the first operand's type: sqrt, fabs, floor, ceil, rint, copysign, ..."""
         ty = args[0].ty
         return self.call(ty, f"llvm.{name}.{suffix or _mangled(ty)}", *args)
 
@@ -407,7 +408,7 @@ class Builder:
         return self.op(x.ty, f"select {condition}, {x}, {y}")
 
     def convert(self, how: str, x: Val, ty: str) -> Val:
-        """`how`: trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp bitcast; `ty` is a lane's type or all."""
+        """`how`: trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp bitcast; `ty`: of a lane, or of all."""
         ty = ty if ty[0] == "<" or ty == "ptr" else like(x.ty, ty)
         return x if ty == x.ty else self.op(ty, f"{how} {x} to {ty}")
 
@@ -475,8 +476,8 @@ class Builder:
         return result
 
     def room(self, sizes: Sequence[Index], each: int) -> Index:
-        """The product of sizes and the bytes of each element, for an allocation; saturates at 2**63 - 1, which always
-        fails."""
+        """The product of sizes and the bytes per element, for an allocation; saturates at 2**63 - 1, for which
+        allocations always fail."""
         known = min(math.prod([size for size in sizes if isinstance(size, int)], start=each), (1 << 63) - 1)
         result: Index = known
         for size in sizes:
@@ -485,8 +486,8 @@ class Builder:
         return result
 
     def fits(self, sizes: Sequence[Index], each: int, most: int) -> Val:
-        """Whether the product of sizes, with 0 replaced by 1, and of `each` is at most `most`, which is below 2**53. No
-        size is negative, or above `most`."""
+        """Whether the product of `sizes`, with 0 replaced by 1, and of `each` is at most `most`, which is below 2**53.
+        Each size must be between 0 and `most`."""
         known = math.prod([max(size, 1) for size in sizes if isinstance(size, int)], start=each)
         open_ = [size for size in sizes if isinstance(size, Val)]
         if not open_ or known > most:
@@ -494,7 +495,7 @@ class Builder:
         if len(open_) == 1:
             return self.icmp("ule", open_[0], const("i64", most // known))
         product = const("double", known)
-        for size in open_:  # rounded, but not across `most`
+        for size in open_:  # rounding never crosses `most`
             factor = self.convert("uitofp", self.intrinsic("umax", size, const("i64", 1)), "double")
             product = self.op("double", f"fmul {product}, {factor.ref}")
         return self.fcmp("ole", product, const("double", most))
@@ -503,8 +504,8 @@ class Builder:
 
     @contextmanager
     def loop(self, start: Index, stop: Index, step: int = 1, parallel: bool = False) -> Iterator[Val]:
-        """`for i in range(start, stop, step)`: yields i, an i64; step > 0. `parallel`: no iteration uses memory that
-        another one writes, so LLVM need not prove it."""
+        """`for i in range(start, stop, step)`: yields i, an i64; step > 0. `parallel`: no iteration accesses memory
+        that another one writes, which LLVM then need not prove."""
         if isinstance(start, int) and isinstance(stop, int) and 0 < stop - start <= step:
             yield self.i64(start)
             return
@@ -527,7 +528,7 @@ class Builder:
         self, start: Index, stop: Index, first: Sequence[Val], step: Callable[[Val, Sequence[Val]], Sequence[Val]],
         by: int = 1, unroll: bool = True,
     ) -> list[Val]:
-        """`for i in range(start, stop, by): values = step(i, values)`, from `first`; the last values."""
+        """`for i in range(start, stop, by): values = step(i, values)`, from `first`; returns the last values."""
         if isinstance(start, int) and isinstance(stop, int) and stop - start <= by:
             return list(step(self.i64(start), first) if start < stop else first)
         body, after = self.label("do"), self.label("end")
@@ -545,12 +546,12 @@ class Builder:
         mark = self.module.back_edge(unroll=unroll and _is_short(start, stop, by))
         self.line(f"br {again}, label %{body}, label %{after}{mark}")
         self.start(after)
-        if isinstance(start, int) and isinstance(stop, int):  # some iteration runs
+        if isinstance(start, int) and isinstance(stop, int):  # at least one iteration runs
             return values
         return [self.phi(value.ty, (one, before), (value, end)) for one, value in zip(first, values, strict=True)]
 
     def _enter(self, start: Index, stop: Index, body: str, after: str) -> str:
-        """Begin the body of a loop, guarded against zero iterations; returns the block before it."""
+        """Begin the body of a loop, guarded against zero iterations; returns the preheader block."""
         before = self.block
         if not (isinstance(start, int) and isinstance(stop, int) and start < stop):
             enter = self.op("i1", f"icmp slt {self.i64(start)}, {self.i64(stop).ref}")

@@ -1,12 +1,13 @@
-"""Outlining: parts of a large function become functions, which it calls.
+"""Outlining: parts of a large function become functions that it calls.
 
-LLVM's time grows with the text that it gets, and for one function faster than that. So loops that a function has
-several times become one function: programs that are written out, such as 2,000 products in a row or a network of equal
-layers, repeat their loops but for the arrays. What is long then is cut into sections, each a function.
+LLVM's time grows with the size of its input, and superlinearly with that of one function. So loops that occur several
+times in a function become one function: unrolled programs, such as 2,000 products in a row or a network of equal
+layers, repeat loops that differ only in their arrays. If the rest is still long, it is cut into sections, each of which
+becomes a function.
 
-A part has one way in and one way on (`regions.py`). There are other ways out of it, though: returns, and branches to
-blocks that only lead to returns. The function of a part returns the number of the way. Two parts are equal if their
-texts are, with all names and numbers of metadata replaced by the order in which they first occur.
+A part is a single-entry region with a single successor (`regions.py`), except for early exits: returns, and branches to
+blocks that only lead to returns. The function of a part returns the number of the exit, 0 for the successor. Two parts
+are equal if their texts are, with all names and metadata numbers replaced by the order in which they first occur.
 """
 from __future__ import annotations
 
@@ -33,32 +34,32 @@ __all__ = ["Outlined", "normal_form", "outlined"]
 
 _TOKEN_OR_END: Final = re.compile(rf"{TOKEN.pattern}|\n")
 LARGE: Final = 1_000
-"""Lines of a function whose equal loops are outlined."""
+"""Lines from which on a function's equal loops are outlined."""
 LONG: Final = 4_000
-"""Lines of code that is cut into sections."""
+"""Lines from which on code is cut into sections."""
 SECTION: Final = 600
 """Lines of a section, at least."""
 _ROOM: Final = 16
-"""Bytes of a value in memory, at most."""
+"""Bytes of a live-out in memory, at most."""
 _SHORT: Final = 8
-"""Lines of a loop that a call is not worth."""
+"""Lines from which on a loop is worth a call."""
 _REPEATED: Final = 2
-"""Equal loops that become calls: fewer stay where LLVM knows their operands."""
+"""Number of equal loops from which on they are outlined: fewer stay inline, where LLVM knows their operands."""
 
 
 class Outlined(NamedTuple):
     entry: Sequence[str]
-    """The first lines of the function, without memory that only its parts use."""
+    """The first lines of the function, without the allocas that only outlined parts use."""
     lines: Sequence[str]
-    """The others, with calls in place of parts."""
+    """The other lines, with calls in place of outlined parts."""
     functions: Sequence[str]
-    """The text of those that it calls."""
+    """The text of the outlined functions."""
 
 
 def outlined(entry: Sequence[str], lines: Sequence[str], types: Mapping[str, str], metadata: Sequence[str],
              known: dict[Hashable, str]) -> Outlined:
-    """A function's lines, the types of its values and the module's metadata. `known`: the names of functions by the key
-    of their part; new ones are added."""
+    """Outline from a function's lines, given the types of its values and the module's metadata. `known`: the names of
+    outlined functions by the key of their part; new ones are added."""
     if len(lines) < LARGE:
         return Outlined(entry, lines, [])
     function = _Function(entry, lines, types, metadata, known)
@@ -70,12 +71,12 @@ def outlined(entry: Sequence[str], lines: Sequence[str], types: Mapping[str, str
 
 
 def normal_form(lines: Sequence[str], metadata: Sequence[str]) -> Hashable:
-    """Equal for lines of functions that are equal but for names and the numbers of metadata."""
+    """A key that is equal for functions whose lines are equal except for names and metadata numbers."""
     texts = [f"{'%' if line[-1] == ':' else ''}{line}" for line in lines]
     tokens = TOKEN.findall("\n".join(texts))
     nodes = dict.fromkeys(token for token in tokens if token[0] == "!")
     pending = [*nodes]
-    for node in pending:  # it grows meanwhile
+    for node in pending:  # grows during the iteration
         content = metadata[int(node[1:])]
         texts.append(content)
         tokens += (more := TOKEN.findall(content))
@@ -90,17 +91,17 @@ class _Part:
     start: int
     stop: int
     before: str
-    """The block in which it begins."""
+    """The label of the block that contains its start."""
     after: str
-    """The block in which it ends."""
+    """The label of the block that contains its end."""
     takes: list[str]
-    """The values from outside that it uses."""
+    """Live-ins."""
     gives: list[str]
-    """Its values that are used outside."""
+    """Live-outs."""
     own: list[str]
-    """Memory that nothing else uses."""
+    """Allocas that only this part uses."""
     exits: list[str]
-    """Returns, and labels of blocks that lead to returns."""
+    """Early exits: returns, and labels of blocks outside that lead to returns."""
     key: Hashable = None
     """Equal for equal parts."""
 
@@ -114,33 +115,33 @@ class _Function:
         self.metadata, self.known = metadata, known
         self.functions: list[str] = []
         self.moved: set[str] = set()
-        """Lines that allocate memory of parts."""
+        """The allocas that moved into functions of parts."""
         self.rooms: dict[str, str] = {}
-        """By line with a call: that which allocates memory for what the part gives."""
+        """For each call line, the line of the alloca for its live-outs."""
         self.repeated: dict[int, _Part] = {}
-        """Equal loops, by where they begin."""
+        """The loops with equal ones, by their first line."""
         self.label_lines = [k for k, line in enumerate(self.lines) if line[-1] == ":"]
         text = [f"%{line}" if line[-1] == ":" else line for line in (*self.lines, *self.ends)]
         self.labels = {line[:-1] for line in text if line[-1] == ":"}
         whole = "\n".join([*text, ""])
         tokens = _TOKEN_OR_END.findall(whole)
         self.at = [0, *(k - line for line, k in enumerate(k for k, token in enumerate(tokens) if token == "\n"))]
-        """By line, the number of tokens before it."""
+        """For each line, the number of tokens before it."""
         self.tokens = [token for token in tokens if token != "\n"]
         self.last = {token: k for k, token in enumerate(self.tokens)}
         self.first = {token: len(self.tokens) - k for k, token in enumerate(reversed(self.tokens), 1)}
         self.shapes = TOKEN.sub("%", whole).split("\n")
-        """The lines without names."""
+        """The lines with names removed."""
         self.memory = self._memory()
         self.uses: dict[str, list[int]] = defaultdict(list)
-        """The lines with a pointer."""
+        """For each pointer, the lines that contain it."""
         for k, (start, stop) in enumerate(pairwise(self.at)):
             for token in self.tokens[start:stop]:
                 if self.types.get(token) == "ptr":
                     self.uses[token].append(k)
 
     def _memory(self) -> dict[str, str]:
-        """Memory on the stack that the first lines only allocate, by name."""
+        """The lines of allocas that the other entry lines do not use, by name."""
         counts = Counter(TOKEN.findall("\n".join(self.entry)))
         found = {line.split()[0]: line for line in self.entry if " = alloca " in line}
         return {name: line for name, line in found.items() if counts[name] == 1}
@@ -148,8 +149,8 @@ class _Function:
     # Parts.
 
     def part(self, start: int, stop: int) -> _Part | None:
-        """The part between two places. None if the function would return a value that the part computes, or if what it
-        takes or gives is of unknown type, or a vector, for which calls fail in LLVM 22."""
+        """The part between two lines. None if the function would return a value that the part computes, or if a live-in
+        or live-out is of unknown type, or a vector, for which calls fail in LLVM 22."""
         first, last = self.at[start], self.at[stop]
         lines = self.lines[start:stop]
         made = {line[2:line.index(" ", 2)] for line in lines if line.startswith("  %")}
@@ -170,9 +171,9 @@ class _Function:
         return f"%{self.lines[self.label_lines[k - 1]][:-1]}" if k else "%entry"
 
     def _is_own(self, name: str, start: int, stop: int) -> bool:
-        """Whether only these lines use memory, and pass its address to nothing."""
+        """Whether only these lines access an alloca, and its address does not escape."""
         pending = [name]
-        for pointer in pending:  # it grows meanwhile
+        for pointer in pending:  # grows during the iteration
             for k in self.uses[pointer]:
                 line = self.lines[k] if start <= k < stop else ""
                 if " = getelementptr " in line:
@@ -183,7 +184,7 @@ class _Function:
         return True
 
     def find_repeated(self, regions: Sequence[Region]) -> None:
-        """Find the loops of which there are several, the outermost first."""
+        """Find loops that occur several times, outermost first."""
         while regions:
             loops = [region for region in regions if region.is_loop and region.stop - region.start >= _SHORT]
             shapes = [hash(tuple(self.shapes[loop.start:loop.stop])) for loop in loops]
@@ -210,7 +211,7 @@ class _Function:
     # Text.
 
     def chain(self, code: Chain) -> list[str]:
-        """The lines of a chain, cut into sections if they are many."""
+        """The lines of a chain, cut into sections if there are many."""
         pieces = [*self._pieces(code)]
         if sum(len(lines) for _, lines in pieces) <= LONG:
             return [*chain.from_iterable(lines for _, lines in pieces)]
@@ -229,7 +230,7 @@ class _Function:
         return result + held
 
     def _pieces(self, code: Chain) -> Iterator[tuple[int, list[str]]]:
-        """The lines of a chain, in pieces, each with the place where it ends."""
+        """The lines of a chain in pieces, each with the line number at which it ends."""
         done = code.start
         for region in [*code.regions, Region(code.stop, code.stop, False, [])]:
             for start in range(done, region.start, SECTION):
@@ -258,8 +259,8 @@ class _Function:
         return result + self.lines[done:region.stop]
 
     def _define(self, name: str, part: _Part, lines: Sequence[str]) -> None:
-        """Add the function for a part, whose lines contain calls of others."""
-        result, place = _returned(part, self.types), "%given"  # a call in it may begin where the part does
+        """Add the function of a part; its `lines` contain the calls of parts inside it."""
+        result, place = _returned(part, self.types), "%given"  # distinct from the names of calls in it
         params = [*self._typed(part.takes), *([f"ptr {place}"] if result.kept else [])]
         memory = [self.memory[own] for own in part.own if self.memory[own] not in self.moved]
         code: list[str] = []
@@ -282,7 +283,7 @@ class _Function:
             *memory, *code, "}"]))
 
     def _call(self, name: str, part: _Part) -> list[str]:
-        """The lines in place of a part."""
+        """The lines that replace a part: the call, the loads of its live-outs, and the branches of its exits."""
         self.moved.update(self.memory[own] for own in part.own)
         result, made = _returned(part, self.types), f"%call.{part.start}"
         place = f"{made}.gives"
@@ -309,12 +310,12 @@ class _Function:
 
 
 class _Returned(NamedTuple):
-    """What the function for a part returns: the number of the way out, or the only value that the part gives."""
+    """The result of a part's function: the number of the exit, or the part's only live-out."""
 
     type: str
     value: str
     kept: Sequence[str]
-    """The values that the part gives in memory of the caller."""
+    """The live-outs that are returned in memory of the caller."""
 
 
 def _returned(part: _Part, types: Mapping[str, str]) -> _Returned:
@@ -326,7 +327,7 @@ def _returned(part: _Part, types: Mapping[str, str]) -> _Returned:
 
 
 def _exits(lines: Sequence[str]) -> list[str]:
-    """The returns in these lines, and the labels to which they lead that are not among them."""
+    """The returns in these lines, and the labels outside to which they branch."""
     inside = {f"%{line[:-1]}" for line in lines if line[-1] == ":"}
     ways = [TARGET.findall(line) if line.startswith("  br ") else [line[2:]] if line.startswith("  ret ") else []
             for line in lines]

@@ -1,8 +1,8 @@
-"""The structure of a function's text: which of its parts have one way in and one way out.
+"""The single-entry single-exit regions of a function's text.
 
-These are the regions of Johnson, Pearson and Pingali, "The program structure tree" (1994): two places over which the
-same branches lead are the ends of a part that no branch enters or leaves. A place is a line before which the function
-can be cut: any instruction but a phi.
+They are the regions of Johnson, Pearson and Pingali, "The program structure tree" (1994): two places that the same set
+of branches passes over delimit a part that no branch enters or leaves. A place is a line before which the function can
+be cut: any instruction but a phi.
 """
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ TARGET: Final = re.compile(r"label (%[\w.]+)")
 
 @dataclass
 class Region:
-    """Lines with branches, from a block's last one to behind the phis of the block where all ways meet again."""
+    """Lines with branches, from a block's terminator to behind the phis of the block where all paths merge again."""
 
     start: int
     stop: int
     is_loop: bool
-    """Whether some of it may run more than once."""
+    """Whether it contains a back edge."""
     chains: list[Chain]
 
 
 @dataclass
 class Chain:
-    """Code that runs from its first place to its last, but for the ways within its regions, in order."""
+    """Code that runs from its first place to its last in order, apart from the branches within its regions."""
 
     start: int
     stop: int
@@ -56,8 +56,8 @@ def structure(lines: Sequence[str]) -> Chain:
     """The outermost chain. Branches to labels that are not among the lines leave the function."""
     starts = _starts(lines)
     labels = {f"%{lines[k][:-1]}": k for k in starts[:-1] if lines[k][-1] == ":"}
-    over: dict[int, int] = defaultdict(int)  # changes of a number for the set of branches that lead over a block
-    loops = [0]  # by block, the number of branches back before it
+    over: dict[int, int] = defaultdict(int)  # by place, changes of the hash of the set of branches that pass over it
+    loops = [0]  # by block, the number of blocks before it that end in a back edge
     numbers = random.Random(0)
     for start, stop in pairwise(starts):
         to = [labels[target] for target in TARGET.findall(lines[stop - 1]) if target in labels]
@@ -90,27 +90,27 @@ def structure(lines: Sequence[str]) -> Chain:
 
 @dataclass
 class _Open:
-    """A chain whose last place is perhaps not known yet."""
+    """A chain whose last place is not yet known."""
 
     key: int
     chain: Chain
     block: int
-    """The last one that is known."""
+    """Its last block so far."""
     inside: list[Chain]
-    """Chains since that."""
+    """The chains since that block."""
 
 
 class Separated(NamedTuple):
     lines: list[str]
     ends: list[str]
-    """The blocks that only lead to returns, and to which code from several places branches."""
+    """The blocks that only lead to returns, and to which several places branch."""
     cells: dict[str, str]
-    """The memory for values that these blocks use: names and types of what is in it."""
+    """The allocas for values that these blocks use: names, and types of the content."""
 
 
 def separated(lines: Sequence[str], types: Mapping[str, str]) -> Separated:
-    """A function's lines, without blocks that would make ways out of everything between two places that use them. They
-    find values of other blocks in memory."""
+    """A function's lines, without shared blocks that only lead to returns: their branches would pass over everything
+    between the places that use them. These blocks get values of other blocks through memory."""
     blocks = [lines[start:stop] for start, stop in pairwise(_starts(lines))]
     ends = _shared_ends(blocks)
     tail = [block for block, is_end in zip(blocks, ends, strict=True) if is_end]
@@ -130,13 +130,13 @@ def separated(lines: Sequence[str], types: Mapping[str, str]) -> Separated:
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
-    """Where blocks begin, and where the last one ends."""
+    """The first lines of the blocks, and the end of the last one."""
     return [0, *(k for k, line in enumerate(lines) if line[-1] == ":" and k), len(lines)]
 
 
 def _shared_ends(blocks: Sequence[Sequence[str]]) -> list[bool]:
-    """By block: whether it cannot reach the last return, and is reached from a block that is not next to it but for
-    such blocks."""
+    """For each block, whether it cannot reach the last return, and a block branches to it that is not adjacent to it
+    (blocks that cannot reach the last return are not counted)."""
     number = {f"%{block[0][:-1]}": k for k, block in enumerate(blocks) if block[0][-1] == ":"}
     targets = [[number[label] for label in TARGET.findall(block[-1])] for block in blocks]
     sources: list[list[int]] = [[] for _ in blocks]
@@ -145,7 +145,7 @@ def _shared_ends(blocks: Sequence[Sequence[str]]) -> list[bool]:
             sources[to].append(k)
     reaching = {max((k for k, block in enumerate(blocks) if block[-1].startswith("  ret ")), default=0)}
     pending = [*reaching]
-    for to in pending:  # it grows meanwhile
+    for to in pending:  # grows during the iteration
         new = [k for k in sources[to] if k not in reaching]
         reaching.update(new)
         pending += new
@@ -162,14 +162,14 @@ def _shared_ends(blocks: Sequence[Sequence[str]]) -> list[bool]:
 
 
 def _made(block: Sequence[str]) -> list[str]:
-    """The names of a block: its own, and those of its values."""
+    """The names that a block defines: its label, and those of its values."""
     own = [f"%{block[0][:-1]}"] if block[0][-1] == ":" else []
     return own + [line[2:line.index(" ", 2)] for line in block if line.startswith("  %")]
 
 
 def _storing(block: Sequence[str], cells: Mapping[str, str], types: Mapping[str, str]) -> list[str]:
     result: list[str] = []
-    held: list[str] = []  # stores after phis
+    held: list[str] = []  # stores of phis' values, to be written after the phis
     for line in block:
         if held and is_place(line):
             result += held

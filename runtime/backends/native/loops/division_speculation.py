@@ -1,14 +1,14 @@
-"""Division speculation in scalar loops whose steps wait for a division: `x = x - f(x) / g(x)`.
+"""Division speculation in scalar loops whose iterations wait for a division: `x = x - f(x) / g(x)`.
 
-A division has a longer latency than everything else in such a step, and the next step depends on it. But its quotient
-can be predicted: the reciprocal of the last step's divisor, corrected to the second order, gives nearly all of its bits
-by multiplications, and the result is added to a much larger `x`, where the error mostly vanishes in rounding. So a step
-goes on with the predicted state, while the division runs in parallel, and then compares the two. If a bit differs, the
-state with the true quotient counts: the results are those of the plain loop, bit for bit. (The processor predicts this
-branch, which is what makes steps overlap.)
+A division has a longer latency than the rest of such an iteration, and the next iteration depends on it. But its
+quotient can be predicted: the reciprocal of the last iteration's divisor, corrected to the second order, gives nearly
+all of its bits by multiplications, and the result is added to a much larger `x`, where the error mostly vanishes in
+rounding. So an iteration goes on with the predicted state while the division runs in parallel, and then compares the
+two. If a bit differs, the state with the true quotient is used: the results are those of the plain loop, bit for bit.
+(The processor predicts this branch, so that iterations overlap.)
 
-Mispredicted steps are wasted. Each consumes some of a credit, which the others slowly restore; when it is used up, as
-with a divisor that changes in each step, the plain loop takes over.
+Mispredicted iterations are wasted. Each consumes some of a credit, which the others slowly restore; when it is used up,
+as with a divisor that changes in each iteration, the plain loop takes over.
 """
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from runtime.core.types import TensorType, float32, float64
 
 __all__ = ["Speculation", "planned", "write"]
 
-_MOST_OPS: Final = 64  # for longer steps the processor cannot overlap two
+_MOST_OPS: Final = 64  # the processor cannot overlap longer iterations
 _MOST_DIVISIONS: Final = 4
 _CREDIT, _LOST, _GAINED = 512, 64, 1
 
@@ -33,9 +33,9 @@ Env = Mapping[GraphValue, Val]
 
 
 class Speculation(NamedTuple):
-    """The speculation in a loop: `divisions` of its body, and those of its `outputs` that depend on them. `items`: how
-    many inputs of the body come before the state; `names`: the loop's captures by those of `body` and `test`, which
-    have no branches."""
+    """The speculation in a loop: the `divisions` of its body, and the numbers of its `outputs` that depend on them.
+    `items`: how many inputs of the body precede the state; `names`: maps captures of `body` and `test`, which have been
+    if-converted, to those of the loop."""
 
     node: Node
     body: Graph
@@ -65,7 +65,7 @@ def planned(w: Lowering, node: Node) -> Speculation | None:
 
 
 def _is_plain(graph: Graph) -> bool:
-    """Whether a graph only does arithmetic on scalars that cannot raise."""
+    """Whether a graph consists of scalar arithmetic that cannot raise."""
     values = [*graph.inputs, *graph.outputs, *[inner for _, inner in graph.captures]]
     values += [v for node in graph.nodes for v in node.outputs]
     return all(isinstance(v.type, TensorType) and v.type.shape == () and not v.type.dtype.is_complex for v in values
@@ -80,7 +80,7 @@ def _is_plain_op(node: Node) -> bool:
 
 
 def _dependents(graph: Graph, values: set[GraphValue]) -> set[GraphValue]:
-    """These values, and those that depend on them."""
+    """These values, and all values that depend on them."""
     found = set(values)
     for node in graph.nodes:
         if not found.isdisjoint(node.inputs):
@@ -89,8 +89,8 @@ def _dependents(graph: Graph, values: set[GraphValue]) -> set[GraphValue]:
 
 
 def _is_awaited(body: Graph, state: Sequence[GraphValue], division: Node) -> bool:
-    """Whether the next such division depends on this one, and its quotient enters the state through a sum with
-    something independent of it."""
+    """Whether the next iteration's division depends on this one, and its quotient enters the state through a sum with a
+    term that is independent of it."""
     later = _dependents(body, {division.outputs[0]})
     for before, after in zip(state, body.outputs, strict=True):
         if _is_summed(after, later) and division.outputs[0] in _dependents(body, {before}):
@@ -99,9 +99,9 @@ def _is_awaited(body: Graph, state: Sequence[GraphValue], division: Node) -> boo
 
 
 def _is_summed(value: GraphValue, later: set[GraphValue]) -> bool:
-    """Whether a value depends on one of `later` through a sum with something that does not."""
+    """Whether a value depends on one of `later` through a sum with a term that does not."""
     found = [value] if value in later else []
-    for v in found:  # grows meanwhile
+    for v in found:  # grows during the iteration
         node = v.node
         if node is None:
             continue
@@ -113,12 +113,12 @@ def _is_summed(value: GraphValue, later: set[GraphValue]) -> bool:
 
 def write(w: Lowering, plan: Speculation, first: Sequence[Val], captured: Env, length: Val | None
           ) -> tuple[list[Val], Val]:
-    """Steps from the state `first` on; returns the state after them, from which the plain loop goes on, and their
-    number. `length`: the maximal number of steps of a counted loop, which is also returned if its test ends it."""
+    """Run iterations from the state `first` on; returns the state after them, from which the plain loop resumes, and
+    their number. `length`: the maximal number of iterations of a counted loop, also returned if its test ends it."""
     b = w.b
     n, zero = len(first), const("i64", 0)
     outer = {mine: captured[inner] for mine, inner in plan.names.items()}
-    cell = b.alloca("i64")  # the credit of all runs of the loop in a call
+    cell = b.alloca("i64")  # the credit, shared by all runs of the loop in a call
     b.entry.append(f"  store i64 {_CREDIT}, {cell}")
     start = [*first, zero, b.load("i64", cell)]
     start += [const(llvm_type(type_of(node.outputs[0]).dtype), 0) for node in plan.divisions]
@@ -152,7 +152,7 @@ def write(w: Lowering, plan: Speculation, first: Sequence[Val], captured: Env, l
     for label, values, change in ((hit, guess, _GAINED), (miss, exact, -_LOST)):
         b.start(label)
         if values is exact:
-            b.line('call void asm sideeffect "", ""()')  # so that this stays a branch
+            b.line('call void asm sideeffect "", ""()')  # keeps LLVM from converting the branch to selects
         taken = [*[values[v] for v in outputs], following, b.add(credit, const("i64", change)), *news]
         for (_, close), x in zip(phis, taken, strict=True):
             close(x, b.block)
@@ -169,7 +169,7 @@ def write(w: Lowering, plan: Speculation, first: Sequence[Val], captured: Env, l
 
 
 def _continues(w: Lowering, plan: Speculation, outer: Env, state: Sequence[Val], index: Val, length: Val | None) -> Val:
-    """Whether there is another step."""
+    """Whether there is another iteration."""
     b = w.b
     within = None if length is None else b.icmp("slt", index, length)
     if plan.test is None:
@@ -179,11 +179,11 @@ def _continues(w: Lowering, plan: Speculation, outer: Env, state: Sequence[Val],
     holds = values[plan.test.outputs[0]]
     if within is None:
         return holds
-    return b.and_(within, b.or_(holds, b.icmp("eq", index, const("i64", 0))))  # a counted loop asks after each step
+    return b.and_(within, b.or_(holds, b.icmp("eq", index, const("i64", 0))))  # a counted loop tests after each step
 
 
 def _run(w: Lowering, graph: Graph, env: Env, reciprocals: Mapping[Node, Val] | None = None) -> Env:
-    """The values of a graph. `reciprocals`: of divisors nearly those of the divisions that are foreseen."""
+    """The values of a graph's nodes. `reciprocals`: of the divisors of speculated divisions, approximately."""
     registers, values = Registers(w, 1), dict(env)
     for node in graph.nodes:
         (out,) = node.outputs
@@ -195,15 +195,15 @@ def _run(w: Lowering, graph: Graph, env: Env, reciprocals: Mapping[Node, Val] | 
 
 
 def _quotient(b: Builder, x: Val, y: Val, reciprocal: Val) -> Val:
-    """`x / y`, to the cube of the relative error of the reciprocal of `y`."""
+    """`x / y`, with an error of the order of the cube of the reciprocal's relative error."""
     error = b.fma(b.fneg(y), reciprocal, const(y.ty, 1))
     nearly = b.fmul(x, reciprocal)
     return b.fma(nearly, b.fma(error, error, error), nearly)
 
 
 def _differ(b: Builder, pairs: Sequence[tuple[Val, Val]]) -> Val:
-    """Whether the bits of any two numbers differ. The right operands are hidden from the optimiser, which would
-    otherwise substitute one for the other where they are equal."""
+    """Whether the bits of any two numbers differ. The right-hand operands are hidden from the optimiser, which would
+    otherwise substitute them for the left-hand ones where both are equal."""
     different = const("i64", 0)
     for pair in pairs:
         x, y = [_bits(b, x) for x in pair]

@@ -1,10 +1,10 @@
-"""Batching of matrix products in a counted loop that do not depend on its state: those of many steps at once, on
-several threads.
+"""Batching of matrix products that do not depend on the state of their counted loop: those of many iterations are
+computed at once, on several threads.
 
-In `for t in range(time): h = tanh(xs[t] @ w + h @ u)` the products `xs[t] @ w` are independent of other steps. Those of
-a group of steps are computed when the first of these begins. Each is the same call, of BLAS or of `packed_operands`, so
-it has the same bits; one product of all steps together might not. A group takes about a millisecond at most: so little
-is wasted if an exception ends the loop, and the results are still in the cache when their step comes.
+In `for t in range(time): h = tanh(xs[t] @ w + h @ u)` the products `xs[t] @ w` are independent of other iterations.
+Those of a group of iterations are computed when the first one begins. Each is the same call, of BLAS or of
+`packed_operands`, so it has the same bits; one product for all iterations might not. A group takes about a millisecond
+at most: so little is wasted if an exception ends the loop, and the results are still in the cache when they are used.
 """
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from runtime.core.types import TensorType, float32, float64
 
 __all__ = ["BatchedProducts", "planned"]
 
-_PER_ELEMENT: Final = 16  # multiplications that take as long as an element of weight 1
-_WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times what it takes to wake a thread
+_PER_ELEMENT: Final = 16  # multiplications per unit of weight
+_WORTH: Final = 1 << 24  # multiplications: 0.3 ms of one core, a few times what waking a thread takes
 _GROUP: Final = 1 << 26  # multiplications of float32, in vectors of 512 bits: 1.1 ms of one core
-_BYTES: Final = 1 << 22  # size of the products of a group
+_BYTES: Final = 1 << 22  # size of the results of a group
 
 Env = Mapping[GraphValue, Value]
 
 
 @dataclass(frozen=True)
 class Step:
-    """The matrix of a step: the slice at one position of an axis of `source`. `wraps`: negative positions count from
-    the end."""
+    """A matrix that depends on the iteration: the slice of `source` at one position of an axis. `wraps`: negative
+    positions count from the end."""
 
     source: Leaf
     axis: int
@@ -55,7 +55,7 @@ class Step:
 
 
 class Product(NamedTuple):
-    """A batched product. `strips`: its packed right matrix, if threads may share that."""
+    """A batched product. `packed`: its packed right matrix, if threads may share that."""
 
     node: Node
     sides: Sequence[Leaf | Step]
@@ -73,7 +73,7 @@ class Product(NamedTuple):
 
 
 class BatchedProducts:
-    """The batched products of one loop, and memory for those of a group of steps."""
+    """The batched products of one loop, and memory for those of a group of iterations."""
 
     def __init__(self, w: Lowering, body: Graph, env: Env, products: Sequence[Product], length: Val, at_once: Val,
                  work: Index) -> None:
@@ -87,7 +87,7 @@ class BatchedProducts:
         self.memories = [w.memory(result_type(p.node).dtype, [at_once, *p.dims]) for p in products]
 
     def enter(self, step: Val) -> dict[GraphValue, Value]:
-        """The products of a step that begins; those of its group are computed if it is the first of that."""
+        """The products for the iteration that begins; the first iteration of a group computes those of the group."""
         w, b = self.w, self.w.b
         row = b.urem(step, self.at_once)
         with b.when(b.icmp("eq", row, const("i64", 0))), w.scope():
@@ -117,8 +117,8 @@ class BatchedProducts:
         return []
 
     def _make(self, step: Val, row: Val, whole: bool) -> None:
-        """Compute the products of a step, except those with an index out of range, which raises when the step is
-        reached."""
+        """Compute the products of an iteration; one whose index is out of range is skipped, and raises when its
+        iteration runs."""
         w, b = self.w, self.w.b
         for p, memory in zip(self.products, self.memories, strict=True):
             after = b.label("made")
@@ -138,7 +138,7 @@ class BatchedProducts:
         return Slicer(b, chosen, side.dims)(side.source)
 
     def _place(self, index: GraphValue, step: Val, size: Index, wraps: bool, after: str) -> Val:
-        """The position of an index on an axis; jumps to `after` if it is out of range."""
+        """Write the position of an index on an axis, and a jump to `after` if it is out of range."""
         b = self.w.b
         number = self._number(index, step, after)
         at = wide(b, number.val, number.dtype)
@@ -172,7 +172,8 @@ class BatchedProducts:
 
 
 def planned(w: Lowering, node: Node, length: Val, env: Env) -> BatchedProducts | None:
-    """The batched products of a loop over `length` numbers, if there are any and it may pay. `env`: its captures."""
+    """The batched products of a loop over `length` numbers; None if there are none, or they do not pay. `env`:
+    captures."""
     body = node.params["body"]
     if w.inside or not blas_symbols():
         return None
@@ -206,7 +207,7 @@ def planned(w: Lowering, node: Node, length: Val, env: Env) -> BatchedProducts |
 
 
 def _at_once(w: Lowering, steps: Index, work: Index, size: Index) -> Index:
-    """The steps of a group, at least 1, given the work and bytes of a step. All groups have about the same size."""
+    """The iterations per group, at least 1, given the work and bytes of one. All groups have about the same size."""
     b = w.b
     if isinstance(work, int) and isinstance(size, int):
         most: Index = max(min(_GROUP // work, _BYTES // size), 1)
@@ -224,7 +225,7 @@ def _at_least_one(b: Builder, x: Index) -> Val:
 
 
 def _unfit(w: Lowering, p: Product) -> str | None:
-    """Why a product is better computed in its own step."""
+    """Why a product is better computed in its own iteration; None if it is not."""
     x, y = p.sides
     if not isinstance(x.dims[1], int) or x.dims[1] != y.dims[0]:
         return "how many products an element sums is not known"
@@ -235,15 +236,16 @@ def _unfit(w: Lowering, p: Product) -> str | None:
 
 
 def _most(w: Lowering, p: Product) -> int:
-    """The maximal number of multiplications of a batched product: packed operands are not used by other threads;
-    OpenBLAS may wake some."""
+    """The maximal number of multiplications of a batched product: those by packed operands run on one thread;
+    OpenBLAS would divide larger ones among threads of its own."""
     return _GROUP if p.packed is not None else gemm.on_one_thread(w.module)
 
 
-# Which products are independent of the state, with operands that are available before their step.
+# Which products are independent of the state, with operands that are available before their iteration.
 
 def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
-    """A matrix product of which one operand is the step's, and the other, too, or loop-invariant."""
+    """The product of a node, if one operand depends only on the iteration's number, and the other does, too, or is
+    invariant."""
     sides = [side for value in node.inputs if (side := _side(w, value, body, env)) is not None]
     fits = len(sides) == 2 and result_type(node).dtype in (float32, float64)
     if not fits or not any(isinstance(side, Step) for side in sides):
@@ -255,7 +257,7 @@ def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
 
 
 def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step | None:
-    """A matrix in a layout for BLAS, as far as is known."""
+    """An operand as a matrix in a layout for BLAS; None if it is statically not one."""
     given = env.get(value)
     if given is None:
         side: Leaf | Step | None = _step(w, value.node, body, env)
@@ -267,12 +269,12 @@ def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step 
 
 
 def _straight(w: Lowering, side: Leaf | Step) -> bool | Val:
-    """Whether each step's matrix is in a layout for BLAS."""
+    """Whether the matrix of each iteration is in a layout for BLAS."""
     return gemm.straight(w.b, _laid(w, side))
 
 
 def _laid(w: Lowering, side: Leaf | Step) -> Leaf:
-    """A matrix in the layout of each step's matrix."""
+    """A matrix with the layout of each iteration's matrix."""
     if isinstance(side, Leaf):
         return side
     steps = list(side.source.steps(w.b))
@@ -299,7 +301,7 @@ def _step(w: Lowering, node: Node | None, body: Graph, env: Env) -> Step | None:
 
 
 def _follows(value: GraphValue, body: Graph, env: Env) -> bool:
-    """Whether `Ahead._number` can compute an integer from the loop's counter and captures."""
+    """Whether `BatchedProducts._number` can compute an integer from the loop's counter and captures."""
     if value is body.inputs[0] or isinstance(env.get(value), Scalar) or value.constant is not None:
         return isinstance(value.type, TensorType) and not value.type.shape and value.type.dtype.is_integer
     node = value.node

@@ -1,4 +1,4 @@
-"""If-conversion: branch-free code, for several elements at a time, in which both branches are computed and selected.
+"""If-conversion: branch-free code that computes both branches and selects, so that it can be vectorised.
 
 Register tiles (`register_tiling`) and SPMD loops (`spmd_analysis`) use it.
 """
@@ -20,7 +20,7 @@ __all__ = ["LOOPS", "Guards", "Registers", "flat", "safe", "type_of"]
 LOOPS: Final = ("while_loop", "reduce")
 
 Guards = dict[Node, GraphValue]
-"""For loops that were in branches, the bool under which they run."""
+"""The predicates of loops that were in branches: they run only if it holds."""
 
 
 def type_of(value: GraphValue) -> TensorType:
@@ -29,7 +29,7 @@ def type_of(value: GraphValue) -> TensorType:
 
 
 def safe(node: Node) -> bool:
-    """Whether an op that may raise surely does not."""
+    """Whether an op that may raise statically does not."""
     if type_of(node.inputs[0]).dtype.is_floating:
         return True
     constant = node.inputs[1].constant
@@ -37,9 +37,9 @@ def safe(node: Node) -> bool:
 
 
 def flat(graph: Graph, guards: Guards | None = None) -> tuple[Graph, dict[GraphValue, GraphValue]]:
-    """The graph without `cond`: both branches are computed, and the results selected. Also the values of its captures
-    by those of the new graph's, in the same order. For graphs whose ops are all cheap and cannot raise, except for
-    checks. Loops, whose graphs are converted too, are allowed only with `guards`, which gets theirs."""
+    """The graph without `cond`: both branches are computed, and the results selected. Also returns the captures of the
+    old graph by those of the new one, in the same order. For graphs of cheap ops that cannot raise, except for checks.
+    Loops, whose graphs are converted too, are allowed only if `guards` is given, which gets their predicates."""
     new = Graph(graph.name)
     made = {v: new.add_input(v.type, v.hint) for v in graph.inputs}
     captures = {inner: GraphValue(new, inner.type) for _, inner in graph.captures}
@@ -52,7 +52,7 @@ def flat(graph: Graph, guards: Guards | None = None) -> tuple[Graph, dict[GraphV
 
 def _flatten(graph: Graph, new: Graph, made: dict[GraphValue, GraphValue], guards: Guards | None,
              guard: GraphValue | None) -> None:
-    """`guard`: the bool under which these nodes are reached; None: always."""
+    """`guard`: the predicate of these nodes; None: always true."""
     for node in graph.nodes:
         inputs = [made[v] for v in node.inputs]
         if node.op.name != "cond":
@@ -94,7 +94,7 @@ def _both(graph: Graph, x: GraphValue | None, y: GraphValue) -> GraphValue:
 
 
 class Registers:
-    """Writes ops on registers of `count` lanes. Values that are the same in all lanes may be scalars."""
+    """Writes ops on registers of `count` lanes. Values that are equal in all lanes may be scalars."""
 
     def __init__(self, w: Lowering, count: int) -> None:
         self.w = w
@@ -126,12 +126,12 @@ class Registers:
         return self.b.splat(x, self.count)
 
     def bits(self, mask: Val) -> Val:
-        """A vector of bools as one integer, of a byte or more."""
+        """A mask as one integer, of at least 8 bits."""
         ty = f"i{lanes(mask.ty)}"
         bits = self.b.op(ty, f"bitcast {mask} to {ty}")
         return bits if lanes(mask.ty) >= 8 else self.b.op("i8", f"zext {bits} to i8")
 
     def any(self, mask: Val) -> Val:
-        """Whether one holds."""
+        """Whether any lane is true."""
         bits = self.bits(mask)
         return self.b.icmp("ne", bits, const(bits.ty, 0))

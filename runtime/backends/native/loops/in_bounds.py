@@ -1,13 +1,13 @@
-"""Items that a loop surely takes within the bounds of arrays: one test before the loop, instead of one for each item.
+"""Bounds-check elimination: one test before a loop replaces the bounds checks of its array items.
 
-Planned are loops that contain no other loop and work on scalars and on items of arrays: counted ones, and a `while`
-that runs as long as a number, to which it adds the same each time, is below a limit, or above. An index that is
+It applies to innermost loops on scalars and on items of arrays: counted ones, and a `while` that runs as long as a
+number, to which it adds the same amount each time, is below (or above) a limit. An index
 
-    base + stride * i        i: the number of the iteration; base, stride: sums of what the loop does not change
+    base + stride * i        i: the number of the iteration; base, stride: sums of loop invariants
 
-stays in an axis of a known size if its first and last values do. The arithmetic is that of integers which wrap: as all
-of these values are positions in the axis, so are the wrapped ones. In a `while`, i is the distance from the first
-number, up to the limit.
+is within an axis of invariant size if its first and last values are. Integer arithmetic wraps, but as all of these
+values are positions in the axis, so are the wrapped ones. In a `while`, i is the distance from the first number, up to
+the limit.
 """
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["Bound", "Plan", "bounded", "has_loop", "planned", "taken_ahead"]
 
 _ITEMS: Final = ("getitem", "setitem")
 _FEW: Final = 8
-"""Iterations for which the test costs more than it saves."""
+"""Iterations up to which the test costs more than it saves."""
 _UNDIVIDED: Final = 1 << 23
-"""Iterations of a loop that lets no signal interrupt it."""
+"""Iterations up to which a loop may run without a poll for signals."""
 _SHORT: Final = 12
-"""Nodes of a branch."""
+"""Nodes of a branch whose items may be read speculatively."""
 _LONGEST_STEP: Final = 1 << 40
 _RELATIONS: Final = {"less": ("slt", "sgt"), "less_equal": ("sle", "sge"), "greater": ("sgt", "slt"),
                      "greater_equal": ("sge", "sle")}
-"""What ops compare, and what they do with exchanged operands."""
+"""The comparisons of ops, and those with exchanged operands."""
 
 Sum = frozenset[tuple[GraphValue | None, int]]
-"""Invariants with their factors; None stands for 1."""
+"""Loop invariants with their factors; None stands for the constant 1."""
 _ONE: Final[Sum] = frozenset({(None, 1)})
 _ZERO: Final[Sum] = frozenset()
 
@@ -52,8 +52,8 @@ class Affine(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A loop goes on while a number of its state, that at `place`, is in `relation` to the limit; each iteration adds
-    `step` to it, or subtracts it if `up` is false."""
+    """A loop goes on while a number of its state, the one at `place`, is in `relation` to the limit; each iteration
+    adds `step` to it, or subtracts it if `up` is false."""
 
     place: int
     relation: str
@@ -63,9 +63,9 @@ class Bound(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """`holds`: whether the items that `nodes` take are within bounds in all iterations, and the sums that `fitting`
-    checks do not overflow. `recurrent`: an iteration reads items that earlier ones set, which LLVM keeps in registers
-    if the loop is not divided; it has few iterations then. Of a `while`: the `limit` and the `step` (see `Bound`).
+    """`holds`: whether the items of `nodes` are within bounds in all iterations, and the sums that `fitting` checks do
+    not overflow. `recurrent`: an iteration reads items that earlier ones set, which LLVM keeps in registers if the loop
+    is not cut into pieces; then it may have only few iterations. For a `while`: its `limit` and `step` (see `Bound`).
     """
 
     holds: Val
@@ -82,15 +82,15 @@ def has_loop(graph: Graph) -> bool:
 
 def planned(w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: Mapping[GraphValue, Value]
             ) -> Plan | None:
-    """The plan for a loop over `range(length)`, which starts from `state`; `env` has the captured values. None if it
-    is of another kind."""
+    """The plan for a loop over `range(length)`, which starts with `state`; `env` has the captured values. None if it
+    does not apply."""
     if not all(map(_is_simple, body.walk())) or (length.ref.isdigit() and int(length.ref) <= _FEW):
         return None
     return _Planner(w, body, body.inputs[1:], state, env).plan(length)
 
 
 def bounded(test: Graph, body: Graph) -> Bound | None:
-    """What bounds a `while` loop, if a limit does."""
+    """The bound of a `while` loop, if it has one."""
     holds = test.outputs[0].node
     if holds is None or holds.op.name not in _RELATIONS or not all(map(_is_simple, body.walk())) or any(
             node is not holds and node.op.name != "const" for node in test.nodes):
@@ -114,8 +114,8 @@ def bounded(test: Graph, body: Graph) -> Bound | None:
 
 def planned_while(w: Lowering, bound: Bound, test: Graph, body: Graph, state: Sequence[Value],
                   envs: Mapping[str, Mapping[GraphValue, Value]]) -> Plan | None:
-    """The plan for a `while` loop that is bounded, which starts from `state`; None if the limit or the step change, or
-    nothing is gained."""
+    """The plan for a bounded `while` loop, which starts with `state`; None if the limit or the step is not invariant,
+    or nothing is gained."""
     planner = _Planner(w, body, body.inputs, state, envs["body"])
     limit: Value | None = envs["test"].get(bound.limit)
     if bound.limit in test.inputs:
@@ -131,7 +131,7 @@ def planned_while(w: Lowering, bound: Bound, test: Graph, body: Graph, state: Se
 
 
 def _is_simple(node: Node) -> bool:
-    """Whether a node works on scalars and items: it may be written twice."""
+    """Whether a node works on scalars and items, so that it is small enough to be written twice."""
     if node.op.name in _ITEMS:
         return all(entry == "?" or type(entry) is int for entry in node.params["index"]) and (
             len(node.params["index"]) == _rank(node.inputs[0]))
@@ -144,8 +144,8 @@ def _rank(value: GraphValue) -> int:
 
 @contextmanager
 def taken_ahead(w: Lowering, branch: Graph, env: Mapping[GraphValue, Value]) -> Iterator[None]:
-    """Items that a short branch reads are taken before it, if they are within bounds: LLVM may make a selection of what
-    is left of it. Inside, the branch is written."""
+    """Within this context the branch is written. Before it, items that a short branch reads are loaded, if they are
+    known to be within bounds: LLVM may then turn the rest into selects."""
     known, ahead = dict(env), []
     if len(branch.nodes) <= _SHORT and any(node in w.in_bounds for node in branch.nodes):
         now = w.current, w.dead, w.operands, w.env, w.last, w.node_index
@@ -165,7 +165,7 @@ def taken_ahead(w: Lowering, branch: Graph, env: Mapping[GraphValue, Value]) -> 
 class _Planner:
     def __init__(self, w: Lowering, body: Graph, inputs: Sequence[GraphValue], state: Sequence[Value],
                  env: Mapping[GraphValue, Value]) -> None:
-        """`inputs`: those of the body that are state."""
+        """`inputs`: the body's inputs that are state."""
         self.w, self.body, self.inputs = w, body, inputs
         self.length = const("i64", 0)
         self.outer = {inner: outer for node in body.walk() for branch in node.subgraphs.values()
@@ -204,14 +204,14 @@ class _Planner:
         return Plan(b.and_(runs, self.all_hold(found, recurrent)), frozenset(found), recurrent, fitting, limit, step)
 
     def checks_step(self, bound: Bound) -> Callable[[Node], bool]:
-        """Whether a node checks that a step does not overflow."""
+        """A predicate: whether a node checks that the sum or difference of the bound does not overflow."""
         after = self.body.outputs[bound.place].node
         assert after is not None
         name, operands = f"{after.op.name}_fits", [self.root(x) for x in after.inputs]
         return lambda node: node.op.name == name and [self.root(x) for x in node.inputs] == operands
 
     def wraps(self, dtype: DType, name: str, x: Val, y: Val) -> Val:
-        """Whether a sum or difference of numbers of a dtype, as i64, is none."""
+        """Whether a sum or difference of numbers of a dtype, as i64, overflows the dtype."""
         b, pair = self.w.b, "{ i64, i1 }"
         if dtype is int32:
             found = b.op("i64", f"{name} {x}, {y.ref}")
@@ -220,7 +220,7 @@ class _Planner:
         return b.op("i1", f"extractvalue {b.call(pair, f'llvm.s{name}.with.overflow.i64', x, y)}, 1")
 
     def items(self) -> dict[Node, list[tuple[Affine, Index, DType]]]:
-        """The tests of the items that the loop takes, as far as they can be tested before it."""
+        """By node, the tests of the items that can be tested before the loop."""
         found: dict[Node, list[tuple[Affine, Index, DType]]] = {}
         for node in self.body.walk():
             if node.op.name in _ITEMS and "?" in node.params["index"]:
@@ -236,7 +236,7 @@ class _Planner:
         return functools.reduce(self.w.b.and_, holds, const("i1", 1))
 
     def recurs(self, found: Mapping[Node, Sequence[tuple[Affine, Index, DType]]]) -> bool:
-        """Whether an item that an iteration sets is read a constant number of iterations later."""
+        """Whether an iteration reads an item that one a constant number of iterations earlier sets."""
         places: dict[object, dict[str, set[tuple[int, ...]]]] = {}
         for node, tests in found.items():
             axes = [affine for affine, _, _ in tests]
@@ -247,8 +247,8 @@ class _Planner:
         return any(of.get("getitem", set()) - of["setitem"] for of in places.values() if "setitem" in of)
 
     def tests_of(self, node: Node) -> list[tuple[Affine, Index, DType]] | None:
-        """The indices that a node computes, with the sizes of their axes and their dtypes; None if one is not known
-        before the loop."""
+        """The affine indices of a node, with the sizes of their axes and their dtypes; None if one is not known before
+        the loop."""
         operands = iter(node.operands[1 + (node.op.name == "setitem"):])
         tests = []
         for axis, entry in enumerate(node.params["index"]):
@@ -261,8 +261,8 @@ class _Planner:
         return tests
 
     def root(self, value: GraphValue) -> GraphValue:
-        """The value of the loop's body that a value of a branch is, or, for an array, from which setting items makes
-        it."""
+        """The value of the loop's body to which a captured value refers; for an array, the one before all item
+        assignments."""
         found = self.roots.get(value)
         if found is None:
             found = self.roots[value] = self._root(value)
@@ -282,7 +282,7 @@ class _Planner:
         return value
 
     def size(self, array: GraphValue, axis: int) -> Index | None:
-        """The size of an axis before the loop, if that is its size in all iterations."""
+        """The size of an axis, if it is invariant."""
         known = type_of(array).shape[axis]
         root = self.root(array)
         if known is not None or root not in self.known:
@@ -318,12 +318,12 @@ class _Planner:
         return _AFFINE[node.op.name](*operands)
 
     def widens(self, node: Node) -> bool:
-        """Whether a node makes an int64 of a number that did not wrap."""
+        """Whether a node converts to int64 a number that cannot have wrapped."""
         x = self.root(node.inputs[0])
         return type_of(node.outputs[0]).dtype is int64 and (x in self.counters or x in self.fixed)
 
     def test(self, affine: Affine, size: Index, dtype: DType) -> Val:
-        """Whether an index is within an axis, in the first and in the last iteration."""
+        """Whether an index is within an axis in the first and in the last iteration."""
         b = self.w.b
         base, limit = self.number(affine.base, dtype), b.i64(size)
         if dtype is int32:
@@ -339,7 +339,7 @@ class _Planner:
         return b.and_(inside, b.icmp("ule", last, room if affine.stride == _ONE else b.udiv(room, step)))
 
     def number(self, total: Sum, dtype: DType) -> Val:
-        """A sum as an i64, wrapped as one of the dtype."""
+        """A sum as an i64, wrapped to the dtype."""
         b = self.w.b
         found = const("i64", 0)
         for value, factor in sorted(total, key=lambda term: term[0] is not None):
@@ -364,7 +364,7 @@ def _times(x: Sum, many: int) -> Sum:
 
 
 def _as_constant(x: Sum) -> int | None:
-    """The number that a sum is, if it has no invariants."""
+    """The value of a sum without invariants; else None."""
     return None if any(value is not None for value, _ in x) else sum(factor for _, factor in x)
 
 
@@ -383,7 +383,7 @@ def _multiplied(x: Affine, y: Affine) -> Affine | None:
             continue
         if many is not None:
             return Affine(_times(other.base, many), _times(other.stride, many))
-        if each is not None and not other.base:  # a multiple of the iteration's number
+        if each is not None and not other.base:  # a multiple of the number of the iteration
             return Affine(_ZERO, _times(factor.base, each))
     return None
 

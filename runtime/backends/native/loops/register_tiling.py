@@ -1,13 +1,13 @@
 """Register tiling: loops over arrays, block by block; each block runs all its iterations in registers.
 
-It applies to a loop whose arrays have one shape and whose body is element-wise, and whose carried scalars depend on no
-array. Then elements are independent, and only the test combines them: by at most one `reduce_any`, without which it is
-false. So a block may stop as soon as it is false for all of its elements, if its arrays are stable from then on. This
-is checked by one more iteration that must change nothing: the body then depends only on the block's arrays and on loop
-invariants, so nothing will ever change it. (The mask may be a carried array; where it is false, `where(mask, new, old)`
-is `old`, and `new` may use anything.) If a block fails the check, the whole loop runs again, array by array. The number
-of iterations is the maximum over all blocks. If only the run knows the sizes, the loop also runs array by array if they
-differ, or are less than a block.
+It applies to loops whose arrays have one shape, whose body is element-wise, and whose carried scalars depend on no
+array. Then elements are independent, and only the loop's test combines them: by at most one `reduce_any`, and the loop
+must end when that is false. So a block may stop as soon as its own `reduce_any` is false, if its arrays are stable from
+then on. This is checked by one more iteration that must change nothing: the body depends only on the block's arrays and
+on loop invariants, so later iterations then change nothing, either. (The mask may be a carried array; where it is
+false, `where(mask, new, old)` is `old`, and `new` may use anything.) If a block fails the check, the untiled loop runs.
+The number of iterations is the maximum over all blocks. If sizes are known only at run time, the untiled loop also runs
+if they differ, or the arrays are smaller than a block.
 """
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from runtime.core.types import TensorType, bool_, int32, int64
 
 __all__ = ["TilingPlan", "planned"]
 
-_SHARE: Final = 32  # blocks that a thread takes at a time
+_SHARE: Final = 32  # blocks per share of a thread
 _BITS: Final = 1024  # bits of an array in a block: two of the widest registers
 _PLAIN: Final = {"const", "cast", "broadcast_to", "dim"}
 
 
 class TilingPlan:
-    """The analysis of a loop that can be tiled."""
+    """The plan for a loop that can be tiled."""
 
     def __init__(self, body: Graph, test: Graph | None, items: int, any_: Node | None, checked: bool,
                  shapes: list[GraphValue]) -> None:
@@ -43,12 +43,11 @@ class TilingPlan:
         self.any = any_  # the test's `reduce_any`
         self.checked = checked  # whether each block that stops early must be checked
         self.shapes = shapes  # captured values that are the shape of the arrays
-        self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures by those of `body` and `test`
+        self.names: dict[GraphValue, GraphValue] = {}  # the loop's captures, by those of `body` and `test`
 
 
 def planned(node: Node, body: Graph, test: Graph | None, items: int) -> TilingPlan | None:
-    """The analysis of a loop, or None if it cannot be tiled. `items`: how many inputs of the body come before the
-    state."""
+    """The plan for a loop, or None if it cannot be tiled. `items`: how many inputs of the body precede the state."""
     if any(n.op.effect or n.op.name in ("while_loop", "reduce", "try") for g in (body, test) if g is not None
            for n in g.walk()):
         return None
@@ -91,7 +90,7 @@ def _arrays_of(values: Iterable[GraphValue]) -> set[GraphValue]:
 
 
 def _array_type(body: Graph, state: Sequence[GraphValue]) -> TensorType | None:
-    """The type whose shape all arrays of the state have; None if there are none, or they differ."""
+    """The type that gives the common shape of all arrays of the state; None if there are none, or shapes differ."""
     if not all(isinstance(v.type, TensorType) for v in body.inputs):
         return None
     arrays = [v for v in state if type_of(v).shape]
@@ -126,8 +125,8 @@ def _keeps_arrays_apart(body: Graph, state: Sequence[GraphValue]) -> bool:
 
 
 def _stays_when_done(body: Graph, test: Graph, any_: Node, items: int) -> bool:
-    """Whether the loop ends when `any_` finds no element, and further iterations would change no array, so that blocks
-    can end independently."""
+    """Whether the loop ends when `any_` is false, and further iterations would then change no array, so that blocks can
+    end independently."""
     if _known(test, {any_.outputs[0]: False}).get(test.outputs[0]) is not False:
         return False
     state = body.inputs[items:]
@@ -156,7 +155,7 @@ def _elementwise(node: Node, shape: TensorType) -> bool:
 
 
 def _is_shape(node: Node, shape: TensorType) -> bool:
-    """Whether the node makes the arrays' common shape from its dimensions."""
+    """Whether the node builds the arrays' common shape from its dimensions."""
     if node.op.name != "stack" or len(node.inputs) != len(shape.shape):
         return False
     makers = [v.node for v in node.inputs]
@@ -173,7 +172,7 @@ def _fits(value: GraphValue, shape: TensorType) -> bool:
 
 def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, Any] | None = None
                ) -> set[GraphValue]:
-    """The values that depend on `sources`; not those that are `known`, possibly as another value."""
+    """The values that depend on `sources`. A value in `known` does not, unless it equals one that does."""
     found = set(sources)
     known = known or {}
     for node in graph.nodes:
@@ -190,7 +189,7 @@ def _dependent(graph: Graph, sources: set[GraphValue], known: dict[GraphValue, A
 
 
 def _known(graph: Graph, known: dict[GraphValue, Any]) -> dict[GraphValue, Any]:
-    """Bools that follow from known ones, and values that are equal to others then."""
+    """Bools that follow from known ones, and values that are then equal to other values."""
     found = dict(known)
 
     def what(v: GraphValue) -> Any:
@@ -216,10 +215,10 @@ class Block(Registers):
 
     def __init__(self, w: Lowering, dims: Sequence[Index], count: int) -> None:
         super().__init__(w, count)
-        self.dims = dims  # of the whole arrays
+        self.dims = dims  # of the complete arrays
 
     def run(self, graph: Graph, env: dict[GraphValue, Val], skip: Node | None = None) -> list[Val]:
-        """The values of the outputs: scalars, or as many lanes as the block has."""
+        """The values of the outputs: scalars, or vectors of the block's elements."""
         b = self.b
         for node in graph.nodes:
             out = node.outputs[0]
@@ -227,7 +226,7 @@ class Block(Registers):
             if node is skip:
                 env[out] = self.any(self.wide(env[node.inputs[0]]))
             elif name == "stack":
-                continue  # a shape: that of all arrays
+                continue  # the common shape of all arrays
             elif name == "dim":
                 size = self.dims[node.params["axis"]]
                 env[out] = b.convert("trunc", b.i64(size), llvm_type(type_of(out).dtype))
@@ -240,14 +239,14 @@ class Block(Registers):
 
 def write(w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
           length: Val | None, dims: Sequence[Index], fits: Val | None, cost: int) -> tuple[list[Value], Val | None]:
-    """The loop, block by block, for at least as many elements as a block has: the state after it, and whether that is
-    invalid, as a block failed its check or nothing was done. `length`: the maximal number of iterations. `fits`:
-    whether the arrays allow it; None: they do."""
+    """Write the tiled loop, for arrays of at least one block. Returns the state after it, and whether that is invalid,
+    because a block failed its check or nothing was done. `length`: the maximal number of iterations. `fits`: the
+    run-time condition on the arrays; None: always true."""
     return _Tiles(w, plan, state, envs, length, dims, cost).all(fits)
 
 
 class _Tiles:
-    """The loop over tiles: carried values are in registers while all iterations run for one block."""
+    """Writes the loop over blocks: carried values stay in registers while all iterations run for one block."""
 
     def __init__(self, w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]],
                  length: Val | None, dims: Sequence[Index], cost: int) -> None:
@@ -294,8 +293,8 @@ class _Tiles:
         return results, wrong
 
     def one(self, start: Val, best: Sequence[Val]) -> list[Val]:
-        """All iterations for the block at `start`. `best`: the maximal number of iterations of a block so far, the
-        scalars after them, and whether a block failed its check."""
+        """Run all iterations for the block at `start`. `best`: the maximal number of iterations of the blocks so far,
+        the scalars after these, and whether a block failed its check."""
         b = self.w.b
         base = b.intrinsic("smin", start, b.op("i64", f"sub {self.total}, {self.count}"))
         outer = {name: {v: self._load(x, base) for v, x in env.items()} for name, env in self.captures.items()}
@@ -323,7 +322,7 @@ class _Tiles:
     def _iterations(
         self, outer: dict[str, dict[GraphValue, Val]], base: Val
     ) -> tuple[list[Val], Val, Val | None]:
-        """The loop of one block: the state after it, its number of iterations, and the `reduce_any` of its test."""
+        """Write the loop of one block: the state after it, its number of iterations, and its test's `reduce_any`."""
         w, b, block, plan = self.w, self.w.b, self.block, self.plan
         fixed = {k: self._load(self.sources[k], base) for k in self.arrays if k not in self.carried}
         head, inside, after = b.label("while"), b.label("do"), b.label("end")
@@ -384,7 +383,7 @@ class _Tiles:
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
                 checked: bool, one: Callable[[Val, Sequence[Val]], list[Val]]) -> list[Val]:
-    """`one` for each block, folded; for many blocks possibly on several threads, each of which folds some."""
+    """Fold `one` over all blocks; many blocks possibly on several threads, each of which folds shares of them."""
     b = w.b
     many = count * _SHARE
     least = max(2 * many, -(-WORTH // cost))  # worth more than one thread
@@ -437,8 +436,8 @@ def _equal(block: Block, x: Val, y: Val) -> Val:
 
 def runtime_check(w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: dict[str, dict[GraphValue, Value]]
           ) -> tuple[list[Index], Val | None] | None:
-    """The shape of the arrays, and whether all have it and it is large enough, where only the run knows. None if they
-    surely differ or are too small."""
+    """The common shape of the arrays, and the run-time condition that they have it and are large enough, or None.
+    Returns None alone if they statically differ or are too small."""
     b = w.b
     given = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
              for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]

@@ -2,13 +2,13 @@
 
 Such a loop contains loops with data-dependent trip counts, and its iterations are independent except for reductions of
 loop-carried state. Each lane starts with the identity, and in the end the lanes are combined: sums and products of
-integers, which wrap around, maxima, minima, bits and bools are the same in any order, bit for bit. A choice (`if n >
-most: most = n`) is compared in the end, together with the index at which it was made, so that the first of equals is
-kept.
+integers, which wrap around, maxima, minima, bitwise and boolean ops are the same in any order, bit for bit. An
+arg-select (`if n > most: most = n`, a `Choice`) is compared in the end, together with the index at which it was made,
+so that the first of equal ones is kept.
 
 Effects are not allowed: iterations would have them in another order. If a check (`raise_unless`) fails in some
-iteration, everything that the lanes have done is discarded, and the loop runs again, one by one, and raises. The
-overflow check of a sum depends on all iterations: in lanes each part is bounded such that no order of them overflows.
+iteration, the results of the lanes are discarded, and the loop runs again sequentially, and raises. The overflow check
+of a sum depends on all iterations: in lanes each partial sum is bounded such that no order of the terms overflows.
 Floats are not added, since the order of additions shows in the last bits. `spmd_scheduling` writes the loop,
 `spmd_codegen` an iteration.
 """
@@ -28,7 +28,7 @@ from runtime.core.types import DType, TensorType, int32, int64
 __all__ = ["Choice", "LanePlan", "Loop", "planned"]
 
 Sums = dict[Node, tuple[int, bool]]
-"""By overflow check of a sum: which operand is the sum, and whether it is in a loop in the body."""
+"""By overflow check of a sum: the number of the operand that is the sum, and whether it is in an inner loop."""
 _SUMS: Final = ("add_fits", "subtract_fits")
 _PLAIN: Final = {"const", "cast", "undefined"}
 _KINDS: Final = {"subtract": "add", **{name: name for name in (
@@ -43,9 +43,9 @@ class Refused(Exception):
 
 
 class Loop:
-    """A loop in the body: `while go(turn, state): state = body(state)`.
+    """An inner loop: `while go(turn, state): state = body(state)`.
 
-    items      how many inputs of its body come before the state: 1, the turn, or 0
+    items      how many inputs of its body precede the state: 1 (the number of the turn) or 0
     counted    whether an operand before the state is the maximal number of turns
     carried    the places of the state that an iteration changes
     """
@@ -81,8 +81,8 @@ class Loop:
 
 
 class Choice:
-    """State that an iteration replaces or leaves. Of two lanes that replaced it, the one wins whose leading value is in
-    `relation` to the other's; of equals the first, or the last if the relation includes equality or there is none.
+    """State that an iteration replaces or keeps. Of two lanes that replaced it, the one wins whose leading value is in
+    `relation` to the other's; of equal ones the first, or the last if the relation includes equality or there is none.
 
     condition   under which an iteration replaces it; None: always
     slots       the places of the state
@@ -97,20 +97,15 @@ class Choice:
 
 
 class LanePlan:
-    """How a loop runs in lanes.
+    """The plan to run a loop in lanes.
 
-    body      its body, without branches
-    guards    of the loops in it
-    kinds     by places of the state, the op that combines the lanes
-    choices   the other places that an iteration changes
-    only      the one loop in the body, if there is no other beside it: then lanes need not wait for each other
-    index     LLVM's type of the index
-    cost      of an iteration in which each loop makes one turn, in ops
-    count     the lanes
-    checks    whether an iteration may fail
-    sums      the overflow checks of sums
-    share     placeholders for whether an iteration adds at most its share, where no loop in the body adds: the sum with
-              the first is at most the second
+    body      the if-converted body guards    the predicates of its inner loops kinds     by places of the state, the op
+    that reduces it choices   the arg-selects, for the other places that an iteration changes only      the inner loop,
+    if there is exactly one at the top level: then lanes need not wait for each other index     LLVM's type of the index
+    cost      of an iteration in which each inner loop makes one turn, in ops count     the number of lanes checks
+    whether an iteration may fail sums      the overflow checks of sums share     placeholders for two numbers, with
+    which sums outside of inner loops are checked: a term is within its share of the range if the term plus the first
+    number is at most the second
     """
 
     def __init__(self, body: Graph, guards: Guards, kinds: dict[int, str], choices: list[Choice], bits: int,
@@ -130,7 +125,8 @@ class LanePlan:
         self.count = self._lanes(bits)
 
     def _lanes(self, bits: int) -> int:
-        """As many lanes as fill two registers of so many bits, to overlap them, if few values are live at a time."""
+        """As many lanes as fill two registers of `bits`, to hide latencies, if few values are live at a time; else
+        one."""
         dtypes = {type_of(v).dtype for v in _values(self.body)}
         one = bits // (8 * max(dtype.size for dtype in dtypes))
         if one < 4 and any(bits < 32 * dtype.size for dtype in dtypes if dtype.is_floating):
@@ -147,7 +143,8 @@ def _int32_holds(index: GraphValue) -> bool:
 
 
 def planned(node: Node, bits: int) -> LanePlan | str | None:
-    """How a `reduce` runs in lanes of registers of so many bits; or why it does not; None if it is not such a loop."""
+    """The plan for a `reduce` with registers of `bits`; or why it does not run in lanes; None if it has no inner
+    loop."""
     body: Graph = node.params["body"]
     if not any(n.op.name in LOOPS for n in body.walk()):
         return None
@@ -191,7 +188,7 @@ def _check(node: Node) -> None:
 # Classification of the state.
 
 def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str], list[Choice]]:
-    """Classify each loop-carried value: reduction(op), choice, or invariant. Returns the reductions by place of the
+    """Classify each loop-carried value: reduction(op), arg-select, or invariant. Returns the reductions by place of the
     state, and the choices. `sums` gets the overflow checks of sums, as in `LanePlan`."""
     state = graph.inputs[1:]
     changed = [k for k, v in enumerate(state) if graph.outputs[k] is not v]
@@ -215,7 +212,7 @@ def _combined(graph: Graph, guards: Guards, sums: Sums) -> tuple[dict[int, str],
 
 
 def _dependent(graph: Graph, sources: set[GraphValue], guards: Guards) -> set[GraphValue]:
-    """The values that depend on `sources`; of loop-carried values, only those that do."""
+    """The values that depend on `sources`; of inner loops, only the results that do."""
     found = set(sources)
     for node in graph.nodes:
         if node.op.name in LOOPS:
@@ -267,7 +264,7 @@ def _choices(graph: Graph, changed: list[int], dependent: set[GraphValue], guard
 
 
 def _leader(graph: Graph, condition: GraphValue | None, slots: list[int]) -> tuple[int | None, str]:
-    """The place among the replaced ones that the condition compares with its replacement, and the relation."""
+    """The place among the replaced ones whose old and new values the condition compares, and the relation."""
     node = condition.node if condition is not None else None
     if node is not None and node.op.name in _RELATIONS:
         x, y = node.inputs
@@ -285,7 +282,7 @@ def _leader(graph: Graph, condition: GraphValue | None, slots: list[int]) -> tup
 def _follow(graph: Graph, found: dict[GraphValue, int], kinds: dict[int, str], guards: Guards,
             state: list[GraphValue], sums: Sums, skipped: Iterable[Node | None] = (),
             inside: bool = False) -> None:
-    """Find the values that are a place of the state with something added; Refused where one is used otherwise."""
+    """Find the values that are a place of the state with terms added; Refused if one is used in another way."""
     for node in graph.nodes:
         places = [found.get(v) for v in node.inputs]
         named = [k for k in places if k is not None]
@@ -316,8 +313,8 @@ def _follow(graph: Graph, found: dict[GraphValue, int], kinds: dict[int, str], g
 
 
 def _reduction(node: Node, places: Sequence[int | None], found: dict[GraphValue, int]) -> str | None:
-    """The op by which a node adds to the one of its operands that has a place of the state; nothing if it selects
-    between two of the same place; None if it does something else."""
+    """The op by which a node reduces into the operand that belongs to a place of the state; "" if it selects between
+    two values of one place; None if it does something else."""
     name, named = node.op.name, [k for k in places if k is not None]
     if name == "where":
         logical = _logical(node, found)
@@ -330,7 +327,7 @@ def _reduction(node: Node, places: Sequence[int | None], found: dict[GraphValue,
 
 
 def _logical(node: Node, found: dict[GraphValue, int]) -> str | None:
-    """`if c: found = True`, `found or c` and the like, as the op on bools that reduces."""
+    """The boolean reduction op of `if c: found = True`, `found or c` and similar nodes; else None."""
     c, x, y = node.inputs
     for holds, kind, other, negated in (
             (x is c or _is(x, True), "bitwise_or", y, False), (y is c or _is(y, False), "bitwise_and", x, False),

@@ -1,6 +1,6 @@
-"""SPMD code: the iterations of a body (`spmd_analysis`) in several lanes or in one, and the reductions of each lane.
+"""SPMD code: iterations of a body (`spmd_analysis`) in several lanes or in one, and the reductions of each lane.
 
-In a loop in the body each lane goes on or is masked. When few lanes are left that go on, they run one by one.
+In an inner loop each lane runs or is masked. When few running lanes are left, they run one by one.
 """
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["MOST_ADDED", "Env", "LaneState", "Lanes", "loaded"]
 
 Env = dict[GraphValue, Val]
 MOST_ADDED: Final = 1 << 49
-"""What a lane may add up in loops in the body: the lanes of all shares, at most 4096, add up to at most 2**61."""
+"""The limit of a lane's sum in inner loops: the lanes of all shares, at most 4096, then add up to at most 2**61."""
 
 
 class LaneState:
-    """The lanes' parts of the state that changes: partial sums, choices, and the indices of these."""
+    """Each lane's part of the changing state: partial reductions, choices, and the indices of the choices."""
 
     def __init__(self, plan: LanePlan, first: Sequence[Val]) -> None:
         self.plan = plan
@@ -39,7 +39,7 @@ class LaneState:
         self.nothing = [*none, *self.first[len(none):]]
 
     def after(self, lanes: Lanes, env: Env, values: Sequence[Val | None], index: Val, mask: Val | None) -> list[Val]:
-        """The parts after an iteration of the lanes in the mask. A value that is None is replaced unconditionally."""
+        """The state after an iteration of the lanes in the mask. A value that is None is replaced unconditionally."""
         news = [env[self.plan.body.outputs[k]] for k in self.places]
         for choice, x in zip(self.plan.choices, values[len(self.places):], strict=True):
             assert x is not None
@@ -53,7 +53,7 @@ class LaneState:
         return {self.state[k]: x for k, x in zip(self.places, values, strict=False) if x is not None}
 
     def both(self, b: Builder, xs: Sequence[Val], ys: Sequence[Val]) -> list[Val]:
-        """The combination of two lanes or threads."""
+        """Combine the states of two lanes or threads."""
         results = [ELEMENTWISE[kind](b, type_of(self.state[k]).dtype, x, y)
                    for (k, kind), x, y in zip(self.plan.kinds.items(), xs, ys, strict=False)]
         indices = []
@@ -76,29 +76,29 @@ class LaneState:
 
 
 def _nothing(kind: str, dtype: DType) -> int:
-    """The identity element of a combination."""
+    """The identity element of a reduction."""
     if kind in ("maximum", "minimum"):
         return int(dtype.limits[0 if kind == "maximum" else 1])
     return {"multiply": 1, "bitwise_and": -1}.get(kind, 0)
 
 
 class Lanes(Registers):
-    """Writes iterations in several lanes, or in one. What is done in some lanes only has a mask."""
+    """Writes iterations in several lanes, or in one. Code for some of the lanes has a mask."""
 
     def __init__(self, w: Lowering, plan: LanePlan, count: int, frame: Val | None) -> None:
         super().__init__(w, count)
         self.plan = plan
-        self.frame = frame  # that of the call, in an outlined function
-        self.failed: Val | None = None  # memory that says in which lanes a check has failed
-        self.give_up: Callable[[], None] | None = None  # writes the jump taken when one has
+        self.frame = frame  # the call's frame, in an outlined function
+        self.failed: Val | None = None  # address of the lanes' flags: whether a check has failed
+        self.give_up: Callable[[], None] | None = None  # writes the jump for when one has
         if plan.checks:
-            wide = count > 1 and w.module.vector_bits < 512  # registers of bools alone are AVX-512's
+            wide = count > 1 and w.module.vector_bits < 512  # only AVX-512 has mask registers
             self.flags = "i1" if count == 1 else f"<{count} x {'i64' if wide else 'i1'}>"
             self.failed = w.b.alloca(self.flags, align=64)
             w.b.line(f"store {const(self.flags, 0)}, {self.failed}")
 
     def fail(self, where: Val) -> None:
-        """Record that a check fails in these lanes."""
+        """Record a failed check in these lanes."""
         assert self.failed is not None
         where = self.wide(where)
         if where.ty != self.flags:
@@ -107,22 +107,22 @@ class Lanes(Registers):
         self.b.line(f"store {self.b.or_(before, where)}, {self.failed}")
 
     def has_failed(self) -> Val:
-        """Whether a check has failed in one of the lanes."""
+        """Whether a check has failed in any lane."""
         if self.failed is None:
             return const("i1", 0)
         found = self.b.op(self.flags, f"load {self.flags}, {self.failed}")
         return found if self.count == 1 else self.any(self.b.icmp("ne", found, const(found.ty, 0)))
 
     def check(self, node: Node, env: Env, mask: Val | None) -> None:
-        """Record the lanes of the mask in which the check fails. That other lanes fail it is so rare that applying the
-        mask costs more."""
+        """Record the lanes of the mask in which the check fails. Overflow checks ignore the mask: they fail in other
+        lanes so rarely that applying it costs more."""
         bad = self.b.not_(env[node.inputs[0]])
         self.fail(bad if isinstance(node.params["raised"].exception, NumberOverflowError) else self.both(mask, bad))
 
     def sum_fits(self, node: Node, env: Env) -> Val:
-        """Whether a partial sum is so small that no order of iterations overflows: in each iteration it is at most an
-        equal share of 2**61, up or down; in a loop in the body it only grows, to a limit per lane such that the lanes
-        of all threads have less than 2**61."""
+        """Whether a partial sum is so small that no order of the terms overflows: outside of inner loops each term is
+        at most an equal share of 2**61, up or down; in an inner loop the sum only grows, to a limit per lane such that
+        the lanes of all threads stay below 2**61."""
         b, (at, inside) = self.b, self.plan.sums[node]
         total, part = env[node.inputs[at]], env[node.inputs[1 - at]]
         if not inside:
@@ -133,7 +133,7 @@ class Lanes(Registers):
         return b.icmp("ult", b.or_(grows, b.add(total, grows)), const(part.ty, MOST_ADDED))
 
     def poll(self, cost: int) -> None:
-        """Poll for signals after code that took about so many nanoseconds."""
+        """Poll for signals after code that took about `cost` nanoseconds."""
         poll(self.b, self.frame or self.w.frame, cost, self.leave, None if self.give_up is None else self.look)
 
     def look(self) -> None:
@@ -143,20 +143,20 @@ class Lanes(Registers):
             self.give_up()
 
     def given_up(self) -> None:
-        """Give up, as a lane that runs alone has failed."""
+        """Give up, because a lane that runs alone has failed."""
         assert self.give_up is not None
         self.fail(const("i1", 1))
         self.give_up()
 
     def leave(self) -> None:
-        """End the call, as a signal handler raised an exception."""
+        """End the call, because a signal handler raised an exception."""
         if self.frame is None:
             self.w.leave(INTERRUPTED)
         else:
             self.b.line(f"ret i32 {INTERRUPTED}")
 
     def run(self, nodes: Sequence[Node], env: Env, mask: Val | None) -> None:
-        """Add the results of nodes to `env`."""
+        """Write the nodes; their results are added to `env`."""
         for node in nodes:
             if node.op.name in LOOPS:
                 guard = self.plan.guards.get(node)
@@ -173,22 +173,22 @@ class Lanes(Registers):
                 env[node.outputs[0]] = self.node(node, env)
 
     def both(self, x: Val | None, y: Val) -> Val:
-        """Where both masks hold."""
+        """The conjunction of two masks."""
         if x is None:
             return y
         return self.b.and_(*self.alike(x, y))
 
     def alike(self, x: Val, y: Val) -> tuple[Val, Val]:
-        """Both in each lane, if one of them is."""
+        """Both values as vectors, if one of them is."""
         return (x, y) if lanes(x.ty) == lanes(y.ty) else (self.wide(x), self.wide(y))
 
     def choose(self, mask: Val | None, x: Val, y: Val) -> Val:
-        """`x` in the lanes of the mask, `y` in the others."""
+        """`x` in the lanes of the mask, `y` in the other lanes."""
         x, y = self.wide(x), self.wide(y)
         return x if mask is None or x.ref == y.ref else self.b.select(self.wide(mask), x, y)
 
     def indices(self, start: Val) -> Val:
-        """The indices of the lanes' first iterations from `start` on."""
+        """The indices of one iteration per lane, from `start` on."""
         ty = self.plan.index
         first = start if ty == "i64" else self.b.convert("trunc", start, ty)
         steps = ", ".join(f"{ty} {k}" for k in range(self.count))
@@ -200,20 +200,20 @@ class Lanes(Registers):
         return i if ty == element(i.ty) else self.b.convert("trunc", i, ty)
 
     def cell(self, x: Val) -> Val:
-        """Memory for a value of each lane, initialised with these."""
+        """Memory with a value for each lane, initialised with `x`."""
         ty = element(x.ty)
         memory = self.b.alloca("i8" if ty == "i1" else ty, self.count)
         self.b.store(self.wide(x), memory)
         return memory
 
     def more(self, mask: Val, than: int) -> Val:
-        """Whether the mask has more lanes than that."""
+        """Whether the mask has more than `than` lanes."""
         bits = self.bits(mask)
         return self.b.icmp("ugt", self.b.intrinsic("ctpop", bits), const(bits.ty, than))
 
     @contextmanager
     def each(self, mask: Val) -> Iterator[Val]:
-        """For each lane in the mask."""
+        """Loop over the lanes in the mask."""
         b = self.b
         bits, before = self.bits(mask), b.block
         head, inside, after = b.label("lanes"), b.label("do"), b.label("end")
@@ -230,7 +230,7 @@ class Lanes(Registers):
     # Loops
 
     def goes(self, loop: Loop, args: Sequence[Val], turn: Val | None, state: Sequence[Val], mask: Val | None) -> Val:
-        """The lanes of the mask that go on with another turn. `args`: the inputs of the loop's node."""
+        """The lanes of the mask that make another turn. `args`: the inputs of the loop's node."""
         go = mask
         if turn is not None:
             go = self.both(go, ELEMENTWISE["less"](self.b, loop.counter, *self.alike(turn, args[0])))
@@ -287,7 +287,7 @@ class Lanes(Registers):
         return now if running is None else self._rest(loop, args, running, turn, now)
 
     def _rest(self, loop: Loop, args: Sequence[Val], mask: Val, turn: Val | None, state: Sequence[Val]) -> list[Val]:
-        """The state after the few lanes of the mask have finished a loop."""
+        """The state after the few remaining lanes, those in the mask, have finished a loop one by one."""
         b = self.b
 
         def rest() -> list[Val]:
@@ -317,5 +317,5 @@ def _captures(loop: Loop, args: Sequence[Val]) -> Env:
 
 
 def loaded(b: Builder, ty: str, cell: Val, lane: Val) -> Val:
-    """The value of a lane, whose number is an i64."""
+    """The value of a lane, from memory; `lane` is an i64."""
     return b.load(ty, b.offset(cell, lane, ty))

@@ -1,8 +1,8 @@
 """Scheduling of SPMD loops (`spmd_analysis`): each iteration runs in a lane (`spmd_codegen`).
 
-If the body of the counted loop contains one loop, a lane that has finished an iteration takes its next one at once:
-lanes go through the indices with a stride. If there are more, all lanes finish an iteration before the next ones begin.
-When few running lanes are left, they run one by one, which is faster then.
+If the body of the counted loop contains one inner loop, a lane that has finished an iteration starts its next one at
+once: lanes stride through the indices. If it contains several, all lanes finish an iteration before the next ones
+begin. When few running lanes are left, they run one by one, which is faster then.
 """
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["write"]
 
 _SHARES: Final = 64
 _LEAST: Final = 64  # minimal number of iterations of a share, per lane
-_TURNS: Final = 8  # assumed number of turns of a loop in an iteration, to decide about threads
+_TURNS: Final = 8  # assumed number of turns of an inner loop, to decide about threads
 _CHEAP: Final = 8  # ops that cost less than a branch around them
 
 
 def _widened(lanes: Lanes, outside: Env) -> Env:
-    """Values from outside, broadcast to all lanes where each iteration uses them."""
+    """The live-ins; the bounds of sums, which each iteration compares with vectors, are broadcast to all lanes."""
     share = lanes.plan.share
     return {v: lanes.wide(x) if v in share and lanes.plan.sums else x for v, x in outside.items()}
 
@@ -42,7 +42,7 @@ class Rows:
         self.outside = outside
 
     def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
-        """The parts of all lanes after the iterations from `start` to `stop`."""
+        """The state of all lanes after the iterations from `start` to `stop`, in memory."""
         plan, b = self.plan, lanes.b
         end = lanes.wide(stop if plan.index == "i64" else b.convert("trunc", stop, plan.index))
         outside = _widened(lanes, self.outside)
@@ -60,8 +60,8 @@ class Rows:
 
 
 class LanePosition:
-    """The position of a lane: the index of its iteration, its parts, the turn and the state of the loop, other values
-    of the iteration. Parts that the loop carries are None here, as they are in its state."""
+    """The position of a lane: the index of its iteration, its state, the turn and state of the inner loop, and live
+    values of the iteration. State that the inner loop carries is None here, as it is in that loop's state."""
 
     def __init__(self, i: Val, parts: list[Val | None], turn: Val | None, state: list[Val], live: list[Val]) -> None:
         self.i = i
@@ -85,7 +85,7 @@ class LanePosition:
 
 
 class Stream:
-    """Scheduling in which each lane takes its next iteration at once, for a body with one loop."""
+    """Scheduling in which each lane starts its next iteration at once, for a body with one inner loop."""
 
     def __init__(self, w: Lowering, plan: LanePlan, parts: LaneState, outside: Env) -> None:
         assert plan.only is not None
@@ -101,7 +101,7 @@ class Stream:
         self.through = self._carried_parts()
 
     def _split(self) -> tuple[list[Node], list[Node]]:
-        """The nodes of the body that do not depend on its loop, and those that do."""
+        """The nodes of the body that do not depend on its inner loop, and those that do."""
         later: set[GraphValue] = set(self.only.node.outputs)
         before: list[Node] = []
         after: list[Node] = []
@@ -116,7 +116,7 @@ class Stream:
         return before, after
 
     def _live_across(self) -> list[GraphValue]:
-        """The values that are computed before the loop, and used in it or after it."""
+        """The values that are computed before the inner loop, and used in it or after it."""
         node, plan = self.only.node, self.plan
         used = [v for n in self.after for v in n.inputs]
         used += [v for k, v in enumerate(node.inputs) if k - self.only.counted not in self.only.carried]
@@ -127,7 +127,7 @@ class Stream:
         return [v for v in dict.fromkeys(used) if v in made]
 
     def _carried_parts(self) -> dict[int, int]:
-        """The parts that are loop-carried in the body's loop, with their places in its state."""
+        """The reductions that the inner loop carries, with their places in its state."""
         node, body = self.only.node, self.plan.body
         carried = {node.inputs[self.only.counted + k] for k in self.only.carried}
         uses = [v for n in body.nodes for v in n.inputs] + list(body.outputs)
@@ -139,7 +139,7 @@ class Stream:
         return through
 
     def begin(self, lanes: Lanes, i: Val, values: Sequence[Val], stop: Val) -> LanePosition:
-        """The position of a lane that begins with iteration `i`, if that is before `stop`, with these parts."""
+        """The position of a lane that begins with iteration `i`, if that is below `stop`, and with this state."""
         env = {**self.outside, self.plan.body.inputs[0]: lanes.index(i), **self.parts.env(values)}
         lanes.run(self.before, env, lanes.b.icmp("ult", i, stop) if self.plan.checks else None)
         first = [lanes.wide(env[self.only.operands[k]]) for k in self.only.carried]
@@ -153,7 +153,7 @@ class Stream:
         return {**env, **dict(zip(self.live, now.live, strict=True))}
 
     def loop_inputs(self, lanes: Lanes, now: LanePosition) -> tuple[list[Val], Val | None, list[Val]]:
-        """The inputs of the loop, its mask, and its state."""
+        """The inputs of the inner loop, its mask, and its state."""
         env = self.env(lanes, now)
         state = dict(zip(self.only.carried, now.state, strict=True))
         given = [state.get(k - self.only.counted, env.get(v, now.i)) for k, v in enumerate(self.only.node.inputs)]
@@ -161,13 +161,13 @@ class Stream:
         return given, None if guard is None else env[guard], given[self.only.counted:][:len(self.only.state)]
 
     def end(self, lanes: Lanes, now: LanePosition, state: Sequence[Val], mask: Val | None) -> list[Val]:
-        """All parts after the loop has ended with a state, in the lanes of the mask."""
+        """The lanes' state after the inner loop has ended with `state`, in the lanes of the mask."""
         env = {**self.env(lanes, now), **dict(zip(self.only.node.outputs, state, strict=True))}
         lanes.run(self.after, env, mask)
         return self.parts.after(lanes, env, now.parts, now.i, mask)
 
     def few(self, length: Val) -> list[Val]:
-        """The parts after so few iterations that they run one after the other."""
+        """The state after iterations so few that they run sequentially."""
         b = self.w.b
 
         def some() -> list[Val]:
@@ -180,7 +180,7 @@ class Stream:
         return stop if self.plan.index == "i64" else self.w.b.convert("trunc", stop, self.plan.index)
 
     def run(self, lanes: Lanes, start: Val, stop: Val) -> list[Val]:
-        """The parts of all lanes after the iterations from `start` to `stop`."""
+        """The state of all lanes after the iterations from `start` to `stop`, in memory."""
         b, only = lanes.b, self.only
         last = self.stop(stop)
         end = lanes.wide(last)
@@ -208,11 +208,11 @@ class Stream:
             i = lanes.choose(done, b.add(now.i, const(now.i.ty, lanes.count)), now.i)
             fresh = self.begin(lanes, i, parts, end)
             for k, x in enumerate(now.state):
-                if fresh.state[k].ref == x.ref:  # unchanged in a finished lane
+                if fresh.state[k].ref == x.ref:  # not carried by finished lanes: keep it stepped
                     fresh.state[k] = stepped[len(stepped) - len(now.live) - len(now.state) + k]
             chosen = [lanes.choose(done, x, y) for x, y in zip(fresh.vals(), stepped, strict=True)]
             count = 1 + sum(x is not None for x in now.parts)
-            return [*fresh.vals()[:count], *chosen[count:]]  # these are selected already
+            return [*fresh.vals()[:count], *chosen[count:]]  # the first ones are already selected
 
         if len(self.before) + len(self.after) <= _CHEAP:
             nexts = following()
@@ -226,7 +226,8 @@ class Stream:
         return self._rest(lanes, now, live, last)
 
     def _rest(self, lanes: Lanes, now: LanePosition, mask: Val, stop: Val) -> list[Val]:
-        """Run the few lanes of the mask to the end, one by one; returns the parts of all lanes."""
+        """Run the remaining lanes, those in the mask, to the end one by one; returns the state of all lanes, in
+        memory."""
         b = lanes.b
         cells = now.like([lanes.cell(x) for x in now.vals()])
         parts = [cells.state[self.through[k]] if x is None else x for k, x in enumerate(cells.parts)]
@@ -238,7 +239,7 @@ class Stream:
         return parts
 
     def alone(self, lanes: Lanes, now: LanePosition, stop: Val, step: int) -> list[Val]:
-        """The parts of one lane after all its iterations before `stop`, with the stride `step`."""
+        """The state of one lane after all its iterations below `stop`, with the stride `step`."""
         w, b = self.w, self.w.b
         held = [*now.vals(), *self.outside.values()]
         words = b.alloca("i64", len(held) + 1)
@@ -254,7 +255,7 @@ class Stream:
         return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
 
     def _function(self, now: LanePosition) -> str:
-        """The outlined function for one lane, whose values are in memory."""
+        """The outlined function that runs one lane, whose values are in memory."""
         w = self.w
         outer = w.b
 
@@ -297,7 +298,7 @@ class Stream:
 
 def write(w: Lowering, plan: LanePlan, length: Val, first: Sequence[Val], captured: Sequence[Val],
           one_by_one: Callable[[], list[Val]]) -> list[Val]:
-    """The state after `length` iterations from the state `first` on; `one_by_one` computes it, too."""
+    """The state after `length` iterations from the state `first`; `one_by_one` writes the sequential loop."""
     body = plan.body
     parts = LaneState(plan, first)
     outside = {inner: x for (_, inner), x in zip(body.captures, captured, strict=True)}
@@ -315,7 +316,7 @@ def write(w: Lowering, plan: LanePlan, length: Val, first: Sequence[Val], captur
         return [found.get(k, x) for k, x in enumerate(first)]
 
     def some(lanes: Lanes, start: Val, stop: Val) -> tuple[list[Val], Val]:
-        """The combined parts after the iterations from `start` to `stop`; whether a check failed."""
+        """The combined state after the iterations from `start` to `stop`, and whether a check failed."""
         after = w.b.label("after")
         if lanes.failed is not None:
             lanes.give_up = lambda: w.b.jump(after)
@@ -326,7 +327,7 @@ def write(w: Lowering, plan: LanePlan, length: Val, first: Sequence[Val], captur
         ), lanes.has_failed()
 
     def many() -> list[Val]:
-        """The state, and whether a check failed."""
+        """The state after all iterations, and whether a check failed."""
         if w.inside:
             found, failed = some(Lanes(w, plan, plan.count, None), const("i64", 0), length)
             return [*state(parts.both(b, parts.first, found)), failed]
@@ -346,8 +347,8 @@ def write(w: Lowering, plan: LanePlan, length: Val, first: Sequence[Val], captur
 
 
 def _share(b: Builder, parts: LaneState, length: Val) -> tuple[Val, Val, Val]:
-    """Whether, by each check, an iteration adds at most its share of 2**61, up or down (`InLanes.share`); and whether
-    that can be added to the initial sums."""
+    """The two numbers of `LanePlan.share`, with which each check tests that a term is at most its share of 2**61, up or
+    down; and whether all shares together can be added to the initial sums."""
     plan = parts.plan
     checks = max(sum(1 for _, inside in plan.sums.values() if not inside), 1)
     share = b.udiv(const("i64", (1 << 61) // checks), b.intrinsic("smax", length, const("i64", 1)))
@@ -363,11 +364,11 @@ def _share(b: Builder, parts: LaneState, length: Val) -> tuple[Val, Val, Val]:
 
 def _in_shares(w: Lowering, parts: LaneState, length: Val, some: Callable[[Lanes, Val, Val], tuple[list[Val], Val]]
                ) -> tuple[list[Val], Val]:
-    """The parts after all iterations, possibly on several threads; and whether a check failed."""
+    """The state after all iterations, possibly on several threads, and whether a check failed."""
     b, plan, width = w.b, parts.plan, len(parts.first) + 1
     least = _LEAST * plan.count
     memory = w.memory(int64, [_SHARES * width])
-    # at most _SHARES shares; fewer for few iterations, so that lanes are seldom idle
+    # at most _SHARES shares; fewer if there are few iterations, so that lanes are seldom idle
     shares = b.intrinsic("smin", b.lshr(b.add(length, const("i64", least - 1)), const("i64", least.bit_length() - 1)),
                          const("i64", _SHARES))
     share = b.intrinsic("smax", b.lshr(b.add(length, const("i64", _SHARES - 1)),

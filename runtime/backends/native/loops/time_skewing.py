@@ -1,19 +1,19 @@
-"""Time skewing of stencil loops: several steps in one pass over memory.
+"""Time skewing of stencil loops: several steps (iterations) in one pass over memory.
 
 If each step is a pass of its own, arrays that exceed the cache go through it in each step. Here a pass makes up to 16
-steps. A row (what one index of the first axis selects) of a step is computed as soon as the previous step has the rows
-that it reads, so the steps follow each other through the arrays, a few rows apart. The first step reads the arrays, the
-last one writes others, which are swapped after the pass; the steps in between keep their last rows in ring buffers,
-which stay in the cache. Each element is computed by the same arithmetic as step by step.
+steps. A row (all elements with one index of the first axis) of a step is computed as soon as the previous step has
+computed the rows that it reads, so the steps follow each other through the arrays, a few rows apart. The first step
+reads the arrays, the last one writes other arrays, which are swapped after the pass; the steps in between keep their
+last rows in ring buffers, which stay in the cache. Each element is computed by the same arithmetic as step by step.
 
-Threads process bands of rows. At its ends a band recomputes what it needs of its neighbours. Row numbers continue
-beyond the ends of the arrays, with the rows of the other end if some row reads these, as with `roll`.
+Threads process bands of rows. At its ends a band recomputes the rows of its neighbours that it needs. Row numbers
+continue beyond the ends of the arrays, wrapping to the other end, if some row reads rows there, as with `roll`.
 
 Arrays of one dimension are processed block by block: each block makes all steps of a pass, in two alternating buffers,
-extended at its ends by what the steps read.
+extended at its ends by the elements that the steps read.
 
-It applies to loops whose scalars depend on no array: they run ahead, for the steps of one pass. That only nearby rows
-are read is found out by writing the code of a step in which no array can be read (`_Trial`).
+It applies to loops whose scalars depend on no array: scalars are computed ahead, for the steps of one pass. Whether a
+step reads only nearby rows is found by writing its code once with arrays that cannot be read (`_Trial`).
 """
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ from runtime.core.types import TensorType
 
 __all__ = ["Skewing", "planned", "write"]
 
-_CACHE: Final = 1 << 25  # bytes: the total size of both buffers of the arrays from which on it pays
+_CACHE: Final = 1 << 25  # bytes of both buffers of the arrays, from which on it pays
 _RINGS: Final = 1 << 21  # bytes of all ring buffers
 _STEPS: Final = 16  # per pass
 _FEWEST: Final = 4
-_ROWS: Final = 8  # of a ring; more only if steps read so many
-_BLOCK: Final = 1 << 17  # bytes: a block of arrays of one dimension
+_ROWS: Final = 8  # of a ring; more only if steps read more
+_BLOCK: Final = 1 << 17  # bytes of a block, for arrays of one dimension
 _BANDS: Final = 4  # per thread
-_LONG: Final = 8  # minimal ratio of a band's rows to those that it recomputes
+_LONG: Final = 8  # minimal ratio of a band's rows to the rows it recomputes
 
 Envs = dict[str, dict[GraphValue, Value]]
 Groups = list[list[tuple[Array, Rows]]]
 
 
 class Skewing:
-    """The analysis of a loop that can be time-skewed."""
+    """The plan for a loop that can be time-skewed."""
 
     def __init__(self, arrays: list[int], scalars: list[int], low: int, high: int, wraps: bool, steps: int,
                  rows: int, flat: bool) -> None:
         self.arrays = arrays  # the parts of the state that are arrays and change
         self.scalars = scalars
-        self.low = low  # a row reads rows from `low` before it
+        self.low = low  # a row depends on rows from `low` before it
         self.high = high  # to `high` after it
-        self.wraps = wraps  # and beyond the ends of the arrays those of the other end
+        self.wraps = wraps  # and rows beyond the ends wrap to the other end
         self.steps = steps  # per pass
         self.rows = rows  # of a ring, a power of two; or elements of a block
         self.flat = flat  # whether the arrays have one dimension
 
 
 class _Trial(Lowering):
-    """Writes code that is discarded, in which nothing can be stored, ask Python, or fail."""
+    """Writes code that is discarded, and raises WholeNeeded if that stores an array, asks Python, or may fail."""
 
     def __init__(self, w: Lowering) -> None:
         self.__dict__.update({name: list(x) if isinstance(x, list) else x for name, x in vars(w).items()})
@@ -78,7 +78,7 @@ class _Trial(Lowering):
 
 
 def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs) -> Skewing | None:
-    """The analysis of a loop; None if time skewing is impossible or does not pay. `items`: inputs of the body before
+    """The plan for a loop; None if time skewing is impossible or does not pay. `items`: inputs of the body that precede
     the state."""
     state = body.inputs[items:]
     carried = [k for k, v in enumerate(state) if body.outputs[k] is not v]
@@ -104,8 +104,8 @@ def planned(w: Lowering, body: Graph, test: Graph | None, items: int, envs: Envs
 
 
 def _is_stencil_loop(body: Graph, test: Graph | None, items: int, carried: Sequence[int]) -> bool:
-    """Whether a loop without effects or inner control flow carries arrays of one height and of known sizes, which do
-    not fit into the cache."""
+    """Whether a loop without effects or inner control flow carries arrays with equal first axes and known sizes, which
+    exceed the cache."""
     if not all(isinstance(v.type, TensorType) for v in body.inputs):
         return False
     if any(n.op.effect or n.subgraphs for g in (body, test) if g is not None for n in g.nodes):
@@ -141,7 +141,7 @@ def _ringed(low: int, high: int, row: int, height: int) -> tuple[int, int]:
 
 def _tried(w: Lowering, body: Graph, test: Graph | None, items: int, arrays: Sequence[int], envs: Envs
            ) -> tuple[Groups, set[int]]:
-    """What a step stores, and the offsets of the rows that it reads for a row."""
+    """The stores of a step, and the offsets of the rows that it reads for a row."""
     trial = _Trial(w)
     state = body.inputs[items:]
     counters: list[Value] = [_unknown(v) for v in body.inputs[:items]]
@@ -185,7 +185,7 @@ def _rows(value: GraphValue, grid: Grid) -> Rows:
 
 
 def _unknown(value: GraphValue) -> Value:
-    """Some value of that type that is not constant."""
+    """A placeholder of that type that is not constant."""
     type = _type(value)
     x = Val(llvm_type(type.dtype), "%unknown")
     if not type.shape:
@@ -213,7 +213,7 @@ def _groups(b: Builder, results: Sequence[Value], targets: Sequence[Rows]) -> Gr
 
 
 def _row_offsets(x: Array | Scalar, at: int, found: set[int]) -> None:
-    """The offsets from a row of the rows that `x` reads for it, if its row k is row k - at of the whole."""
+    """Collect the offsets from a row to the rows that `x` reads for it; row k of `x` is row k - at of the array."""
     waiting: list[tuple[Array | Scalar, int]] = [(x, at)]
     visited = set()
     while waiting:
@@ -233,7 +233,7 @@ def _row_offsets(x: Array | Scalar, at: int, found: set[int]) -> None:
 
 
 class _Pass:
-    """The code of one pass over the arrays, within the loop over passes."""
+    """Writes one pass over the arrays, inside the loop over passes."""
 
     def __init__(self, w: Lowering, plan: Skewing, body: Graph, items: int, env: dict[GraphValue, Value],
                  invariants: dict[int, Value], saved: dict[int, Val], bands: Val) -> None:
@@ -242,13 +242,13 @@ class _Pass:
         self.body = body
         self.items = items
         self.env = env  # of captures
-        self.invariants = invariants  # loop-invariant parts of the state
-        self.saved = saved  # the address of the scalars of each step
+        self.invariants = invariants  # loop-invariant values of the state, by place
+        self.saved = saved  # by place, the address of the scalars of each step
         self.bands = bands
         state = body.inputs[items:]
         self.height = _dims(_type(state[plan.arrays[0]]))[0]
         self.row = {k: _bytes(state[k]) // self.height for k in plan.arrays}
-        self.rings: dict[int, tuple[int, int]] = {}  # of each array: the offset in a band's rings, and the size
+        self.rings: dict[int, tuple[int, int]] = {}  # by array: the offset in a band's memory, and the size
         self.size = 0  # of the rings of a band
         rows = plan.rows + plan.steps * (plan.low + plan.high) if plan.flat else plan.rows
         for k in plan.arrays:
@@ -258,7 +258,8 @@ class _Pass:
         self.memory = w.slot_memory(w.new_slot(), w.b.imul(bands, self.size))
 
     def write(self, turn: Val, count: Val, sources: dict[int, Val], targets: dict[int, Val]) -> None:
-        """`count` steps from the arrays at `sources` to those at `targets`. `turn`: how many steps were made before."""
+        """Write `count` steps from the arrays at `sources` to those at `targets`. `turn`: the number of steps
+        before."""
         w = self.w
         self.turn, self.count, self.sources, self.targets = turn, count, sources, targets
 
@@ -292,7 +293,7 @@ class _Pass:
             w.poll(cost * together)
 
     def needed(self, start: Val, stop: Val, step: Index) -> tuple[Val, Val]:
-        """The rows of a step that later steps need for the rows from `start` to `stop`."""
+        """The rows of a step on which the rows from `start` to `stop` of the last step depend."""
         b, plan = self.w.b, self.plan
         after = b.isub(self.count, step)
         first = b.i64(b.isub(start, b.imul(after, plan.low)))
@@ -302,8 +303,8 @@ class _Pass:
         return b.intrinsic("smax", first, const("i64", 0)), b.intrinsic("smin", last, const("i64", self.height))
 
     def step(self, step: Val, memory: Val, begin: Val, end: Val, start: Val) -> None:
-        """The rows from `begin` to `end` of a step, the first of which is 1. `memory`: of the rings of the band;
-        `start`: where the block begins, if there are blocks."""
+        """Write the rows from `begin` to `end` of a step, counted from 1. `memory`: of the band's rings; `start`: the
+        beginning of the block, if there are blocks."""
         w, b, plan, state = self.w, self.w.b, self.plan, self.body.inputs[self.items:]
         grids = {k: (Grid(f"source {k}"), Grid(f"target {k}")) for k in plan.arrays}
         before = b.isub(step, 1)
@@ -331,7 +332,7 @@ class _Pass:
             self.lines(groups, places, begin, end)
 
     def lines(self, groups: Groups, grids: Sequence[tuple[Grid, Val]], begin: Val, end: Val) -> None:
-        """Rows, one by one."""
+        """Write rows, one by one."""
         b = self.w.b
         with b.loop(begin, end) as row:
             real = self.real(row)
@@ -355,7 +356,7 @@ class _Pass:
         return b.select(b.icmp("sge", low, size), b.sub(low, size), low)
 
     def in_ring(self, row: Val, real: Val, outside: Val) -> Callable[[Builder, Index], Index]:
-        """The position in a ring of a row that is near `row`; `outside` of rings: in the arrays."""
+        """The function from a row near `row` to its position in a ring; `outside`: in the arrays instead."""
         half = self.height // 2
 
         def find(b: Builder, other: Index) -> Index:
@@ -372,11 +373,11 @@ class _Pass:
         return find
 
     def block(self, groups: Groups, grids: Sequence[tuple[Grid, Val]], begin: Val, end: Val, start: Val) -> None:
-        """Contiguous elements, in one piece, or in two if they go beyond an end."""
+        """Write contiguous elements, in one piece, or in two if they wrap around an end."""
         b, plan, size = self.w.b, self.plan, self.height
         first = b.isub(start, plan.steps * plan.low)  # the beginning of a ring
         turns = (-1, 2) if plan.wraps else (0, 1)
-        with b.loop(*turns) as turn:  # for elements beyond the ends, wrapped around that many times
+        with b.loop(*turns) as turn:  # number of wraparounds of elements beyond the ends
             by = b.i64(b.imul(turn, size))
             low = b.intrinsic("smax", b.sub(begin, by), const("i64", 0))
             high = b.intrinsic("smin", b.sub(end, by), const("i64", size))
@@ -390,7 +391,7 @@ class _Pass:
                     store_lines(b, group, x.dims, here, there)
 
     def in_block(self, by: Val, outside: Val) -> Callable[[Builder, Index], Index]:
-        """The position of an element that is near the block."""
+        """The function from an element near the block to its position in a buffer; `outside`: in the arrays instead."""
         b, size = self.w.b, const("i64", self.height)
         offset = b.select(outside, const("i64", 0), by)
         most = b.select(outside, size, const("i64", self.height // 2))
@@ -406,24 +407,24 @@ class _Pass:
 
 
 def _counter(b: Builder, value: GraphValue, turn: Index) -> Scalar:
-    """The counter of a counted loop."""
+    """The counter of a counted loop, as a scalar."""
     dtype = _type(value).dtype
     ty = llvm_type(dtype)
     return Scalar(dtype, b.i64(turn) if ty == "i64" else b.convert("trunc", b.i64(turn), ty))
 
 
 Phi = tuple[Val, Callable[[Val, str], None]]
-"""A value that a loop carries, and what gives it its next value at the end of a block."""
+"""A loop-carried phi, and the function that adds its incoming value from a block."""
 
 
 def write(w: Lowering, plan: Skewing, body: Graph, test: Graph | None, items: int, state: Sequence[Value], envs: Envs,
           length: Val | None) -> list[Value]:
-    """The loop: the state after it. `length`: at most so many steps."""
+    """Write the loop, of at most `length` steps; returns the state after it."""
     return _Passes(w, plan, body, test, items, state, envs, length).write()
 
 
 class _Passes:
-    """The code of the loop over passes. The scalars run ahead, for the steps of one pass."""
+    """Writes the loop over passes. The scalars are computed ahead, for the steps of one pass."""
 
     def __init__(self, w: Lowering, plan: Skewing, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                  envs: Envs, length: Val | None) -> None:
@@ -441,7 +442,7 @@ class _Passes:
             for k in plan.scalars}
 
     def write(self) -> list[Value]:
-        """Write the loop; the state after it."""
+        """Write the loop; returns the state after it."""
         b, plan = self.w.b, self.plan
         one_pass = _Pass(self.w, plan, self.body, self.items, self.envs["body"], self.invariants, self.saved,
                          self.bands())
@@ -461,7 +462,7 @@ class _Passes:
         close_turn(b.add(turn, count), b.block)
         for k, (_, close) in scalars.items():
             close(ahead[k], b.block)
-        for k in plan.arrays:  # the memories change places
+        for k in plan.arrays:  # rotate the buffers
             target = targets[k][0]
             sources[k][1](target, b.block)
             targets[k][1](others[k][0], b.block)
@@ -471,7 +472,7 @@ class _Passes:
         return self.final(scalars, sources)
 
     def bands(self) -> Val:
-        """How many bands of rows there are: one, or several for each thread."""
+        """The number of bands of rows: one, or several per thread."""
         b, plan = self.w.b, self.plan
         threads = b.load("i64", self.w.word(THREADS_WORD))
         height = _dims(self.types[plan.arrays[0]])[0]
@@ -480,8 +481,8 @@ class _Passes:
         return b.select(b.icmp("sgt", threads, const("i64", 1)), several, const("i64", 1))
 
     def run_ahead(self, turn: Val, scalars: dict[int, Phi], head: str) -> tuple[Val, dict[int, Val]]:
-        """Compute and save the scalars of the steps of the next pass: how many steps these are, and the scalars after
-        them."""
+        """Compute and save the scalars of the next pass's steps; returns the number of these steps, and the scalars
+        after them."""
         w, b, plan = self.w, self.w.b, self.plan
         scan, more, inside = (b.label(name) for name in ("scan", "more", "step"))
         b.start(scan)
@@ -513,7 +514,7 @@ class _Passes:
         return count, {k: x for k, (x, _) in ahead.items()}
 
     def value_ahead(self, place: int, ahead: dict[int, Phi]) -> Value:
-        """A value of the state where only the scalars are known."""
+        """A value of the state ahead of the pass: arrays cannot be read."""
         if place in self.invariants:
             return self.invariants[place]
         if place in ahead:

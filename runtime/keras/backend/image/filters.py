@@ -16,7 +16,7 @@ __all__ = ["gaussian_blur", "sobel_edges"]
 
 
 def _each_channel(x: Tensor, kernel: Tensor) -> Tensor:
-    """Images [n, h, w, c] of which each channel is convolved with a kernel [h, w]."""
+    """Images [n, h, w, c], each channel convolved with a kernel [h, w]."""
     filters = concat_split.tile(kernel[:, :, None, None], [1, 1, shapes.dim(x, 3), 1])
     return depthwise_conv2d(x, filters, [1, 1, 1, 1], "SAME")
 

@@ -1,4 +1,4 @@
-"""Resizing: along each axis a product with a matrix of the weights of an interpolation."""
+"""Resizing, as a product along each axis with a matrix of interpolation weights."""
 from __future__ import annotations
 
 import math as python_math
@@ -46,7 +46,7 @@ _KERNELS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
 
 
 def _weights(size: int, wanted: int, scale: Tensor, translation: Any, method: str, antialias: bool) -> Tensor:
-    """The weight of each element in each of the result, [wanted, size]; zeros for one that lies outside."""
+    """The weight of each input element in each output element, [wanted, size]; zeros for outputs that lie outside."""
     step = 1 / scale
     width = math.maximum(step, 1.0) if antialias else 1.0
     place = (in_dtype(creation.range(wanted), "float32") + 0.5 - translation) * step - 0.5
@@ -107,12 +107,12 @@ def resize(images: Any, size: Any, interpolation: str = "bilinear", antialias: b
 
 
 def _like(x: Tensor, name: str) -> Tensor:
-    """Results in the dtype of the images; those of ints are floats."""
+    """Results in the dtype of the images; for integer images they stay floats."""
     return in_dtype(x, name if "float" in name else x.dtype.name)
 
 
 def _cropped(x: Tensor, axes: tuple[int, int], size: Any) -> Tensor:
-    """The middle of images, in the ratio of the sizes."""
+    """The middle of images, cropped to the aspect ratio of `size`."""
     height, width = _sizes(x, axes)
     wanted = (max(min(height, int(float(width * size[0]) / size[1])), 1),
               max(min(width, int(float(height * size[1]) / size[0])), 1))

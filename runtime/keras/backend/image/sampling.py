@@ -26,13 +26,13 @@ AFFINE_TRANSFORM_FILL_MODES: Final = MAP_COORDINATES_FILL_MODES
 
 
 def _mirrored(place: Tensor, size: Any) -> Tensor:
-    """Places reflected at the centres of the first and the last element."""
+    """Positions reflected at the centres of the first and the last element."""
     last = math.maximum(size - 1, 1) if isinstance(size, Tensor) else max(size - 1, 1)
     return math.abs((place + last) % (2 * last) - last) if size != 1 else place * 0
 
 
 def _within(place: Tensor, size: Any, mode: str) -> Tensor:
-    """The element that a place outside stands for."""
+    """The index of the element that is used for a position outside."""
     if mode == "wrap":
         return place % size  # type: ignore[no-any-return]
     if mode == "mirror":
@@ -44,8 +44,8 @@ def _within(place: Tensor, size: Any, mode: str) -> Tensor:
 
 def _sampled(rows: Tensor, sizes: list[Any], coordinates: list[Tensor], first: Any, order: int, mode: str, fill: Any
              ) -> Tensor:
-    """Rows of `rows`, an array of these sizes in C order from row `first` on, interpolated at coordinates, which have
-    the shape of the result."""
+    """Interpolate at coordinates, which have the shape of the result, in an array of the given sizes, whose elements
+    are the rows of `rows` from row `first` on, in C order."""
     nodes = []
     for coordinate, size in zip(coordinates, sizes, strict=True):
         if order == 0:
@@ -117,7 +117,7 @@ def _order(interpolation: str) -> int:
 
 
 def _moved(x: Tensor, place: Any, order: int, mode: str, fill: Any, data_format: str) -> Tensor:
-    """Images at the coordinates that `place` gives for y and x of the result: y and x, [n, h, w] each."""
+    """Images sampled where `place` maps y and x of the result: to y and x in the image, [n, h, w] each."""
     batch = x if x.ndim == 4 else x[None]
     if data_format == "channels_first":
         batch = shapes.moveaxis(batch, 1, -1)
@@ -175,7 +175,7 @@ def perspective_transform(images: Any, start_points: Any, end_points: Any, inter
 
 
 def compute_homography_matrix(start_points: Any, end_points: Any) -> Tensor:
-    """The first 8 numbers of the matrices that map end points to start points, [n, 4, 2] each: [n, 8]."""
+    """The first 8 numbers, [n, 8], of the matrices that map end points to start points, both [n, 4, 2]."""
     start, end = floating(start_points), floating(end_points)
     sx, sy, ex, ey = start[..., 0], start[..., 1], end[..., 0], end[..., 1]
     zero, one = rnp.zeros_like(ex), rnp.ones_like(ex)

@@ -138,7 +138,7 @@ def log_softmax(x: Any, axis: Any = -1) -> Tensor:
 
 
 def _along(function: Any, x: Tensor, axis: Any) -> Tensor:
-    """A function along an axis, along several, or (None) along all."""
+    """A function applied along one axis, along several together, or (None) along all."""
     if isinstance(axis, int):
         return function(x, axis)  # type: ignore[no-any-return]
     axes = [*range(x.ndim)] if axis is None else [each % x.ndim for each in axis]

@@ -31,7 +31,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     heads, groups = shapes.dim(q, 1), shapes.dim(k, 1)
     sizes = shapes.dims(q)
     shared = k.type.shape[1] != q.type.shape[1]
-    if shared:  # the heads of a group are more rows of its queries
+    if shared:  # a group's heads become more rows of its queries
         q = shapes.reshape(q, [sizes[0], groups, (heads // groups) * sizes[2], sizes[3]])
     wide = result(name, "float32")
     depth = shapes.dim(q, 3)
@@ -54,7 +54,7 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
 
 
 def _of_rank_4(x: Tensor) -> Tensor:
-    """A mask or bias with an axis for heads."""
+    """A mask or bias of rank 4, with an axis for heads."""
     while x.ndim < 4:
         x = shapes.expand_dims(x, 1 if x.ndim == 3 else 0)
     return x

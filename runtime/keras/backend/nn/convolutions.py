@@ -21,7 +21,7 @@ __all__ = ["conv", "conv_transpose", "depthwise_conv", "separable_conv"]
 
 
 def per_axis(value: Any, rank: int) -> tuple[int, ...]:
-    """A number for each spatial axis."""
+    """A value for each spatial axis."""
     values = (value,) * rank if isinstance(value, int) else tuple(value)
     return values * rank if len(values) == 1 else values
 
@@ -44,7 +44,7 @@ def conv(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "valid", dat
 
 
 def _check_channels(x: Tensor, w: Tensor, data_format: str) -> None:
-    """ValueError unless the filters take all channels of the images, or those of one of several groups."""
+    """ValueError unless the filters' channels match those of the images, or of one of several groups."""
     have, wanted = x.type.shape[-1 if data_format == "channels_last" else 1], w.type.shape[-2]
     if have is not None and wanted and have % wanted:
         raise ValueError("The number of input channels must match the kernel's input channels, or be a multiple of it. "
@@ -90,8 +90,8 @@ def conv_transpose(inputs: Any, kernel: Any, strides: Any = 1, padding: str = "v
     steps, dilations = per_axis(strides, rank), per_axis(dilation_rate, rank)
     y = to_last(x, data_format)
     count, *sizes, _ = shapes.dims(y)
-    # As the gradient of a convolution: a padding of the result before its windows is what remains of the window's
-    # extent; where that is negative, no window gets there and the result is 0.
+    # As the gradient of a convolution: the padding around the result is the rest of the window's extent; where that is
+    # negative, no window reaches, and the result is 0.
     extents = [((size or 1) - 1) * dilation + 1 for size, dilation in zip(w.type.shape[:-2], dilations, strict=True)]
     around = [(extent - 1 - low, extent - 1 - high) for extent, (low, high) in zip(extents, pads, strict=True)]
     within = tuple((max(low, 0), max(high, 0)) for low, high in around)

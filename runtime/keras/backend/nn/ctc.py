@@ -17,7 +17,7 @@ from runtime.staging.control_flow import foldl
 
 __all__ = ["ctc_decode", "ctc_loss"]
 
-_NEVER = -1e5  # the logarithm of a probability of 0, finite so that gradients are
+_NEVER = -1e5  # stands for log 0, finite so that gradients are finite
 
 
 def ctc_loss(target: Any, output: Any, target_length: Any, output_length: Any, mask_index: int = 0) -> Tensor:
@@ -88,7 +88,7 @@ def _greedy(logits: Tensor, lengths: Tensor, merge_repeated: bool, blank: int) -
     if merge_repeated:
         before = concat_split.pad(best, [[0, 0], [1, 0]], constant_values=-1)[:, :-1]
         kept = logic.logical_and(kept, logic.not_equal(best, before))
-    # those that are kept first, in order
+    # the kept ones first, in order
     order = logic.where(kept, time, time + shapes.dim(logits, 1))
     place = argsort(order)
     moved = gather(best, place, axis=1, batch_dims=1)
@@ -97,7 +97,7 @@ def _greedy(logits: Tensor, lengths: Tensor, merge_repeated: bool, blank: int) -
 
 
 def _beam_search(logits: Any, lengths: Any, beam_width: int, top_paths: int, blank: int) -> tuple[Any, Any]:
-    """Prefix beam search: of each prefix the logarithms of the probabilities that it ends in a blank, or in a label."""
+    """Prefix beam search: for each prefix, the log probabilities that it ends in a blank, and in a label."""
     count, time, _ = logits.shape
     labels = np.full((top_paths, count, time), -1, np.int32)
     scores = np.full((count, top_paths), -np.inf, logits.dtype)

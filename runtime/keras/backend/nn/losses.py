@@ -1,4 +1,4 @@
-"""Losses, and the encodings of classes that they take."""
+"""Losses, and the encodings of classes for them."""
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["binary_crossentropy", "categorical_crossentropy", "multi_hot", "one_
 
 
 def one_hot(x: Any, num_classes: int, axis: int = -1, dtype: Any = None, sparse: bool = False) -> Any:
-    """1 where the class is the element of x, else 0; all 0 for an element that is no class."""
+    """1 where the class equals the element of x, else 0; all 0 for an element that is not a class."""
     name = tensor(0, dtype or "float32").dtype.name
     if sparse:
         return of_sparse.one_hot(x, num_classes, axis, name)

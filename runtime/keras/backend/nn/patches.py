@@ -20,7 +20,7 @@ def _counts(sizes: Any, window: Any, dilation: Any, padding: Any, stride: Any) -
 
 
 def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Of images [n, c, h, w] the windows [n, c * window elements, windows]."""
+    """The windows [n, c * window elements, windows] of images [n, c, h, w]."""
     window, dilations, pads, steps = (per_axis(v, 2) for v in (kernel_size, dilation, padding, stride))
     x = concat_split.pad(tensor(input), [[0, 0], [0, 0], *[[pad, pad] for pad in pads]])
     count, channels, *sizes = shapes.dims(x)
@@ -32,7 +32,7 @@ def unfold(input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, st
 
 
 def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """The sum of windows [n, c * window elements, windows] at their places in images [n, c, h, w]."""
+    """Sum windows [n, c * window elements, windows] at their positions in images [n, c, h, w]."""
     x = tensor(x)
     window, dilations, pads, steps = (per_axis(v, 2) for v in (kernel_size, dilation, padding, stride))
     sizes = per_axis(output_size, 2)
@@ -49,7 +49,7 @@ def fold(x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding:
 
 
 def _spread(x: Tensor, axis: int, step: int, first: int, size: int) -> Tensor:
-    """Elements along an axis at `first`, `first + step`, ... of `size` zeros."""
+    """Put elements along an axis at `first`, `first + step`, ... among `size` zeros."""
     sizes = shapes.dims(x)
     if step > 1:
         x = shapes.expand_dims(x, axis + 1)

@@ -1,4 +1,4 @@
-"""Pooling, by windows of one size or by a number of windows."""
+"""Pooling with windows of a given size, or with a given number of windows."""
 from __future__ import annotations
 
 import math as python_math
@@ -54,7 +54,7 @@ def adaptive_max_pool(inputs: Any, output_size: Any, data_format: str | None = N
 
 
 def _adaptive(pool: Any, x: Tensor, output_size: Any, data_format: str | None) -> Tensor:
-    """Pooling along one spatial axis after the other, each by windows that part it as evenly as ints can."""
+    """Pooling along one spatial axis after the other, with windows that divide it as evenly as integers can."""
     data_format = standardize_data_format(data_format)
     x = to_last(x, data_format)
     for axis, count in enumerate(per_axis(output_size, x.ndim - 2), 1):

@@ -60,7 +60,7 @@ def divide_no_nan(x1: Any, x2: Any) -> Tensor:
 
 
 def _divided(function: Callable[..., Any], x: Tensor, y: Tensor, by_zero: Any) -> Tensor:
-    """`function` of x and a divisor; for ints, `by_zero` of x where that is 0."""
+    """`function` of x and a divisor; for integers, `by_zero(x)` where the divisor is 0."""
     if not x.dtype.is_integer:
         return function(x, y)  # type: ignore[no-any-return]
     none = logic.equal(y, 0)

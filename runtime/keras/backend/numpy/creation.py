@@ -1,4 +1,4 @@
-"""New arrays: constants, ranges, windows and matrices of a pattern."""
+"""New arrays: constants, ranges, windows and patterned matrices."""
 from __future__ import annotations
 
 import math as python_math
@@ -85,7 +85,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def view(x: Any, dtype: Any = None) -> Tensor:
-    """The bits of x as another dtype; the last axis has as many bytes as before."""
+    """The bits of x as another dtype; the last axis keeps its number of bytes."""
     x = tensor(x)
     if dtype is None or _name(dtype) == x.dtype.name:
         return x  # type: ignore[no-any-return]
@@ -129,7 +129,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retste
     step = (last - first) / float(steps) if steps > 0 else (last - first) * float("nan")
     count = shapes.reshape(in_dtype(creation.range(num), wide), [num] + [1] * first.ndim)
     found = first + (step * count if steps > 0 else 0 * count)
-    if endpoint and num > 1:  # the end exactly
+    if endpoint and num > 1:  # exactly the end
         found = logic.where(logic.equal(count, float(num - 1)), last, found)
     if name not in ("float64", "float32", "float16", "bfloat16"):
         found = math.floor(found)
@@ -190,7 +190,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
 # Windows.
 
 def _window(weights: Callable[[Tensor], Tensor]) -> Callable[[Any], Tensor]:
-    """A window of x points as floats; `weights` of positions from 0 to 1."""
+    """A function from x to a window of x points, as floats; `weights` maps positions from 0 to 1."""
     def window(x: Any) -> Tensor:
         number = tensor(x)
         positions = in_dtype(creation.range(in_dtype(number, "int32")), config.floatx())

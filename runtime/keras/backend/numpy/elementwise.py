@@ -173,7 +173,7 @@ def clip(x: Any, x_min: Any, x_max: Any) -> Tensor:
     name = "int32" if x.dtype.is_bool else x.dtype.name
     x, low, high = (in_dtype(v if isinstance(v, Tensor) or type(v) in (int, float) else tensor(v), name)
                     if not (type(v) is float and not x.dtype.is_floating) else v for v in (x, x_min, x_max))
-    if isinstance(low, float) or isinstance(high, float):  # bounds with fractions, of ints
+    if isinstance(low, float) or isinstance(high, float):  # bounds with fractions, for integers
         x, low, high = agreed(x, low, high)
     return math.minimum(math.maximum(x, low), high)
 

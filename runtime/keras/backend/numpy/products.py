@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and arrays, and what is made of them."""
+"""Products of vectors, matrices and arrays, and functions based on them."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def _by_bytes(*xs: Any) -> bool:
-    """Whether all are int8, whose products Keras sums as int32."""
+    """Whether all operands are int8, whose products Keras sums in int32."""
     return all(name_of(x) == "int8" for x in xs)
 
 

@@ -1,4 +1,4 @@
-"""Reductions: sums, extrema, statistics, and these without NaN; cumulative sums and products."""
+"""Reductions: sums, extrema, statistics, and their variants that ignore NaN; cumulative sums and products."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def _extreme(reduce: Callable[..., Tensor], meet: Callable[..., Tensor], x: Any,
 
 
 def any_empty(x: Tensor, axis: Axis) -> bool:
-    """Whether a reduction along `axis` is known to be of nothing."""
+    """Whether a reduction along `axis` is statically one of no elements."""
     return 0 in [x.type.shape[i] for i in (range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim))]
 
 
@@ -180,7 +180,7 @@ def nanmedian(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def _quantile(x: Tensor, q: Any, axis: Axis, method: str, keepdims: bool, ignore_nan: bool) -> Tensor:
-    """Quantiles, whose axes come first in the result. NaN, unless it is ignored, makes the result NaN."""
+    """Quantiles, whose axes come first in the result. NaN elements, unless ignored, make the result NaN."""
     if method not in _METHODS:
         raise ValueError(f"a quantile's method is one of {', '.join(_METHODS)}, not {method!r}")
     axes = [*range(x.ndim)] if axis is None else [*axes_of("quantile", axis, x.ndim)]
@@ -291,7 +291,7 @@ def nanargmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 def _nan_place(find: Callable[..., Tensor], instead: float, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    """-1 where all are NaN."""
+    """The position of an extreme; -1 where all elements are NaN."""
     found = _place(find, _replaced(x, instead), axis, keepdims)
     if not x.dtype.is_floating:
         return found

@@ -47,7 +47,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
 # Taking.
 
 def _from_start(indices: Any, size: Any) -> Tensor:
-    """Indices from the start, within the axis."""
+    """Indices with negative ones counted from the end made non-negative."""
     places = tensor(indices)
     if places.dtype.is_bool or not places.dtype.is_integer:
         places = in_dtype(places, "int32")
@@ -157,7 +157,7 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
     ordered = gather(rows, order)
     first = _first_of_each(ordered)
     places = in_dtype(logic.where(first)[:, 0], "int32")
-    number = reduction.cumsum(in_dtype(first, "int32")) - 1  # of each ordered row, which distinct row it is
+    number = reduction.cumsum(in_dtype(first, "int32")) - 1  # for each ordered row, the number of its distinct row
     inverse = scatter_nd(order[:, None], number, [shapes.dim(rows, 0)])
     counts = _counted(number, shapes.dim(places, 0))
     index = gather(order, places)
@@ -178,7 +178,7 @@ def unique(x: Any, sorted: bool = True, return_index: bool = False, return_inver
 
 
 def _first_of_each(ordered: Tensor) -> Tensor:
-    """Of sorted rows, which differ from the one before."""
+    """For each of the sorted rows, whether it differs from the one before."""
     changed = reduction.reduce_any(logic.not_equal(ordered[1:], ordered[:-1]), 1)
     return rnp.concatenate([creation.ones([1], "bool"), changed])[: shapes.dim(ordered, 0)]
 
@@ -188,7 +188,7 @@ def _counted(number: Tensor, count: Any) -> Tensor:
 
 
 def _sized(x: Tensor, size: int, fill: int | None) -> Tensor:
-    """The first `size` elements; what lacks is `fill`, or the first element."""
+    """The first `size` elements, filled up with `fill`, or with the first element."""
     extended = rnp.concatenate([x, rnp.full([size], x[0] if fill is None else in_dtype(fill, x.dtype.name))])
     return extended[:size]
 

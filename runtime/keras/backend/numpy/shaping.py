@@ -239,7 +239,7 @@ def diag(x: Any, k: int = 0) -> Tensor:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ValueError(f"diag takes an array of rank 1 or 2, not {x.ndim}")
-    # The element of column j is x[j] if k is negative, x[j - k] else.
+    # The element in column j is x[j] if k is negative, else x[j - k].
     padded = concat_split.pad(x, [[builtins.max(k, 0), builtins.max(-k, 0)]], constant_values=in_dtype(0, x.dtype.name))
     places = creation.range(shapes.dim(padded, 0))
     return logic.where(logic.equal(places[:, None] + k, places), padded, in_dtype(0, x.dtype.name))

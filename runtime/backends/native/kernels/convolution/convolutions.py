@@ -1,8 +1,8 @@
 """Lowerings of convolutions.
 
-Most are computed directly (`direct`). If filters exceed the cache, windows are copied into rows of a matrix, block by
-block (im2col), for a matrix product; the gradients by images of strided convolutions use the reverse. Grouped
-convolutions, most of which have one channel per group, are loops over windows.
+Most are computed directly (`direct`). If the filters exceed the cache, windows are copied to the rows of a matrix,
+block by block (im2col), for a matrix product; the gradients by images of strided convolutions do the reverse (col2im).
+Grouped convolutions, most of which have one channel per group, are loops over windows.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runtime.ops.sliding_windows import bounds
 
 __all__: list[str] = []
 
-_BLOCK: Final = 1 << 21  # bytes of rows that are copied at once
+_BLOCK: Final = 1 << 21  # bytes of rows that are copied per block
 _RUN: Final = 64  # elements that are accumulated in registers
 
 
@@ -115,12 +115,13 @@ def conv_input(w: Lowering, node: Node, filters: Value, y: Value, *sizes: Value)
 
 
 def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -> list[Val]:
-    """The gradient by images without strides, from the elements of `y` only: small code for a rare case."""
+    """The gradient by images without strides, reading only elements of `y`: small code for a rare case."""
     b = w.b
 
     def element(place: Sequence[Index]) -> None:
         def axis(at: list[Index], tap: list[Index], sums: Sequence[Val]) -> list[Val]:
-            """The sums over the rest of the windows that contain the element, whose position is `at`."""
+            """Accumulate over the remaining axes of the windows that contain the element; `at` is its position so
+            far."""
             k = len(tap)
             if k == len(s.window):
                 return b.folded(0, y.dims[-1], sums, lambda f, sums: [b.fma(
@@ -128,7 +129,7 @@ def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -
 
             def step(i: Val, sums: Sequence[Val]) -> list[Val]:
                 window = b.i64(b.isub(b.iadd(place[k + 1], s.before[k]), b.imul(i, s.dilations[k])))
-                some = b.icmp("ult", window, b.i64(s.counts[k]))  # a negative one is large
+                some = b.icmp("ult", window, b.i64(s.counts[k]))  # a negative one is large as unsigned
                 return b.either(some, lambda: axis([*at, window], [*tap, i], sums), lambda: sums)
 
             return b.folded(0, s.window[k], sums, step, unroll=False)
@@ -146,15 +147,15 @@ def _one_by_one(w: Lowering, s: Windows, filters: Leaf, y: Leaf, target: Leaf) -
 
 
 def _turned(node: Node, window: Sequence[Index]) -> tuple[tuple[int, int], ...] | None:
-    """The padding with which the gradient by images is a convolution with the flipped filters; None if there is
-    none."""
+    """The padding with which the gradient by images is a convolution with the flipped filters; None if no padding
+    does."""
     if any(n != 1 for n in node.params["strides"]):
         return None
     padding, pairs = node.params["padding"], []
     for axis, (size, dilation) in enumerate(zip(window, node.params["dilations"], strict=True)):
         if not isinstance(size, int):
             return None
-        low, high = bounds(1, size, 1, dilation, padding, axis)  # of any size: "SAME" adds the same on each side
+        low, high = bounds(1, size, 1, dilation, padding, axis)  # of any size: "SAME" always adds the same on each side
         pairs.append(((size - 1) * dilation - low, (size - 1) * dilation - high))
     return tuple(pairs) if all(n >= 0 for pair in pairs for n in pair) else None
 
@@ -182,7 +183,7 @@ def _params(node: Node) -> dict[str, Any]:
 
 
 def _single(channels: Index | None, filters: Array) -> bool:
-    """Whether there surely is one group of channels."""
+    """Whether there is statically one group of channels."""
     return isinstance(channels, int) and channels == filters.dims[-2]
 
 
@@ -195,12 +196,12 @@ def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Valu
 
 
 def _sums(x: Array) -> DType:
-    """The dtype of sums."""
+    """The dtype of the accumulators."""
     return float32 if x.dtype is float16 else x.dtype
 
 
 def _wide(w: Lowering, x: Array) -> Leaf:
-    """In memory, float16 as float32."""
+    """The array in memory, float16 as float32."""
     if x.dtype is float16:
         return w.leaf(Map("cast", float32, x.dims, lambda b, v: cast(b, v, float16, float32), [x]))
     return w.leaf(x)
@@ -225,7 +226,7 @@ def _narrow(x: Leaf, dtype: object) -> Array:
 
 def _check(w: Lowering, node: Node, s: Windows, values: Sequence[Value], filters: Array, y: Array | None = None
            ) -> None:
-    """The kernel raises where the shapes do not fit."""
+    """Write a check that the shapes fit; if not, the kernel raises."""
     b = w.b
     taken, features = filters.dims[-2:]
     groups = _groups(b, s.channels, taken)
@@ -239,24 +240,24 @@ def _check(w: Lowering, node: Node, s: Windows, values: Sequence[Value], filters
 
 
 def _positive(b: Builder, x: Index) -> Index:
-    """At least 1."""
+    """The value, at least 1."""
     return max(x, 1) if isinstance(x, int) else b.intrinsic("smax", x, const("i64", 1))
 
 
 def _groups(b: Builder, channels: Index, taken: Index) -> Index:
-    """The number of groups of channels, given the number that filters take."""
+    """The number of groups of channels, given the number of channels per filter."""
     return _positive(b, b.idiv(channels, _positive(b, taken)))
 
 
 def _matrix(w: Lowering, filters: Leaf) -> Leaf:
-    """[*window, c, f] as a matrix with a row for each element of a window."""
+    """Filters [*window, c, f] as a matrix with a row for each element of a window."""
     return filters.reshaped([w.b.product(filters.dims[:-1]), filters.dims[-1]])
 
 
 # Rows.
 
 def _blocks(w: Lowering, s: Windows, like: Leaf, body: Callable[[Index, Index, Leaf], None]) -> None:
-    """`body(start, stop, rows)` for parts of the lines, with memory for a row for each of their windows."""
+    """Call `body(start, stop, rows)` for blocks of lines; `rows` is memory with a row for each of their windows."""
     b, lines, columns = w.b, s.lines, w.b.imul(s.places, s.channels)
     taken = b.imul(b.imul(s.counts[-1], columns), like.dtype.size)
     step: Index
@@ -275,7 +276,8 @@ def _blocks(w: Lowering, s: Windows, like: Leaf, body: Callable[[Index, Index, L
 
 
 def _by_rows(w: Lowering, s: Windows, x: Leaf, body: Callable[[Index, Leaf], None]) -> None:
-    """`body(first, rows)` for parts of the windows of `x`, copied into rows: from the first-th of all windows."""
+    """Call `body(first, rows)` for blocks of windows of `x`, copied to rows; `first` is the number of the first
+    window."""
     b = w.b
     if not s.padded and all(isinstance(n, int) and n == 1 for n in (*s.window, *s.strides)):
         body(0, x.reshaped([b.product(x.dims[:-1]), x.dims[-1]]))
@@ -291,7 +293,7 @@ def _by_rows(w: Lowering, s: Windows, x: Leaf, body: Callable[[Index, Leaf], Non
 
 def _each_run(w: Lowering, s: Windows, x: Leaf, rows: Leaf, base: Index, start: Index, stop: Index,
               body: Callable[[Val, Val], None]) -> None:
-    """`body(in_x, in_rows)` with the addresses of each run, for the windows of lines; `rows` begins at line `base`."""
+    """Call `body(in_x, in_rows)` with the addresses of each run of the lines' windows; `rows` begins at line `base`."""
     def window(k: Index, place: list[Index]) -> None:
         b, ty = w.b, llvm_type(x.dtype)
         origin = s.origin(x, place)
@@ -343,13 +345,13 @@ def _add(w: Lowering, s: Windows, x: Leaf, rows: Leaf, start: Index, stop: Index
 # Groups.
 
 class _Groups:
-    """The channels that each feature is computed from."""
+    """The groups of channels, and the filters' elements for them."""
 
     def __init__(self, w: Lowering, channels: Index, filters: Leaf) -> None:
         self.channels, self.features = filters.dims[-2:]
         self.count = _groups(w.b, channels, self.channels)
         self.per = w.b.idiv(self.features, self.count)
-        self.alone = self.channels == 1 and self.per == 1  # each channel has features of its own
+        self.alone = self.channels == 1 and self.per == 1  # depthwise: each channel has one feature of its own
 
     def weight(self, b: Builder, tap: Index, channel: Index, feature: Index) -> Index:
         """The index of a filter's element."""
@@ -364,7 +366,7 @@ def _grouped(w: Lowering, s: Windows, x: Leaf, filters: Leaf, target: Leaf) -> N
         origin, row = s.origin(padded, place), b.imul(k, g.features)
 
         def line(group: Index, first: Index, lanes: int) -> None:
-            """Some features of a group; adjacent channels if each is a group."""
+            """Some features of a group; of adjacent channels if each channel is a group."""
             feature = b.iadd(b.imul(group, g.per), first)
             start = b.iadd(origin, feature if g.alone else b.imul(group, g.channels))
 

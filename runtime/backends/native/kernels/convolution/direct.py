@@ -1,8 +1,8 @@
-"""Direct convolutions, whose sums stay in registers.
+"""Direct convolutions, whose accumulators stay in registers.
 
-A tile is some windows of a line by a panel of features: as many sums as registers hold, besides their factors. Each
-element of the windows is multiplied by a row of the panel, so only padding is copied, and the products of a sum are
-added in order, independent of the tile and the thread.
+A tile is some windows of a line by a panel of features: as many accumulators as registers hold, besides the operands.
+Each element of the windows is multiplied by a row of the panel, so only padding is copied, and the products of a sum
+are added in order, independent of the tile and the thread.
 """
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from runtime.core.types import DType
 __all__ = ["convolve", "filter_gradients", "fits", "packed"]
 
 _PANEL: Final = 1 << 18  # bytes of a panel that stay in the cache
-_BLOCK: Final = 1 << 16  # bytes of images and of their factors, which stay in a lower-level cache
+_BLOCK: Final = 1 << 16  # bytes of images and of output gradients, which stay in a lower-level cache
 
 
 class Panel(NamedTuple):
-    """Features `start` to `start + width` of filters, in vectors of the types `types`."""
+    """Features `start` to `start + width` of filters, in vectors of the given types."""
 
     start: int
     width: int
@@ -62,7 +62,7 @@ def fits(w: Lowering, dtype: DType, rows: Sequence[Index], features: Index) -> b
 
 
 def _tile(w: Lowering, panel: Panel, most: Index) -> int:
-    """The number of windows of a tile: as many as registers allow, or what divides `most` better."""
+    """The number of windows of a tile: as many as registers allow, or fewer that divide `most` better."""
     registers = 32 if w.module.vector_bits >= 512 else 16
     many = max(min((registers - 1 - len(panel.types)) // len(panel.types), 12), 1)
     if not isinstance(most, int):
@@ -92,7 +92,7 @@ def packed(w: Lowering, dtype: DType, rows: Index, features: int, place: Callabl
 
 
 def _tiles(b: Builder, count: Index, tile: int, body: Callable[[Index, int], None]) -> None:
-    """`body(first, many)` for tiles that cover `range(count)`; the last may overlap the one before."""
+    """Call `body(first, many)` for tiles that cover `range(count)`; the last tile may overlap the one before it."""
     if isinstance(count, int) and count <= tile:
         if count:
             body(0, count)
@@ -113,7 +113,7 @@ def _tiles(b: Builder, count: Index, tile: int, body: Callable[[Index, int], Non
 
 
 def convolve(w: Lowering, s: Windows, x: Leaf, weights: Sequence[tuple[Panel, Val]], target: Leaf) -> None:
-    """Each window of padded images `x` multiplied by the filters, into `target` [n, *counts, f]."""
+    """Multiply each window of padded images `x` by the filters, into `target` [n, *counts, f]."""
     ty, features = llvm_type(x.dtype), target.dims[-1]
 
     def line(first: Index, place: list[Index]) -> None:
@@ -149,19 +149,19 @@ def convolve(w: Lowering, s: Windows, x: Leaf, weights: Sequence[tuple[Panel, Va
 
 
 def _work(w: Lowering, s: Windows, features: Index) -> list[Index]:
-    """The work: a multiplication per lane counts little."""
+    """The factors of the work; multiplications count an eighth, as vectors do several at once."""
     return [s.lines, s.counts[-1], s.places, s.channels, w.b.idiv(w.b.iadd(features, 7), 8)]
 
 
 def _line(b: Builder, pointer: Val, panel: Panel) -> list[Val]:
-    """A row of a panel in registers."""
+    """Load a row of a panel into registers."""
     ty = element(panel.types[0])
     return [b.load(vector, b.offset(pointer, at, ty), bits_of(ty) // 8) for vector, at in zip(
         panel.types, panel.places, strict=True)]
 
 
 def _products(b: Builder, ones: Sequence[Val], factors: Sequence[Val], sums: Sequence[Val]) -> list[Val]:
-    """Each of `ones` times each vector of factors, added to the sums."""
+    """Add the product of each of `ones` and each vector of factors to the sums."""
     found: list[Val] = []
     for one in ones:
         for factor in factors:
@@ -170,8 +170,8 @@ def _products(b: Builder, ones: Sequence[Val], factors: Sequence[Val], sums: Seq
 
 
 def filter_gradients(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) -> None:
-    """Each element of the windows of padded images `x` times the features of `y` [n, *counts, f], summed over all
-    windows, into `target` [*window, c, f]."""
+    """For each element of the windows of padded images `x`, sum its products with the features of `y` [n, *counts, f]
+    over all windows, into `target` [*window, c, f]."""
     features = target.dims[-1]
     assert isinstance(features, int)
     found = panels(w, x.dtype, features)
@@ -180,7 +180,7 @@ def filter_gradients(w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf) ->
 
 
 class _FilterGradients:
-    """Sums over windows, in tiles of some elements of a run of the filter by a panel of features."""
+    """Writes sums over windows, in tiles of some elements of a filter's run by a panel of features."""
 
     def __init__(self, w: Lowering, s: Windows, x: Leaf, y: Leaf, target: Leaf, features: int,
                  panels: Sequence[Panel]) -> None:
@@ -207,7 +207,7 @@ class _FilterGradients:
         s.divide(b.imul(b.product(s.run_axes), self.tiles), _work(self.w, s, self.features), part)
 
     def lines_of_a_block(self) -> Index:
-        """How many lines of windows stay in the cache, with their features."""
+        """How many lines of windows, with the gradients of their features, stay in the cache."""
         b, s = self.w.b, self.s
         line = b.imul(b.iadd(b.imul(s.strides[-1], s.channels), self.features),
                       b.imul(s.counts[-1], self.x.dtype.size))
@@ -217,7 +217,7 @@ class _FilterGradients:
         return b.intrinsic("smax", b.i64(most), const("i64", 1))
 
     def one_tile(self, number: Index, start: Index, stop: Index) -> None:
-        """The tile of that number, in the lines `start` to `stop`. The last of a run may be narrower."""
+        """Write tile `number` for the lines `start` to `stop`. The last tile of a run may be narrower."""
         b, s, tile = self.w.b, self.s, self.tile
         run, k = b.idiv(number, self.tiles), b.imod(number, self.tiles)
         offset = s.run_offset(self.x, run)
@@ -249,8 +249,8 @@ class _FilterGradients:
                     b.store(b.fadd(b.load(total.ty, to, size), total), to, size)
 
     def sums(self, panel: Panel, start: Index, stop: Index, offset: Index, many: int) -> Sequence[Val]:
-        """The sums, in registers, over the windows of some lines: of `many` elements, at `offset` in a window, by a
-        panel."""
+        """Accumulate in registers, over the windows of some lines, the products of a panel with `many` elements from
+        `offset` in the window."""
         b, s, ty = self.w.b, self.s, self.ty
 
         def add_line(line: Index, sums: Sequence[Val]) -> Sequence[Val]:

@@ -1,6 +1,6 @@
 """Lowerings of max pooling: one loop over windows, with channels in lanes.
 
-Where a window reaches beyond the image, the next element within is used again: it is in the window, too.
+Where a window reaches beyond the image, the nearest element inside is used again: it is in the window, too.
 """
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def max_pool(w: Lowering, node: Node, x: Value) -> Value:
 
 
 def _none_of_nothing(b: Builder, size: Index, count: Index) -> Index:
-    """An axis without elements has no windows."""
+    """The number of windows along an axis: 0 if the axis has no elements."""
     if isinstance(size, int):
         return count if size else 0
     return b.select(b.icmp("eq", size, const("i64", 0)), const("i64", 0), b.i64(count))
@@ -77,7 +77,7 @@ def _pixel(b: Builder, s: Windows, place: Sequence[Index], inner: Sequence[Index
 
 
 def _better(b: Builder, x: Array, new: Val, best: Val) -> Val:
-    """Whether a later element is the maximum so far: the first NaN is."""
+    """Whether a later element replaces the maximum so far: if it is greater, or the first NaN."""
     if x.dtype.is_floating:
         return b.and_(b.fcmp("ugt", new, best), b.fcmp("ord", best, best))
     return b.icmp("ugt" if x.dtype.is_unsigned else "sgt", new, best)

@@ -1,6 +1,6 @@
 """Windows that slide over arrays in memory: their positions, and loops over them.
 
-All windows at one position along the first axes are a line; lines are numbered through all images.
+A line is all windows at one position along the first axes; lines are numbered through all images.
 """
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from runtime.ops import sliding_windows
 
 __all__ = ["Windows", "any_of", "differs", "element", "lines"]
 
-_WRITTEN: Final = 16  # elements of a window that are unrolled
+_WRITTEN: Final = 16  # windows of up to so many elements are unrolled
 _LONG: Final = 1 << 16  # an amount of work for which the GIL should be released
 
 
 def differs(b: Builder, x: Index, y: Index) -> Val | None:
-    """Whether two sizes differ; None if they surely do not."""
+    """Whether two sizes differ; None if they are statically equal."""
     if isinstance(x, int) and isinstance(y, int):
         return None if x == y else const("i1", 1)
     return b.icmp("ne", b.i64(x), b.i64(y))
 
 
 def any_of(b: Builder, tests: Sequence[Val | None]) -> Val | None:
-    """Whether any of the tests is true; None if none can be."""
+    """Whether any of the tests is true; None if there are no tests."""
     result: Val | None = None
     for test in tests:
         if test is not None:
@@ -43,7 +43,7 @@ class Windows:
     """The windows over images [n, *sizes, c].
 
     window, strides, dilations, before, after, counts: one for each spatial axis, as in `runtime.ops.sliding_windows`.
-    bad: whether the arguments do not fit, so that the kernel has to raise.
+    bad: tests whether the arguments do not fit, so that the kernel has to raise.
     """
 
     def __init__(self, w: Lowering, images: Index, sizes: Sequence[Index], channels: Index, window: Sequence[Index],
@@ -86,7 +86,7 @@ class Windows:
         self.after.append(high)
 
     def _least(self, x: Index) -> Index:
-        """At least 0."""
+        """The value, at least 0."""
         return max(x, 0) if isinstance(x, int) else self.w.b.intrinsic("smax", x, const("i64", 0))
 
     @property
@@ -110,7 +110,7 @@ class Windows:
         return self.w.b.product(self.window)
 
     def pad(self, x: Leaf) -> Leaf:
-        """Images with zeros around them."""
+        """The images, padded with zeros."""
         if not self.padded:
             return x
         b = self.w.b
@@ -134,7 +134,7 @@ class Windows:
         return result
 
     def within(self, padded: Leaf) -> Leaf:
-        """The images in padded memory."""
+        """The images in padded memory, as a view."""
         if not self.padded:
             return padded
         b = self.w.b
@@ -143,7 +143,7 @@ class Windows:
 
     @property
     def run(self) -> Index:
-        """How many elements of a window are contiguous, at least."""
+        """How many elements of a window are contiguous; there may be more."""
         return self.w.b.imul(self.window[-1], self.channels) if self.dilations[-1] == 1 else self.channels
 
     @property
@@ -154,12 +154,12 @@ class Windows:
     # Loops.
 
     def each_line(self, start: Index, stop: Index, body: Callable[[Index, list[Index]], None]) -> None:
-        """`body(first, [image, *place])` for lines: the number of a line's first window among all, and its position."""
+        """Call `body(first, [image, *place])` for lines: the number of a line's first window, and its position."""
         with self.w.b.loop(start, stop) as line:
             body(self.w.b.imul(line, self.counts[-1]), self.place(line))
 
     def each(self, start: Index, stop: Index, body: Callable[[Index, list[Index]], None]) -> None:
-        """`body(k, [image, *place])` for the windows of lines: the k-th of all windows."""
+        """Call `body(k, [image, *place])` for the windows of lines; window k of all windows."""
         def line(first: Index, place: list[Index]) -> None:
             b = self.w.b
             with b.loop(0, self.counts[-1]) as last:
@@ -168,7 +168,8 @@ class Windows:
         self.each_line(start, stop, line)
 
     def divide(self, size: Index, work: Sequence[Index], part: Callable[[Index, Index], None]) -> None:
-        """`part(start, stop)` for parts of `range(size)`, on several threads if the work, a product, is worth it."""
+        """Call `part(start, stop)` for parts of `range(size)`, on several threads if the work, a product, is worth
+        it."""
         w = self.w
         amount = w.b.product(work)
         if isinstance(amount, int):
@@ -205,8 +206,8 @@ class Windows:
 
     def folded(self, first: Sequence[Val], step: Callable[[Index, list[Index], Sequence[Val]], Sequence[Val]]
                ) -> list[Val]:
-        """`values = step(k, place, values)` for the k-th position of a window, from `first`; returns the last
-        values."""
+        """Loop with `values = step(k, place, values)` over the positions of a window, starting with `first`; returns
+        the last values."""
         places = self.places
         if isinstance(places, int) and places <= _WRITTEN:  # unrolled
             values = list(first)
@@ -217,8 +218,8 @@ class Windows:
 
     def runs(self, first: Sequence[Val], step: Callable[[Index, Index, Sequence[Val]], Sequence[Val]], x: Leaf
              ) -> list[Val]:
-        """`values = step(k, offset, values)` for the k-th run of a window of `x`, from `first`; returns the last
-        values."""
+        """Loop with `values = step(k, offset, values)` over the runs of a window of `x`, starting with `first`; returns
+        the last values."""
         return self._nested(self.run_axes, first, lambda k, tap, values: step(k, self.offset(x, tap), values))
 
     def _nested(self, sizes: Sequence[Index], first: Sequence[Val],
@@ -249,8 +250,8 @@ def _split(b: Builder, k: Index, sizes: Sequence[Index]) -> list[Index]:
 
 
 def lines(b: Builder, bits: int, dtype: DType, count: Index, body: Callable[[Index, int], None]) -> None:
-    """`body(first, lanes)` for parts of `range(count)`, of as many elements as a register of `bits` holds, and for the
-    rest; one by one, if their number is unknown."""
+    """Call `body(first, lanes)` for vectors of `bits` that cover `range(count)`, and for the remainder; one by one if
+    `count` is unknown."""
     if not isinstance(count, int):
         with b.loop(0, count, parallel=True) as k:
             body(k, 1)
@@ -263,6 +264,6 @@ def lines(b: Builder, bits: int, dtype: DType, count: Index, body: Callable[[Ind
 
 
 def element(b: Builder, x: Leaf, offset: Index, lanes: int = 1) -> Val:
-    """The element at an offset, or the next `lanes` ones."""
+    """Load the element at an offset, or `lanes` elements from there on."""
     ty = llvm_type(x.dtype)
     return b.load(ty if lanes == 1 else f"<{lanes} x {ty}>", b.offset(x.pointer, offset, ty), x.dtype.size)

@@ -1,8 +1,8 @@
 """Lowering of einsum: sums, element-wise products and matrix products, two tensors at a time.
 
-A tensor has letters, one for each axis. Of two tensors, the letters that both have and that are not needed afterwards
-are the inner axis of a matrix product; common letters that are needed are batch axes. Without an inner axis the product
-is element-wise, and fuses. As in NumPy, the order in which tensors are combined depends on the sizes.
+Each axis of a tensor has a letter. Letters that both tensors have and that are not needed afterwards form the inner
+axis of a matrix product; common letters that are needed are batch axes. Without an inner axis the product is
+element-wise, and fuses. As in NumPy, the order in which tensors are contracted depends on the sizes.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runtime.core.types import DType, float16, float32
 
 __all__: list[str] = []
 
-_GUESS = 16  # for a size that only the run knows
+_GUESS = 16  # for a size known only at run time
 
 
 class Term(NamedTuple):
@@ -62,7 +62,7 @@ def einsum(w: Lowering, node: Node, *values: Value) -> Value:
 
 
 def _sizes(w: Lowering, node: Node, terms: Sequence[Term], values: Sequence[Value]) -> dict[str, Index]:
-    """The size of each letter; 1 broadcasts, but not within a tensor. The kernel raises where tensors do not agree."""
+    """The size of each letter; 1 broadcasts, but not within a tensor. The kernel raises if tensors do not agree."""
     b = w.b
     sizes: dict[str, Index] = {}
     sizes_of: dict[str, list[Index]] = {}
@@ -86,7 +86,7 @@ def _sizes(w: Lowering, node: Node, terms: Sequence[Term], values: Sequence[Valu
 
 
 def _diagonal(w: Lowering, term: Term) -> Term:
-    """With each letter once."""
+    """The term with each letter once: a diagonal, as a view."""
     x, letters = term
     own = "".join(dict.fromkeys(letters))
     if own == letters:
@@ -111,7 +111,7 @@ def _spread(w: Lowering, term: Term, sizes: dict[str, Index]) -> Term:
 
 
 def _path(equation: str, terms: Sequence[Term]) -> list[tuple[int, ...]]:
-    """Which tensors are combined, step by step; their product is appended at the end."""
+    """The positions of the tensors combined in each step; their product is appended to the list."""
     if len(terms) < 3:
         return [tuple(range(len(terms)))]
     output = equation.split("->")[1]
@@ -147,7 +147,7 @@ def _summed(w: Lowering, term: Term, needed: Iterable[str]) -> Term:
 
 
 def _product(w: Lowering, a: Term, b: Term, needed: set[str]) -> Term:
-    """The product of two tensors. Letters that only one of them has are needed."""
+    """The product of two tensors. All letters that only one of them has must be needed."""
     inner = "".join([letter for letter in a.letters if letter in b.letters and letter not in needed])
     if not inner:
         return _elements(w, a, b)
@@ -171,7 +171,7 @@ def _product(w: Lowering, a: Term, b: Term, needed: set[str]) -> Term:
 
 
 def _matrices(w: Lowering, term: Term, batch: str, rows: str, columns: str) -> Leaf:
-    """The letters of rows and those of columns as one axis each, one of them contiguous."""
+    """The tensor with one axis for the letters of rows and one for those of columns, one of them contiguous."""
     x = _ordered(w, term, batch + rows + columns)
     lead = x.dims[:len(batch)]
     dims = [*lead, w.b.product(x.dims[len(batch):len(batch + rows)]), w.b.product(x.dims[len(batch + rows):])]
@@ -183,7 +183,7 @@ def _matrices(w: Lowering, term: Term, batch: str, rows: str, columns: str) -> L
 
 
 def _elements(w: Lowering, a: Term, b: Term) -> Term:
-    """The element-wise product, and the outer product over letters that they do not share."""
+    """The element-wise product over common letters, and the outer product over the others."""
     letters = a.letters + "".join([letter for letter in b.letters if letter not in a.letters])
     dims: dict[str, Index] = dict(zip(a.letters, a.x.dims, strict=True))
     for letter, size in zip(b.letters, b.x.dims, strict=True):
@@ -198,7 +198,7 @@ def _elements(w: Lowering, a: Term, b: Term) -> Term:
 
 
 def _widened(w: Lowering, term: Term, letters: str, dims: Sequence[Index]) -> Array:
-    """The tensor over all letters, repeated along missing ones."""
+    """The tensor over all letters, repeated along the missing ones."""
     if term.letters == letters:
         return term.x
     x = _memory(w, term.x)

@@ -1,15 +1,16 @@
-"""Matrix products: large ones by `microkernel`, others by BLAS, with large ones cut so that signals can be handled in
-between.
+"""Matrix products: large ones by `microkernel`, others by BLAS, in pieces if they take long, so that signals can be
+handled in between.
 
 `microkernel` computes products of known sizes that OpenBLAS would divide among its own threads, and all products if
-there is no BLAS. That is as fast or faster, and OpenBLAS's threads would spin for 0.1 s after each product, in the way
-of what comes next. Products of a large matrix and a vector are sums, which `products.py` writes (`by_sums`).
+there is no BLAS. It is as fast or faster, and OpenBLAS's threads would spin for 0.1 s after each product and compete
+with the code that follows. Products of a large matrix and a vector are reductions, which `products.py` writes
+(`by_sums`).
 
 A call of BLAS cannot be interrupted, and one product may take seconds. A large one is cut into many calls, each of
-which takes some tens of milliseconds, and each element is bit for bit the sum that it is in one call, where the BLAS
-allows that: OpenBLAS accumulates a part of each sum at once, as many products as its kernels like, then the next. Sums
-are cut where it cuts them, if that was found out (`blas.depth`): then no more is copied than in one call, and little
-time is lost. Rows are cut at multiples of `_ROWS`, which its kernels treat alike at any position.
+which takes some tens of milliseconds. Each element is bit for bit the sum of a single call, where the BLAS allows that:
+OpenBLAS accumulates each sum in blocks of a size that suits its kernels. If that block size was found (`blas.depth`),
+sums are cut at its multiples: then no more is copied than in one call, and little time is lost. Rows are cut at
+multiples of `_ROWS`, which its kernels treat alike at any position.
 """
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits
 _ROWS: Final = 96
 _SMALL: Final = 1 << 15  # multiplications up to which a product is written inline
 _TURNED: Final = 1 << 17  # multiplications from which a transposed left matrix is worth packing
-_LOOK: Final = 1 << 24  # the cost of a call for polling: more than is needed for a poll
-_DEEP: Final = 4  # multiplications per element: products with less are mostly writing
-_WASTE: Final = 2.0  # by how much the tiles of `microkernel` may exceed a product
+_LOOK: Final = 1 << 24  # the cost of a call, for polling: enough for a poll after each
+_DEEP: Final = 4  # multiplications per element: with fewer, a product is limited by stores
+_WASTE: Final = 2.0  # maximal ratio of the size of `microkernel`'s tiles to that of the product
 
 Sizes = tuple[Index | None, Index | None, Index | None]
-"""Rows, multiplications per element, and columns, as far as they are known."""
+"""Rows, multiplications per element, and columns; None if unknown."""
 
 
 def _most(bits: int, dtype: DType) -> int:
@@ -47,18 +48,18 @@ def _most(bits: int, dtype: DType) -> int:
 
 
 def is_large(dtype: DType, work: Index | None) -> bool:
-    """Whether a product with that number of multiplications, which may be unknown, is not written inline."""
+    """Whether a product with that number of multiplications (None: unknown) is too large to be written inline."""
     return dtype in GEMM and not (isinstance(work, int) and work <= _SMALL)
 
 
 def on_one_thread(module: Module, y_turned: bool = False) -> int:
-    """The multiplications up to which OpenBLAS uses one thread: for registers of 512 bits it has a kernel for small
+    """The multiplications up to which OpenBLAS uses one thread. For 512-bit registers it has a kernel for small
     products, up to this size, unless only the right matrix is transposed."""
     return 1_000_000 if module.vector_bits >= 512 and not y_turned else 1 << 18
 
 
 def _is_own(module: Module, dtype: DType, sizes: Sizes, x_turned: bool, y_turned: bool) -> bool:
-    """Whether `microkernel` computes a product of matrices that may be transposed."""
+    """Whether `microkernel` computes a product, given which matrices are transposed."""
     rows, inner, columns = sizes
     if not fits(module, dtype):
         return False
@@ -67,20 +68,20 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes, x_turned: bool, y_turned
     if not (isinstance(rows, int) and isinstance(inner, int) and isinstance(columns, int)):
         return False
     least = on_one_thread(module, y_turned and not x_turned)
-    if x_turned and module.vector_bits < 512:  # for which OpenBLAS takes twice as long
+    if x_turned and module.vector_bits < 512:  # then OpenBLAS takes twice as long
         least = min(least, _TURNED)
     return (inner >= _DEEP and rows * inner * columns > least
             and fills(module, dtype, rows, columns, _WASTE))
 
 
 def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product of a matrix and a vector is better written as loops, which are divided among threads."""
+    """Whether a product of a matrix and a vector is better written as loops, divided among the runtime's threads."""
     work = work_of(sizes)
     return fits(module, dtype) and 1 in (sizes[0], sizes[2]) and work is not None and work > on_one_thread(module)
 
 
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product may be computed by a BLAS on threads of its own, in one of the layouts."""
+    """Whether a BLAS may compute a product on threads of its own, in some layout of the matrices."""
     if _is_own(module, dtype, sizes, False, True) or by_sums(module, dtype, sizes):
         return False
     work = work_of(sizes)
@@ -94,20 +95,20 @@ def work_of(sizes: Sizes) -> int | None:
 
 
 def need(w: Lowering, dtype: DType) -> None:
-    """Make sure that there is code for large products of a dtype."""
+    """Raise NotNative if there is no code for large products of a dtype."""
     if not blas_symbols() and not fits(w.module, dtype):
         raise NotNative("no BLAS was found")
 
 
 def cut(w: Lowering, dtype: DType, sizes: Sizes) -> bool | None:
-    """Whether a product takes so long that it is cut; None: known only at run time."""
+    """Whether a product takes so long that it is cut into calls; None: known only at run time."""
     work = work_of(sizes)
     return None if work is None else work > _most(w.module.vector_bits, dtype)
 
 
 def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, whole: bool = False) -> None:
-    """The product into `out`; with `alpha`, that multiple of the product is added to `out`. `whole`: without handling
-    signals, however large it is."""
+    """Write the product into `out`; with `alpha`, add that multiple of the product to `out`. `whole`: in one call,
+    without handling signals, however large it is."""
     b, dtype = w.b, x.dtype
     w.long = True
     x, y = (_lying(w, m) for m in (x, y))
@@ -128,7 +129,7 @@ def call(w: Lowering, x: Leaf, y: Leaf, out: Leaf, alpha: Val | None = None, who
 
 
 def _by_blas(w: Lowering, product: _Product, sizes: Sizes, args: list[Val], whole: bool) -> None:
-    """In one call, or in several if it takes long."""
+    """Call BLAS once, or several times if the product takes long."""
     b, dtype = w.b, product.dtype
     if whole or cut(w, dtype, sizes) is False:
         product.write(b, *args)
@@ -143,8 +144,8 @@ def _is(step: Index, value: int) -> bool:
 
 
 def straight(b: Builder, m: Leaf) -> bool | Val:
-    """Whether a matrix is in a layout for BLAS: the elements of each line, a row or a column, are contiguous, and lines
-    follow each other without repetition, forwards. May be known only at run time."""
+    """Whether a matrix is in a layout for BLAS: the elements of each line (a row or a column) are contiguous, and lines
+    do not overlap and have a positive stride. May be known only at run time."""
     if m.strides is None:
         return True
     first, second = m.strides
@@ -160,8 +161,8 @@ def straight(b: Builder, m: Leaf) -> bool | Val:
 
 
 def _lying(w: Lowering, m: Leaf) -> Leaf:
-    """The matrix in a layout for BLAS: itself, or a copy. In a part of a loop, where threads would share the copy, it
-    has that layout already."""
+    """The matrix in a layout for BLAS: itself, or a copy. Inside a parallel region, whose threads would share the copy,
+    it must have that layout already."""
     b = w.b
     fits = straight(b, m)
     if fits is True or w.inside:
@@ -181,7 +182,7 @@ def _lying(w: Lowering, m: Leaf) -> Leaf:
 
 
 def layout(w: Lowering, x: Leaf) -> tuple[bool, Index]:
-    """Whether a matrix is transposed, and the distance of its lines."""
+    """Whether a matrix is transposed, and the stride of its lines."""
     b = w.b
     first, second = x.steps(b)
     turned = not _is(second, 1)
@@ -196,7 +197,7 @@ def _at_least_one(b: Builder, count: Val) -> Val:
 
 
 class _Product:
-    """The code of products of one dtype with one layout of the matrices."""
+    """Writes calls of BLAS for products of one dtype with one layout of the matrices."""
 
     def __init__(self, dtype: DType, x_turned: bool, y_turned: bool) -> None:
         self.dtype = dtype
@@ -205,11 +206,11 @@ class _Product:
 
     def write(self, b: Builder, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val, y: Val,
               y_step: Val, beta: Val, out: Val) -> None:
-        """One call."""
+        """Write one call."""
         name = GEMM[self.dtype]
 
         if f"cblas_{name}64" in blas_symbols():
-            if self.dtype.is_complex:  # it takes their addresses
+            if self.dtype.is_complex:  # passed by address
                 alpha, beta = b.cell(alpha), b.cell(beta)
             b.module.declare(f"cblas_{name}64", "void", *["i32"] * 3, *["i64"] * 3, alpha.ty, "ptr", "i64", "ptr",
                              "i64", beta.ty, "ptr", "i64")
@@ -230,7 +231,7 @@ class _Product:
 
     def write_cut(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val,
                   y: Val, y_step: Val, beta: Val, out: Val) -> Val:
-        """A function that makes as many calls as necessary. Its result is 0, or a signal interrupted it."""
+        """Write a function that makes as many calls as necessary. It returns 0, or INTERRUPTED."""
         most, zero, one = _most(b.module.vector_bits, self.dtype), const("i64", 0), const("i64", 1)
         ty = llvm_type(self.dtype)
         inner_at_once = depth(self.dtype)
@@ -240,11 +241,11 @@ class _Product:
             return []
 
         def many() -> list[Val]:
-            span, spans = inner, one  # of a sum
+            span, spans = inner, one  # products per part of a sum, and the number of parts
             if inner_at_once is not None:
                 group = b.mul(b.mul(rows, columns), const("i64", inner_at_once))
                 span = b.mul(_at_least_one(b, b.udiv(const("i64", most), group)), const("i64", inner_at_once))
-                # the last part is large enough, as BLAS cuts the rest differently
+                # the last part must not be short, as BLAS cuts the remainder differently
                 rest = b.intrinsic("smax", b.sub(inner, const("i64", inner_at_once)), zero)
                 spans = b.add(b.udiv(rest, span), one)
             with b.loop(zero, spans) as k:
@@ -267,13 +268,13 @@ class _Product:
         return const("i32", 0)
 
     def lines(self, b: Builder, rows: Val, work: Val, most: int) -> tuple[Val, Val]:
-        """The rows of a call, each with that amount of work, and the number of calls; the last takes the rest: at least
-        `_ROWS`, if there are as many, as BLAS has other kernels for small products."""
+        """The number of rows per call, given the work per row, and the number of calls. The last call takes the rest:
+        at least `_ROWS` rows, if there are as many, as BLAS has other kernels for small products."""
         unit, one = const("i64", _ROWS), const("i64", 1)
 
         def up(x: Val, by: Val) -> Val:
             return b.udiv(b.add(x, b.sub(by, one)), by)
 
         fitting = b.mul(_at_least_one(b, b.udiv(const("i64", most), b.mul(work, unit))), unit)
-        lines = b.mul(up(up(rows, up(rows, fitting)), unit), unit)  # all calls about the same
+        lines = b.mul(up(up(rows, up(rows, fitting)), unit), unit)  # calls of about equal size
         return lines, up(_at_least_one(b, b.sub(rows, b.sub(unit, one))), lines)

@@ -1,7 +1,7 @@
 """Lowerings of linear systems, determinants and Cholesky factors.
 
-They call the functions of LAPACK that NumPy calls, like it on copies of the matrices in Fortran order and in double
-precision. Where these find a matrix singular, the kernel raises.
+They call the LAPACK functions that NumPy calls, on copies of the matrices in Fortran order and in double precision, as
+NumPy does. Where these find a matrix singular, the kernel raises.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 
 def _routine(w: Lowering, name: str, dtype: DType) -> tuple[str, DType]:
-    """The routine for matrices of a dtype, which takes addresses, and the dtype in which it computes."""
+    """The routine's symbol for a dtype (it takes addresses), and the dtype in which it computes."""
     symbol = f"{'z' if dtype.is_complex else 'd'}{name}64"
     if symbol not in blas_symbols():
         raise NotNative("no LAPACK was found")
@@ -37,7 +37,7 @@ def _wide(dtype: DType) -> DType:
 
 
 def _square(w: Lowering, node: Node, x: Leaf, values: Sequence[Value]) -> Index:
-    """The size of square matrices; the kernel raises if they are not."""
+    """The size of square matrices; the kernel raises if they are not square."""
     rows, columns = x.dims[-2:]
     if isinstance(rows, int) and isinstance(columns, int):
         return rows
@@ -52,7 +52,7 @@ def _cell(b: Builder, value: Val) -> Val:
 
 
 def _cells(b: Builder, size: Index) -> tuple[Val, Val, Val]:
-    """Memory for a routine's arguments: the size of a matrix, the distance of its columns, and the error code."""
+    """Memory for a routine's arguments: the size of a matrix, the stride of its columns, and the error code."""
     return (_cell(b, b.i64(size)), _cell(b, b.intrinsic("smax", b.i64(size), const("i64", 1))),
             _cell(b, const("i64", 0)))
 
@@ -154,8 +154,8 @@ def _result(w: Lowering, target: Leaf) -> Value:
 
 
 def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[Index], Val, Val, Val], None]) -> None:
-    """For each matrix call `store` with its position, whether it is singular, the sign of the determinant and the
-    logarithm of its absolute value."""
+    """For each matrix call `store` with its position, whether it is singular, the sign of the determinant, and the
+    logarithm of the determinant's absolute value."""
     b, dtype = w.b, matrix.dtype
     routine, wide = _routine(w, "getrf", dtype)
     x = w.leaf(matrix)
@@ -178,7 +178,7 @@ def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[
             return [combine(b, "reduce_prod", wide, state[0], sign), b.fadd(state[1], logarithm)]
 
         (odd,) = b.folded(0, size, [const("i1", 0)], swapped)
-        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negated on the way, other zeros were negative
+        first = b.select(odd, literal(wide, -1), literal(wide, 1))  # negating step by step would make other zeros -0.0
         sign, total = b.folded(0, size, [first, literal(float64, 0)], factor)
         store(place, singular, sign, total)
 
@@ -186,7 +186,7 @@ def _factored(w: Lowering, node: Node, matrix: Array, store: Callable[[Sequence[
 
 
 def _sign(b: Builder, dtype: DType, x: Val) -> tuple[Val, Val]:
-    """The sign of a number, or its phase, and its absolute value."""
+    """The sign of a real number, or the phase of a complex one, and the absolute value."""
     if not dtype.is_complex:
         negative = b.fcmp("olt", x, const(x.ty, 0))
         return b.select(negative, const(x.ty, -1), const(x.ty, 1)), b.select(negative, b.fneg(x), x)

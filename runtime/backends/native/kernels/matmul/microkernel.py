@@ -1,13 +1,13 @@
 """Large matrix products on the runtime's threads, by code that is compiled once per process.
 
-Matrices are cut into blocks. The columns of a block of the right one are packed first, as many at a time as a register
-has lanes: such a strip has the elements of one row side by side, then those of the next. A tile, whose sums all stay in
-registers, is a few rows of the left matrix by two or three strips (Goto and van de Geijn, Anatomy of High-Performance
-Matrix Multiplication, 2008). Rows are read in place; they are packed, too, if they are not contiguous, and at the end,
-where a tile would read beyond the matrix.
+Matrices are cut into blocks. The columns of a block of the right matrix are packed first, in strips as wide as a vector
+register: a strip has the elements of one row side by side, then those of the next row. A tile, whose accumulators all
+stay in registers, is a few rows of the left matrix by two or three strips (Goto and van de Geijn, Anatomy of
+High-Performance Matrix Multiplication, 2008). Rows are read in place, unless they are not contiguous, or a tile at the
+bottom edge would read beyond the matrix: then they are packed, too.
 
 Each sum accumulates the products of a block in order, then those of the next block. So it is independent of the tile,
-the thread, and the number of threads. Where blocks are cut depends on the sizes only: those with few rows are deeper.
+the thread, and the number of threads. The block boundaries depend on the sizes only: blocks with few rows are deeper.
 
 The strips of a right matrix of one block may also be kept, and multiplied by many left ones (`packed_operands.py`).
 """
@@ -23,14 +23,14 @@ from runtime.core.types import DType, float32, float64
 
 __all__ = ["BY_STRIPS", "DEPTH", "FUNCTIONS", "PRODUCT", "SIDE", "STRIPS", "Packed", "fills", "fits", "function_text"]
 
-DEPTH: Final = 512  # products of a sum per block; twice as many for one group of rows
+DEPTH: Final = 512  # products of a sum per block; twice as many if there is only one group of rows
 SIDE: Final = 2048  # rows and columns of a block
-_GROUP: Final = 96  # rows that stay in the cache of a core while columns pass by
-_VECTORS: Final = 3  # of a row of a tile, at most
-_AT_ONCE: Final = 8  # elements that are copied per loop iteration
-_TOGETHER: Final = 4  # strips that are copied side by side, as rows may be far apart
-_STRIPS: Final = 512  # that a thread copies between two polls for signals, at most
-_TILES: Final = 2  # groups of tiles that a thread takes at once: others wait for the last of them, 0.1 ms
+_GROUP: Final = 96  # rows that stay in a core's cache while the tile moves over the columns
+_VECTORS: Final = 3  # strips per tile, at most
+_AT_ONCE: Final = 8  # elements copied per loop iteration
+_TOGETHER: Final = 4  # strips that are packed side by side, since rows may be far apart
+_STRIPS: Final = 512  # that a thread packs between two polls for signals, at most
+_TILES: Final = 2  # groups of tiles per share of a thread: at the end the others wait up to 0.1 ms
 _THREADS: Final = 1 << 20  # multiplications from which on several threads pay
 _NONE: Final = Val("ptr", "null")
 
@@ -41,19 +41,19 @@ def fits(module: Module, dtype: DType) -> bool:
 
 
 def fills(module: Module, dtype: DType, rows: int, columns: int, waste: float) -> bool:
-    """Whether tiles exceed a product by no more than a factor, as they do except for few rows or columns."""
+    """Whether the tiles that cover a product exceed it by at most the factor `waste`: false for few rows or columns."""
     code = Packed(module, dtype, False, False)
     high, wide = (-(-size // by) * by for size, by in ((rows, code.rows), (columns, code.lanes)))
     return high * wide <= waste * rows * columns
 
 
 def _has_groups(rows: Index) -> bool:
-    """Whether there surely is more than one group of rows."""
+    """Whether there is statically more than one group of rows."""
     return isinstance(rows, int) and rows > _GROUP
 
 
 def _least(b: Builder, x: Val, y: Val) -> Val:
-    """Not LLVM's `smin`, which takes longer to compile without optimisation."""
+    """The minimum; LLVM's `smin` takes longer to compile without optimisation."""
     return b.select(b.icmp("slt", x, y), x, y)
 
 
@@ -62,7 +62,7 @@ def _largest(b: Builder, x: Val, y: Val) -> Val:
 
 
 class _Block(NamedTuple):
-    """What threads find in memory. The addresses of operands and result are those of the block."""
+    """The arguments that threads read from memory. The addresses of operands and result are those of the block."""
 
     x: Val
     x_step: Val
@@ -71,12 +71,12 @@ class _Block(NamedTuple):
     out: Val
     line: Val  # of the result: the number of elements from one row to the next
     rows: Val
-    size: Val  # of the sums
+    size: Val  # number of products per sum
     columns: Val
-    right: Val  # memory for the strips of columns, and
-    left: Val  # for those of rows
+    right: Val  # memory for the strips of columns
+    left: Val  # memory for the strips of rows
     first: Val  # the number of the first packed strip of rows
-    group: Val  # rows of the tiles that one thread computes before it looks for more
+    group: Val  # rows of the group of tiles that one thread computes at a time
     scale: Val  # address of the factor of sums that are added to the result; null: the result is overwritten
 
     def store(self, b: Builder) -> Val:
@@ -92,7 +92,7 @@ class _Block(NamedTuple):
 
 
 class Packed:
-    """The code of products of one dtype with one layout of the matrices: by rows, or transposed, by columns."""
+    """Writes products of one dtype with one layout of the matrices: row-major, or transposed (column-major)."""
 
     def __init__(self, module: Module, dtype: DType, x_turned: bool, y_turned: bool) -> None:
         self.module = module
@@ -112,7 +112,8 @@ class Packed:
         return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH if _has_groups(rows) else 2 * DEPTH))
 
     def declare(self, part: str) -> str:
-        """The name of a function: the product, or `STRIPS` or `BY_STRIPS`. `_write` describes its arguments."""
+        """Declare a function and return its name: PRODUCT, `STRIPS` or `BY_STRIPS`. `_write...` describe the
+        arguments."""
         name = _name(part, self.dtype, self.x_turned, self.y_turned)
         self.module.declare(name, "i32", *_TYPES[part])
         return name
@@ -125,8 +126,9 @@ class Packed:
 
     def _write(self, b: Builder, frame: Val, threads: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
                y: Val, y_step: Val, out: Val, memory: Val, scale: Val) -> Val:
-        """A function whose result is 0, or non-zero if a signal interrupted it; none are handled if `frame` is null.
-        `scale`: the address of the factor of a product that is added to the result; null: the result is overwritten."""
+        """Write the product function. It returns 0, or non-zero if a signal interrupted it; if `frame` is null, none
+        are handled. `scale`: the address of a factor, to add that multiple to the result; null: overwrite the
+        result."""
         ty, one, zero, side = self.ty, const("i64", 1), const("i64", 0), const("i64", SIDE)
         copies, tiles = self._phase("copies", self._copies), self._phase("tiles", self._tiles)
         small = b.icmp("slt", b.mul(b.mul(rows, inner), columns), const("i64", _THREADS))
@@ -134,7 +136,7 @@ class Packed:
         following = b.select(b.icmp("eq", scale, _NONE), b.cell(const(ty, 1)), scale)
         deepest = b.select(b.icmp("sgt", rows, const("i64", _GROUP)), const("i64", DEPTH), const("i64", 2 * DEPTH))
         count = _largest(b, b.udiv(b.add(inner, b.sub(deepest, one)), deepest), one)
-        depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # all blocks about the same
+        depth = b.udiv(b.add(inner, b.sub(count, one)), count)  # blocks of about equal size
 
         def run(name: str, words: Val, size: Val, step: int, most: int) -> None:
             status = divided(b, name, words, size, step, const("i64", most), threads, frame)
@@ -157,22 +159,22 @@ class Packed:
             words = _Block(at(x, x_step, self.x_turned, i, k), x_step, at(y, y_step, self.y_turned, k, j), y_step,
                           at(out, columns, False, i, j), columns, height, size, width, memory, left, first,
                           group, b.select(b.icmp("eq", part, zero), scale, following)).store(b)
-            new = b.select(b.icmp("eq", i, zero), strips, zero)  # the packed columns are reused for the next rows
+            new = b.select(b.icmp("eq", i, zero), strips, zero)  # packed columns are reused for the next rows
             run(copies, words, b.add(b.sub(self._up(b, height, self.rows), first), new), _TOGETHER, _STRIPS)
             run(tiles, words, b.mul(self._up(b, height, group), panels), 1, _TILES)
         return const("i32", 0)
 
     def _write_strips(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, strips: Val) -> Val:
-        """A function that packs a right matrix of one block; its result is 0."""
+        """Write a function that packs a right matrix of one block; it returns 0."""
         self._copy(b, self.lanes, not self.y_turned, const("i64", 0), self._strips(b, columns), inner, columns, y,
                    y_step, strips)
         return const("i32", 0)
 
     def _write_by_strips(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
                          strips: Val, out: Val, scale: Val, threads: Val) -> Val:
-        """A function that multiplies a matrix with contiguous rows by such strips; behind them is memory for a strip of
-        rows, if a tile would not be whole. `scale`: as for products. `threads`: the maximal number; 0: it is part of
-        what they run, and all tiles are whole. Its result is 0, or a signal interrupted it."""
+        """Write a function that multiplies a matrix with contiguous rows by such strips; memory for one strip of rows,
+        for an incomplete tile, follows them. `scale`: as for products. `threads`: the maximal number; 0: the caller is
+        in a parallel region, and all tiles are complete. It returns 0, or non-zero if a signal interrupted it."""
         tiles = self._phase("tiles", self._tiles)
         zero, one, count = const("i64", 0), const("i64", 1), self._strips(b, columns)
         left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
@@ -189,8 +191,8 @@ class Packed:
         return status
 
     def _group(self, b: Builder, rows: Val, panels: Val, threads: Val) -> Val:
-        """The number of rows that are multiplied at once. Threads share the panels; if those are few, all have equally
-        many rows."""
+        """The number of rows per group of tiles. Threads share the panels; if there are few panels, the rows are
+        divided equally, too."""
         one = const("i64", 1)
         few = b.icmp("slt", panels, b.mul(threads, const("i64", 2)))
         shared = b.select(few, threads, one)
@@ -198,15 +200,16 @@ class Packed:
         return b.mul(_largest(b, self._up(b, self._up(b, rows, self.rows), groups), one), const("i64", self.rows))
 
     def _phase(self, name: str, write: Callable[[Builder, Val, Val, Val], Val]) -> str:
-        """A function of a part of what a block needs: `write(builder, block, start, stop)`."""
+        """Define a function that does a part of the work on a block, written by `write(builder, block, start,
+        stop)`."""
         return self.module.define(name, "i32", ["ptr", "i64", "i64"], write, "nounwind")
 
     def _up(self, b: Builder, size: Val, by: Index) -> Val:
-        """How many parts of `by` cover a size."""
+        """How many parts of size `by` cover a size."""
         return b.udiv(b.add(size, b.i64(b.isub(by, 1))), b.i64(by))
 
     def _strips(self, b: Builder, columns: Val) -> Val:
-        """The strips of columns; at least one."""
+        """The number of strips of columns; at least one."""
         return _largest(b, self._up(b, columns, self.lanes), const("i64", 1))
 
     # Packing.
@@ -237,13 +240,13 @@ class Packed:
 
     def _strip(self, b: Builder, count: int, across: bool, source: Val, step: Val, lines: Val, strips: Val, size: Val,
                target: Val) -> None:
-        """Strips of `count` lines side by side, filled up with zeros. `across`: the lines are interleaved already; else
-        each is contiguous."""
+        """Pack strips of `count` lines, interleaved, and filled up with zeros. `across`: the lines are already
+        interleaved in the source; else each is contiguous."""
         ty, bytes, zero = self.ty, self.dtype.size, const("i64", 0)
         wide = f"<{count} x {ty}>"
 
         def whole(first: Val, many: int) -> None:
-            """Strips of which no line is missing."""
+            """Pack complete strips."""
             with b.loop(0, size) as k:
                 start = b.offset(source, b.add(b.mul(k, step), b.mul(first, const("i64", count))), ty)
                 for j in range(many):
@@ -251,7 +254,7 @@ class Packed:
                     b.store(b.load(wide, b.offset(start, j * count, ty), bytes), b.offset(target, at, wide), bytes)
 
         def some(first: Val) -> None:
-            """Element by element."""
+            """Pack a strip element by element."""
             to, begin = b.offset(target, b.mul(first, size), wide), b.mul(first, const("i64", count))
             there = b.sub(lines, begin)
             with b.when(b.icmp("slt", there, const("i64", count))):
@@ -283,12 +286,12 @@ class Packed:
     # Tiles.
 
     def _tiles(self, b: Builder, words: Val, start: Val, stop: Val) -> Val:
-        """For each number, a group of rows by the columns of a tile. Those of the same rows are consecutive."""
+        """For each number from `start` to `stop`, compute a group of rows by a panel. Equal groups are consecutive."""
         block = _Block.load(b, words)
         ty, bytes, high = self.ty, const("i64", self.dtype.size), const("i64", self.rows)
         strips, most = self._strips(b, block.columns), const("i64", _VECTORS)
         panels = self._up(b, strips, _VECTORS)
-        narrow = b.sub(b.mul(panels, most), strips)  # so many panels, the first, are one strip narrower
+        narrow = b.sub(b.mul(panels, most), strips)  # the first `narrow` panels are one strip narrower
         with b.loop(start, stop) as number:
             panel, top = b.urem(number, panels), b.mul(b.udiv(number, panels), block.group)
             slim = b.icmp("slt", panel, narrow)
@@ -311,8 +314,8 @@ class Packed:
 
     def _tile(self, b: Builder, vectors: Val, block: _Block, left: Val, row_step: Val, step: Val, right: Val, out: Val,
               rows: Val, columns: Val) -> None:
-        """Rows by strips of columns. `row_step` is the distance of rows in bytes, `step` that of their elements. If
-        less than a whole tile is wanted, it goes to temporary memory."""
+        """Compute a tile, rows by strips of columns. `row_step` is the stride of rows in bytes, `step` that of their
+        elements. An incomplete tile is computed in temporary memory."""
         width, bytes = b.mul(vectors, const("i64", self.lanes)), const("i64", self.dtype.size)
         whole = b.and_(b.icmp("sge", rows, const("i64", self.rows)), b.icmp("sge", columns, width))
         found = b.alloca(self.ty, self.rows * _VECTORS * self.lanes, 64)
@@ -346,12 +349,12 @@ class Packed:
             move(found, wide, out, line)
 
     def _instructions(self, vectors: int) -> tuple[str, str]:
-        """The instructions of a tile, and the registers that they change. LLVM would find about the same ones, but in
-        15 ms.
+        """The instructions of a tile, and the registers that they clobber. LLVM would generate about the same ones, but
+        in 15 ms.
 
-        Operands: $0 the size, $1 the rows, $2 the strips, $3 the result, which move; $4 the distance of strips in
-        bytes, $5 that of rows of the result; $6 the address of the factor of what is added to it; $7 the distance of
-        rows in bytes, $8 that of their elements.
+        Operands: $0 the size, $1 the rows, $2 the strips, $3 the result, which the code advances; $4 the stride of
+        strips in bytes, $5 that of rows of the result; $6 the address of the factor, to add to the result; $7 the
+        stride of rows in bytes, $8 that of their elements.
         """
         wide, kind = self.lanes * self.dtype.size, "s" if self.dtype.size == 4 else "d"
         name = "%zmm" if wide == 64 else "%ymm"
@@ -404,7 +407,7 @@ _TURNED: Final = {PRODUCT: [(False, False), (False, True), (True, False), (True,
                   STRIPS: [(False, False), (False, True)], BY_STRIPS: [(False, False)]}
 FUNCTIONS: Final = {_name(part, dtype, x_turned, y_turned): (part, dtype, x_turned, y_turned) for part in _TYPES
                     for dtype in (float32, float64) for x_turned, y_turned in _TURNED[part]}
-"""By name: the part of the function, and the arguments of `Packed`."""
+"""By name: which function it is, and the arguments of `Packed`."""
 
 
 def function_text(name: str, module: Module) -> str:

@@ -1,8 +1,8 @@
 """Products in a loop with a loop-invariant matrix, such as `h @ u` in the steps of an RNN: the matrix is packed once.
 
 Any fast matrix product first packs the right matrix in the order in which it is read (`microkernel.py`); BLAS does so
-in each call. Here a captured matrix of a loop is packed when the loop begins, and each step multiplies by it, on the
-runtime's threads: those of a BLAS spin for a while after each call, in the way of these.
+in each call. Here a matrix that a loop captures is packed once before the loop, and each iteration multiplies by it, on
+the runtime's threads: a BLAS's threads spin for a while after each call, and would compete with these.
 """
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from runtime.core.types import DType
 __all__ = ["PackedMatrix", "pack_invariants"]
 
 _MOST: Final = 1 << 24  # multiplications: for larger products packing is a small part
-_THREADS: Final = 1 << 18  # from which on several threads pay: they wait for the next product of the loop
-_WASTE: Final = 1.25  # by how much tiles may exceed the product: BLAS has smaller ones
+_THREADS: Final = 1 << 18  # multiplications from which on several threads pay: they spin until the loop's next product
+_WASTE: Final = 1.25  # maximal ratio of tiles to product: BLAS has smaller tiles
 
 
 class PackedMatrix:
-    """A packed matrix. `alone`: no BLAS computes products of the loop on threads of its own, which would be in the
-    way."""
+    """A packed matrix. `alone`: no BLAS computes products of the loop on threads of its own, which would compete with
+    the runtime's."""
 
     def __init__(self, w: Lowering, y: Leaf, alone: bool) -> None:
         b = w.b
@@ -42,16 +42,17 @@ class PackedMatrix:
         b.call("i32", copy, *map(b.i64, y.dims), y.pointer, b.i64(y_step), self.memory)
 
     def takes(self, w: Lowering, x: Leaf) -> bool:
-        """Whether the rows of a left matrix have the layout for it."""
+        """Whether a left matrix has contiguous rows, as required."""
         return x.steps(w.b)[1] == 1
 
     def divides(self, rows: Index) -> bool:
-        """Whether parts of loops may compute a product with so many rows: they need no memory that they would share."""
+        """Whether parallel regions may compute a product with `rows` rows: it needs no memory that threads would
+        share."""
         return isinstance(rows, int) and rows % self.code.rows == 0
 
     def multiply(self, w: Lowering, x: Leaf, out: Leaf, alpha: Val | None = None) -> None:
-        """The product of a matrix for which `takes` is true, into `out`; with `alpha`, that multiple of the product is
-        added."""
+        """Write the product of a matrix for which `takes` is true into `out`; with `alpha`, add that multiple of the
+        product."""
         b = w.b
         given = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
                  out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
@@ -60,7 +61,7 @@ class PackedMatrix:
             w.leave_if_stopped(status)
 
     def _threads(self, w: Lowering, rows: Index) -> Val:
-        """The maximal number of threads; 0: no others, without polls for signals."""
+        """The maximal number of threads; 0: no other threads, and no polls for signals."""
         b = w.b
         if w.inside or not self.alone:
             return const("i64", 0 if w.inside else 1)
@@ -69,7 +70,7 @@ class PackedMatrix:
 
 
 def pack_invariants(w: Lowering, body: Graph, env: Mapping[GraphValue, Value]) -> None:
-    """Pack the matrices by which the body of a loop multiplies. `env`: its captures."""
+    """Pack the matrices by which the body of a loop multiplies. `env`: the body's captures."""
     products = [node for node in body.nodes if node.op.name == "matmul"]
     found = {node: y for node in products if (y := _right(w, node, env)) is not None}
     alone = not any(node not in found and gemm.wakes(w.module, result_type(node).dtype, _sizes(node))
@@ -100,12 +101,12 @@ def _right(w: Lowering, node: Node, env: Mapping[GraphValue, Value]) -> Leaf | N
 
 
 def _fills(w: Lowering, dtype: DType, rows: int | None, columns: int) -> bool:
-    """Whether tiles are not much more than a product. With an unknown number of rows as many may be missing as in the
-    highest tile, which are few for registers of 256 bits."""
+    """Whether the tiles do not much exceed a product. For an unknown number of rows, only with 256-bit registers, whose
+    tiles have few rows, so that little can be missing."""
     return w.module.vector_bits < 512 if rows is None else fills(w.module, dtype, rows, columns, _WASTE)
 
 
 def _sizes(node: Node) -> gemm.Sizes:
-    """The rows of each matrix of a product, multiplications per element, and columns."""
+    """The number of rows of a product, multiplications per element, and columns."""
     x, y = (v.type.shape for v in node.inputs)  # type: ignore[union-attr]
     return x[-2], x[-1], y[-1]

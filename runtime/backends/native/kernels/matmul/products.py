@@ -20,9 +20,9 @@ from runtime.core.types import DType, float16
 
 __all__ = ["by_blas", "element_at", "leading", "multiply", "steps_of"]
 
-_ROW: Final = 64  # columns that are kept in registers then
-_CHAINS: Final = 8  # sums that are added to in turn, in registers of 256 bits
-_WORTH_COPYING: Final = 4  # rows that read a transposed matrix
+_ROW: Final = 64  # columns of an inline product whose row is kept in registers
+_CHAINS: Final = 8  # independent accumulators, in 256-bit registers
+_WORTH_COPYING: Final = 4  # rows that read a transposed matrix, from which on copying it pays
 
 
 @lowers("matmul")
@@ -44,7 +44,7 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
         inner = inner if isinstance(inner, int) else y.dims[-2]
     known = result_type(node).shape
     dims = [d if k is None else k for k, d in zip(known, [*leading(w, node, x, y), rows, columns], strict=True)]
-    lead, rows, columns = dims[:-2], *dims[-2:]  # the type may know more than the operands
+    lead, rows, columns = dims[:-2], *dims[-2:]  # the result type may know more than the operands
     together = b.product(dims[:-1])
     if lead and len(y.dims) == 2 and isinstance(together, int):  # one product, which reads `y` once
         x, lead, rows = w.leaf(x).reshaped([together, inner]), [], together
@@ -73,22 +73,22 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
 
 def _fused(w: Lowering, node: Node, x: Leaf, y: Leaf, sizes: tuple[Index, Index, Index], dims: Sequence[Index]
            ) -> Value | None:
-    """The product by a matrix that was packed before the loop, or added to its accumulator; None if there is
-    neither."""
+    """The product by a matrix that was packed before the loop, or fused with its accumulator; None if neither
+    applies."""
     update = update_of(w, node, dims)
     is_variable = update is not None and update.variable is not None
     packed: PackedMatrix | None = w.packed_operands.get(node)
     if packed is not None and packed.takes(w, x) and not is_variable:
         return _by_packed(w, node, packed, x, dims, update)
-    if update is None or (is_variable and gemm.cut(w, x.dtype, sizes)):  # no variable is left half written
+    if update is None or (is_variable and gemm.cut(w, x.dtype, sizes)):  # an interrupt would leave it half written
         return None
     w.added.append(node)
     return update.write(w, lambda out, alpha: gemm.call(w, x, y, out, alpha, is_variable))
 
 
 def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
-    """The product of a matrix and a vector, a sum for each row. For a matrix stored by columns the sums are accumulated
-    side by side."""
+    """The product of a matrix and a vector, as a sum for each row. For a column-major matrix all sums are accumulated
+    column by column."""
     b, dtype = w.b, x.dtype
     w.long = True
     if not _is(y.dims[1], 1):  # x y = (y' x')'
@@ -117,14 +117,14 @@ def _by_packed(
 
 
 def _matrix(w: Lowering, x: Array) -> Leaf:
-    """In memory, with contiguous rows or columns."""
+    """The matrices in memory, with contiguous rows or columns."""
     if isinstance(x, Leaf) and any(isinstance(s, int) and s == 1 for s in x.steps(w.b)[-2:]):
         return x
     return w.leaf(x)
 
 
 def leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
-    """The leading dimensions, broadcast."""
+    """The leading (batch) dimensions, broadcast."""
     if len(x.dims) == 2 and len(y.dims) == 2:
         return []
     shapes = [Leaf(m.dtype, m.dims[:-2], m.pointer) for m in (x, y)]
@@ -133,7 +133,7 @@ def leading(w: Lowering, node: Node, x: Leaf, y: Leaf) -> list[Index]:
 
 
 def steps_of(w: Lowering, x: Leaf, lead: Sequence[Index]) -> list[Index]:
-    """The step of each leading index; 0 where the axis repeats."""
+    """The stride of each leading index; 0 where the axis is repeated."""
     b = w.b
     mine = x.dims[:-2]
     steps: list[Index] = [0] * (len(lead) - len(mine))
@@ -155,7 +155,7 @@ def element_at(w: Lowering, x: Leaf, steps: Sequence[Index], place: Sequence[Ind
 
 
 def multiply(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
-    """The product of two matrices, into memory of its own."""
+    """Write the product of two matrices into `out`, which overlaps neither."""
     rows, inner, columns = x.dims[0], x.dims[1], y.dims[1]
     if _is(rows, 0) or _is(columns, 0):
         return
@@ -194,7 +194,7 @@ def _inline(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
 
 
 def _by_short_rows(w: Lowering, x: Leaf, y: Leaf, out: Leaf, columns: int) -> None:
-    """The rows of the product are in registers: of several at once, since each sum waits for its last addition."""
+    """Keep rows of the product in registers: several at once, to hide the latency of the additions."""
     b, dtype = w.b, x.dtype
     ty, size = llvm_type(dtype), dtype.size
     parts = _parts(columns, w.module.vector_bits // (8 * size)) if dtype.is_floating else [(0, columns)]
@@ -231,8 +231,8 @@ def _vector(ty: str, width: int) -> str:
 
 
 def _parts(columns: int, lanes: int) -> list[tuple[int, int]]:
-    """A row in registers: the first column and the number of columns of each, a power of two. LLVM would keep vectors
-    of other widths element by element where they pass from block to block."""
+    """How a row is split into registers: the first column and the number of columns, a power of two, of each. LLVM
+    would keep vectors of other widths element by element in phis."""
     found, at = [], 0
     while at < columns:
         width = lanes
@@ -244,7 +244,7 @@ def _parts(columns: int, lanes: int) -> list[tuple[int, int]]:
 
 
 def _by_rows(w: Lowering, x: Leaf, y: Leaf) -> Leaf:
-    """`y`, with the elements of a row side by side: copied where several rows of `x` read them."""
+    """`y` in row-major order: copied if several rows of `x` read it."""
     b, steps = w.b, y.steps(w.b)
     rows, columns = x.dims[0], y.dims[1]
     if _is(steps[1], 1) or _is(columns, 1) or not isinstance(rows, int) or rows < _WORTH_COPYING:
@@ -275,8 +275,8 @@ def _fits_registers(w: Lowering, x: Leaf, y: Leaf) -> bool:
 
 
 def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
-    """A matrix times a vector in registers: as many rows at once as a register has lanes. Their sums, one register for
-    each row, are added pairwise until all are in one register, in order."""
+    """A matrix times a vector in registers: as many rows at once as a register has lanes. Their partial sums, one
+    register for each row, are added pairwise until one register has all sums, in order."""
     b, ty, size = w.b, llvm_type(x.dtype), x.dtype.size
     count = w.module.vector_bits // (8 * size)
     rows, inner = x.dims[0], x.dims[1]
@@ -287,7 +287,7 @@ def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
         return f"<{len(lanes)} x i32> <{', '.join(f'i32 {k}' for k in lanes)}>"
 
     def line(pointer: Val) -> list[Val]:
-        """A row in registers; the last one is filled up with zeros."""
+        """Load a row into registers; the last one is filled up with zeros."""
         found = [b.load(wide, b.offset(pointer, k, ty), size) for k in range(0, inner - count + 1, count)]
         rest = inner % count
         if rest:
@@ -323,7 +323,7 @@ def _by_vector(w: Lowering, x: Leaf, y: Leaf, out: Leaf) -> None:
 
 
 def _dot(w: Lowering, x: Leaf, y: Leaf, out: Leaf, i: Val) -> None:
-    """One row by one column."""
+    """The dot product of a row and a column."""
     b = w.b
     inner = x.dims[1]
     line = Leaf(x.dtype, [inner], x.address(b, [i, 0]), [x.steps(b)[1]])
