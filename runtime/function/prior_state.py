@@ -343,6 +343,9 @@ class PriorState:
         `variables`: placeholders; one that is now stored in a pre-existing object is marked as identified. As the
         function is then traced again, all changes are undone.
         """
+        for copy, before in zip(self.copies, self.before, strict=True):
+            if type(copy) is set and [*copy] != [*before]:
+                refill(copy, before)
         for root, _, new in list(self.heap.changes()) if variables else ():
             if id(root.value) not in self.numbers and new is not UNBOUND:
                 held = graph_value_in(new, self.existed, VariableArgument)

@@ -226,7 +226,7 @@ class Call:
             return Variable, number, x.dtype.name, x.type.shape, x.trainable
         if isinstance(x, (set, frozenset)):
             known = self._contain(x) if kind is set else None
-            return (kind, frozenset(x)) if known is None else known
+            return (kind, tuple(x)) if known is None else known  # in its order, which loops see
         if kind is slice:
             return kind, self._key(x.start), self._key(x.stop), self._key(x.step)
         try:
@@ -284,7 +284,7 @@ class Call:
                 return known[id(x)]
             is_set = type(x) is set
             if is_set or holds_numbers(x):
-                made.append(x.copy() if is_set else rebuild(x, [*x]))
+                made.append(x if is_set else rebuild(x, [*x]))  # a copy of a set may have another order
                 if type(x) is not tuple:
                     known[id(x)] = made[-1]
                 return made[-1]

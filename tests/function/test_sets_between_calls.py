@@ -170,3 +170,19 @@ def test_objects_in_sets_are_known_by_identity() -> None:
     assert [float(visit_in(seen, nodes[k], rt.constant(1.0))) for k in (0, 1, 1, 2, 3, 4, 5, 6, 0)] == [
         1, 2, 2, 3, 4, 5, 6, 7, 7]
     assert seen == set(nodes[:7])
+
+
+def test_a_set_has_its_order() -> None:
+    """That of a set that was resized, or made in another order, which a copy, or an equal set, need not have."""
+    def items(s, y):
+        found = [x for x in s]
+        if y > 0:
+            s.add(y)
+        return found
+
+    traced = rt.function(items)
+    for values in [22, 33, 1, 29, 15], [0, 8], [8, 0], [16, 8, 0]:
+        for y in 0, 3:
+            expected, found = set(values), set(values)
+            assert [int(x) for x in traced(found, y)] == items(expected, y)
+            assert found == expected
