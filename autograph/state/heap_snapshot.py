@@ -221,9 +221,9 @@ class Heap:
     def before(self, value: Any, key: Any) -> Any:
         """The part `key` as it was before; for a list or a value of a backend, a copy with the earlier content."""
         before = next(parts for reached, parts in self.records if reached.value is value)
-        if is_list(value):
+        if is_list(value) or (key is None and isinstance(value, dict)):
             was = value.copy()
-            refill(was, before)
+            fill(was, [*enumerate(before)] if is_list(value) else [*before.items()])
             return was
         return value.__rebuild__(before) if hasattr(type(value), "__become__") else _part(value, before, key)
 

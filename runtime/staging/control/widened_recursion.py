@@ -24,6 +24,7 @@ from autograph.backend import (
     containers_in,
     duplicate,
     fill,
+    has_staged_items,
     is_container,
     is_list,
     meet_all,
@@ -205,11 +206,13 @@ class WidenedRoutine:
         holder, whole = reached.value, _is_whole(reached.value)
         key = None if whole else key
         for cell in self.cells:
-            if cell.holder is holder and cell.key == key:
+            if cell.holder is holder and (cell.is_whole or (cell.key == key and not whole)):
                 return cell
         self.has_widened = True
+        if whole:  # the keys of a dict that becomes a table
+            self.cells = [cell for cell in self.cells if cell.holder is not holder]
         name = reached.path or f"a {type(holder).__name__}"
-        cell = _Cell(holder, key, name if key is None else f"{name}.{key}")
+        cell = _Cell(holder, key, name if key is None else f"{name}.{key}", whole)
         before = as_loop_state(describe(self.heap.before(holder, key)))
         cell.spec = _by_reference(before, self.known)
         self.cells.append(cell)
@@ -218,18 +221,18 @@ class WidenedRoutine:
     def _spec_of(self, cell: _Cell, known: _Known) -> Spec:
         """The spec of the current contents of a cell."""
         spec = describe(self._contents(cell))
-        if not _is_whole(cell.holder):
+        if not cell.is_whole:
             return _by_reference(spec, known)
         assert isinstance(spec, (Nested, Custom))
         return replace(spec, target=None, children=tuple(_by_reference(child, known) for child in spec.children))
 
     def _contents(self, cell: _Cell) -> Any:
-        return cell.holder if _is_whole(cell.holder) else self.heap.part(cell.holder, cell.key)
+        return cell.holder if cell.is_whole else self.heap.part(cell.holder, cell.key)
 
     def _fill(self, cell: _Cell, leaves: Iterator[Any], originals: Mapping[int, Any] = MappingProxyType({})) -> None:
         """Rebuild the contents of a cell from leaves, and write them into its holder."""
         contents = _with(originals, rebuild(cell.spec, leaves, cell.name))
-        if _is_whole(cell.holder):
+        if cell.is_whole:
             fill(cell.holder, parts_in(contents))
         elif contents is not UNBOUND:
             put(cell.holder, cell.key, contents)
@@ -379,12 +382,13 @@ class _Parameter:
 
 
 class _Cell:
-    """State that calls change: the contents of a list or array, or the part `key` of an object or variable."""
+    """State that calls change: the contents of a list, array or table as a whole, or the part `key` of an object or
+    variable."""
 
     spec: Spec
 
-    def __init__(self, holder: Any, key: Any, name: str) -> None:
-        self.holder, self.key, self.name = holder, key, name
+    def __init__(self, holder: Any, key: Any, name: str, is_whole: bool) -> None:
+        self.holder, self.key, self.name, self.is_whole = holder, key, name, is_whole
 
     def join(self, spec: Spec) -> bool:
         """Join a spec of new contents. Returns whether that changes the cell's spec."""
@@ -394,7 +398,8 @@ class _Cell:
 
 
 def _is_whole(holder: Any) -> bool:
-    return is_list(holder) or hasattr(type(holder), "__become__")
+    return is_list(holder) or hasattr(type(holder), "__become__") or (
+        isinstance(holder, dict) and has_staged_items(holder))
 
 
 def _joined(a: Spec, b: Spec, what: str) -> Spec:

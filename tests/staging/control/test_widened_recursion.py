@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -785,3 +786,48 @@ def test_python_values_decide_where_one_graph_is_not_possible():
 
     f = rt.function(lambda x: go(x, 1))
     assert f(rt.constant([1.0])) == 1 + sum(range(1, 12))
+
+
+TABLE = {0: 0, 1: 1}
+
+
+def fib_by_argument(n, table):
+    if n in table:
+        return table[n]
+    table[n] = fib_by_argument(n - 1, table) + fib_by_argument(n - 2, table)
+    return table[n]
+
+
+def fib_by_global(n, _):
+    if n in TABLE:
+        return TABLE[n]
+    TABLE[n] = fib_by_global(n - 1, _) + fib_by_global(n - 2, _)
+    return TABLE[n]
+
+
+def fib_by_closure(n, _):
+    table, calls = {0: 0, 1: 1}, [0]
+
+    def of(k):
+        calls[0] += 1
+        if k in table:
+            return table[k]
+        table[k] = of(k - 1) + of(k - 2)
+        return table[k]
+
+    return of(n) + 1000 * calls[0] + 1_000_000 * len(table)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("function", [fib_by_argument, fib_by_global, fib_by_closure])
+def test_a_dict_that_recursion_fills(function: Any, executor: str) -> None:
+    traced = rt.function(function, executor=executor)
+    for n in 10, 25, 12:  # without the table, 25 would take 250,000 calls
+        left = []
+        for f, x in (function, n), (traced, rt.constant(n)):
+            TABLE.clear()
+            TABLE.update({0: 0, 1: 1})
+            own = {0: 0, 1: 1}
+            left.append([int(f(x, own)), *({int(k): int(v) for k, v in d.items()} for d in (own, TABLE))])
+        assert left[0] == left[1] and [*left[0][1]] == [*left[1][1]]
+    TABLE.clear()
