@@ -5,6 +5,7 @@ What is counted are lines of Python that run: conversion, tracing, rewriting and
 """
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,26 @@ def test_ten_times_the_statements_are_not_much_more_than_ten_times_the_work(kind
 @pytest.mark.slow
 def test_expressions_nested_four_times_as_deeply_are_not_much_more_than_four_times_the_work() -> None:
     assert growth(lambda levels: rt.function(ternaries(levels))(rt.constant(77)), 25, 4) < 4.5
+
+
+def nested_tries(levels: int) -> Callable[..., Any]:
+    """`try: ... except ...`, of which each is the last statement of the body of the one around it."""
+    lines = ["def f(x):", "    y = 0"]
+    for k in range(levels):
+        lines += ["    " * (k + 1) + "try:", "    " * (k + 2) + f"y += 10 // (x - {k})"]
+    for k in reversed(range(levels)):
+        lines += ["    " * (k + 1) + "except ZeroDivisionError:", "    " * (k + 2) + f"y += {k} * 100"]
+    text, name, namespace = "\n".join([*lines, "    return y", ""]), f"<{levels} nested tries>", dict[str, Any]()
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), namespace)
+    return namespace["f"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.slow
+def test_nested_tries_are_not_traced_once_for_each_way_through_them() -> None:
+    for x in 2, 5, 9:
+        assert int(rt.function(nested_tries(6))(rt.constant(x))) == nested_tries(6)(x)
+    assert growth(lambda levels: rt.function(nested_tries(levels))(rt.constant(77)), 4, 2) < 5
 
 
 @pytest.mark.slow

@@ -9,13 +9,15 @@ import contextlib
 import dis
 import functools
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, GeneratorType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from autograph.core.allowlist import left_alone
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.code_cache import per_code
+from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_internal, own_errors, prune, settle, stand_in
 from autograph.core.versions import TRIES_ARE_TABLES
 from autograph.dispatch.converted_call import call
@@ -145,6 +147,15 @@ def trace_try(
         _trace_handlers(backend, body, handlers, orelse, state)
 
 
+class _Staged(threading.local):
+    codes: frozenset[CodeType] = frozenset()
+    """The bodies of the statements that the trace has staged: these are not attempted again, or nested statements would
+    be traced 2^n times."""
+
+
+_staged: Final = of_trace(_Staged())
+
+
 class _Attempt:
     """Runs the body as it is. `error`: the error of the user's program that it raised at trace time, if any."""
 
@@ -171,14 +182,20 @@ def _trace_handlers(
     users: tuple[Any, ...] = (),
 ) -> None:
     functions = (body, *(handler for _, handler in handlers), orelse, *users)
+    code = getattr(body, "place", body).__code__
+    if code in _staged.codes:
+        clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
+        _stage_handlers(backend, body, clauses, orelse, state, functions)
+        return
     attempt = _Attempt(backend, body, functions, state)
     error, mark = attempt.error, attempt.mark
-    clauses: list[tuple[Kinds, Callable[..., Any]]] = []
+    clauses = []
     if error is not None or backend.may_raise(mark, (BaseException,)):
         clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
     if clauses and (backend.may_raise(mark, tuple(kind for kinds, _ in clauses for kind in kinds))
                     or (error is not None and backend.raised_by(error) == "graph")):
         attempt.take_back()
+        _staged.codes |= {code}
         _stage_handlers(backend, body, clauses, orelse, state, functions)
     elif error is None:
         if orelse is not None:

@@ -5,10 +5,12 @@ error with a handler, the current state of the user's variables is saved (`runti
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Handler, Values
+from autograph.backend import Handler, Values, of_trace
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.generator_frames import asked_in_python
 from runtime.core.graph import Graph
@@ -27,6 +29,7 @@ from runtime.staging.values.cell_join import CellJoin, chooses, joined
 from runtime.staging.values.flatten import copied, lower, named, rebuild_all
 from runtime.staging.values.lattice import (
     Conflict,
+    Leaf,
     Origins,
     Shared,
     Spec,
@@ -75,6 +78,14 @@ def refuse_errors(filename: str, first: int, last: int, kinds: Errors) -> None:
             raise error
 
 
+class _Settled(threading.local):
+    specs: Mapping[Any, list[Spec]] = MappingProxyType({})
+    """Of the statements that the trace has staged, by body and names, the specs of the handlers' initial state."""
+
+
+_settled: Final = of_trace(_Settled())
+
+
 class _Try:
     def __init__(
         self, body: Branch, handlers: Sequence[Handler], init: Sequence[Any], names: Sequence[str],
@@ -83,13 +94,18 @@ class _Try:
         self.body_fn, self.handlers, self.init, self.names, self.read = body, handlers, init, names, read
         self.kinds: Errors = tuple(kind for handler in handlers for kind in handler.kinds)
         self.region = Region(body.lineno)
-        self.specs: list[Spec] = []  # of the handlers' initial state; empty until a node may raise
+        fn = getattr(body, "fn", None)
+        self.key = getattr(getattr(fn, "place", fn), "__code__", None), tuple(names)
+        self.specs: list[Spec] = _settled.specs.get(self.key, [])
+        """Those of the handlers' initial state; empty until a node may raise. They begin with those of an earlier trace
+        of the statement, or nested statements would be traced 2^n times."""
         self.final: Values | None = None  # the body's results, once its end is reached
         self.left: tuple[BaseException | None, Values, Bodies] | None = None
         """The last error that propagated out of a body, and the state there."""
         self.copies: Origins = {}
         self.around = len(bodies_open())
         self.leaving = Leaving()
+        self._declare()
         self.kept: tuple[Graph, int, list[Spec]]
         """The position of the last node that saves the state, and the specs of that state."""
 
@@ -106,13 +122,18 @@ class _Try:
             settled = same_types(self.widened, self.specs)
             self.specs = self.widened
             if settled:
+                if all(isinstance(spec, (Leaf, Shared)) for spec in self.specs):
+                    _settled.specs = {**_settled.specs, self.key: self.specs}
                 return
-            self.region.types = tuple(type for spec in self.specs for type, _ in leaf_types(spec))
+            self._declare()
             rollback(mark)
         raise staging_error(
             f"the state at the errors that this `try` catches has no type that stays the same: after {MAX_TRACES} "
             f"traces it is still {', '.join(map(text, self.specs))}",
             "Give the variables that the body assigns one type and shape.")
+
+    def _declare(self) -> None:
+        self.region.types = tuple(type for spec in self.specs for type, _ in leaf_types(spec))
 
     def _enter(self, graph: Graph, origins: Origins) -> list[Any]:
         self.graph, self.origins, self.final = graph, origins, None
