@@ -293,6 +293,7 @@ class Reach:
     def _function(self, fn: FunctionType) -> None:
         code = fn.__code__
         if hasattr(fn, "place") or is_opaque(code.co_filename):
+            self._meet(None, fn.__dict__.get("__wrapped__"), 1, fn.__name__)  # of a property or special method
             return
         if hasattr(fn, "__autograph_do_not_convert__"):  # it runs at trace time
             self._leaves_out = True

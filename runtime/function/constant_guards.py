@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import DICTS, UNBOUND, Globals, is_collection
+from autograph.backend import DICTS, UNBOUND, Globals, is_collection, only_atoms
 from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
 from runtime.function.signature import Call, weakly
 from runtime.function.visible_places import KEYS, Constant, is_same
@@ -42,13 +42,18 @@ def holds(guards: ConstantGuards | None, call: Call) -> bool:
 def large_in(constants: Sequence[Constant], captured: Sequence[Any]) -> list[Place]:
     """The places of writable arrays that are too large to compare at each call, except those in `captured`."""
     known = set(map(id, captured))
-    return [place for place, x in constants if _is_written(x)
-            and x.nbytes > _MOST_BYTES and x.dtype.kind in "biufc" and id(x) not in known]
+    return [place for place, content in constants if any(
+        x.nbytes > _MOST_BYTES and x.dtype.kind in "biufc" and id(x) not in known for x in _arrays_in(content))]
 
 
-def _is_written(x: Any) -> bool:
-    """Whether it is a writable array."""
-    return issubclass(type(x), np.ndarray) and bool(x.flags.writeable)  # `isinstance` would run code of proxies
+def _arrays_in(content: Any) -> list[Any]:
+    """The writable array, or those in a list or tuple. (`isinstance` would run code of proxies.)"""
+    kind = type(content)
+    if issubclass(kind, np.ndarray):
+        return [content] if content.flags.writeable else []
+    if kind is not list and not issubclass(kind, tuple):
+        return []
+    return [] if only_atoms(content) else [x for part in content for x in _arrays_in(part)]
 
 
 class ConstantGuards:
@@ -96,8 +101,7 @@ class ConstantGuards:
                 kept = weakly(holder)
                 attributes.setdefault(id(holder), (kept, {}))[1][key] = content
                 self._single.append((kept, key, content))
-            if _is_written(content) and content.nbytes <= _MOST_BYTES:
-                self._arrays.append((content, content.tobytes()))
+            self._arrays += [(x, x.tobytes()) for x in _arrays_in(content) if x.nbytes <= _MOST_BYTES]
             self._places.append((path, kept, key, content))
         self._items = [(held, *_getter(itemgetter, parts)) for held, parts in items.values()]
         self._attributes = [(held, *_getter(attrgetter, parts)) for held, parts in attributes.values()]
@@ -157,7 +161,8 @@ class ConstantGuards:
             holder = held_by(kept)
             if holder is not None:
                 now = content_of(holder, key)
-                if not is_same(list(now) if is_collection(holder) else now, content) or not elements.get(id(now), True):
+                now = list(now) if is_collection(holder) else now
+                if not is_same(now, content) or not all(elements.get(id(x), True) for x in _arrays_in(now)):
                     found.append(((path, holder, key), content))
         return found
 

@@ -266,7 +266,8 @@ class PriorState:
         visible = Visible(self.heap)
         own |= {id(x) for x in visible.arrays() if call.shares([x])} if of_arrays else set()
         known = set() if call.attributes is None else call.attributes.keys
-        self.shared = [(place, x) for place, x in visible.holders_of(own) if not is_in(known, *place[1:])]
+        self.shared = [(place, x) for place, x in visible.holders_of(own)
+                       if id(place[1]) not in self.numbers and not is_in(known, *place[1:])]
         self._refuse_hashed(by_identity)
         held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
         if again and held:

@@ -2,8 +2,9 @@
 names in the code."""
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Collection, Iterable, Iterator
-from types import BuiltinFunctionType, CellType, CodeType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, ModuleType, SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -62,7 +63,8 @@ def _owned_in(heap: Heap) -> set[int]:
 
 def _is_users(holder: Any) -> bool:
     kind = type(holder)
-    return kind in (CellType, Globals) or issubclass(kind, (type, ModuleType)) or is_of_converted_code(kind)
+    return kind in (CellType, Globals, SimpleNamespace, Namespace) or issubclass(
+        kind, (type, ModuleType)) or is_of_converted_code(kind)
 
 
 class Visible:

@@ -1,6 +1,7 @@
 """What a traced function reads of attributes, variables and containers from before is what they hold at each call."""
 from __future__ import annotations
 
+import argparse
 import gc
 import sys
 import types
@@ -335,3 +336,44 @@ def test_long_containers_and_many_objects() -> None:
     numbers[:] = [x + 0 for x in numbers]  # other objects, of the same values
     check()
     assert staged.experimental_get_tracing_count() == traces
+
+class _Vector:
+    def __add__(self, x):
+        return x * WEIGHTS.sum()
+
+    @property
+    def weights(self):
+        return _Vector.own
+
+    own = np.zeros(2, np.float32)
+
+
+WEIGHTS, NAMES = np.zeros(2, np.float32), types.SimpleNamespace(a=np.zeros(2, np.float32), k=0.0)
+SETTINGS = argparse.Namespace(rate=0.0)
+TUPLE, LIST = (np.zeros(2, np.float32),), [np.zeros(2, np.float32)]
+NESTED = {"a": (1, np.zeros(2, np.float32)), "b": [[np.zeros(2, np.float32)]]}
+LARGE = (np.zeros(2000, np.float32),)
+PLACES: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "attribute of a namespace": (lambda x: x * NAMES.a.sum(), NAMES.a),
+    "number in a namespace": (lambda x: x * NAMES.k, (NAMES, "k")),
+    "setting of a program": (lambda x: x * SETTINGS.rate, (SETTINGS, "rate")),
+    "item of a tuple": (lambda x: x * TUPLE[0].sum(), TUPLE[0]),
+    "item of a list": (lambda x: x * LIST[0].sum(), LIST[0]),
+    "tuple in a dict": (lambda x: x * NESTED["a"][1].sum(), NESTED["a"][1]),
+    "list in a list in a dict": (lambda x: x * NESTED["b"][0][0].sum(), NESTED["b"][0][0]),
+    "large array in a tuple": (lambda x: x * LARGE[0].sum(), LARGE[0]),
+    "global in a special method": (lambda x: _Vector() + x, WEIGHTS),
+    "class attribute in a property": (lambda x: x * _Vector().weights.sum(), _Vector.own),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_arrays_that_change_in_place_wherever_they_are(place: str) -> None:
+    function, target = PLACES[place]
+    traced = rt.function(function)
+    for k in range(4):
+        if isinstance(target, tuple):
+            setattr(*target, float(k))
+        else:
+            target[0] = k
+        assert float(traced(rt.constant(1.0))) == k
