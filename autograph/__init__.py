@@ -27,6 +27,7 @@ from autograph.core.errors import (
     VerificationError,
 )
 from autograph.core.late_binding import deferred
+from autograph.core.unknown_names import unknown
 from autograph.dispatch.converted_call import CONVERTER, Maker
 
 if TYPE_CHECKING:
@@ -58,13 +59,14 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise unknown(__name__, name, __all__)
     value = globals()[name] = getattr(_PLACES[name], name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    """The public names, without the folders that they come from."""
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
 @functools.cache

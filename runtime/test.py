@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
 import unittest
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograph.backend import hint_at_names
 from runtime.core import pytree
 from runtime.core.errors import OpError
 from runtime.core.trace import convert_to_tensor
@@ -159,3 +161,6 @@ def is_built_with_gpu_support() -> bool:
 def gpu_device_name() -> str:
     """There is none (`tf.test.gpu_device_name`)."""
     return ""
+
+
+hint_at_names(sys.modules[__name__])

@@ -260,13 +260,14 @@ class Variable(ArrayMethods):
         return self.__tensor__()
 
     def numpy(self) -> Any:
-        """The value as a read-only array, or a NumPy scalar. FailedPreconditionError while a function is traced."""
+        """The value: a copy that can be changed, or a NumPy scalar (`np.asarray` gives a read-only array without a
+        copy). FailedPreconditionError while a function is traced."""
         if current_graph() is not None:
             error = FailedPreconditionError(
                 f"variable '{self.name}' has no value while a function is traced", remedy="Use v.read_value().")
             locate(error, user_position())
             raise error
-        return self.array if self.array.ndim else self.array[()]
+        return self.array.copy() if self.array.ndim else self.array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array: Array = self.__tensor__().__array__(dtype, copy)

@@ -221,10 +221,19 @@ def _range_length(bounds: list[Any]) -> int | None:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
-    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
-    of the bound that is a tensor; float32 if none is."""
-    hint = next((x.dtype for x in (start, stop) if isinstance(x, Tensor) and not x.dtype.is_integer), t.float32)
-    first, last = convert_to_tensor(start, dtype_hint=hint), convert_to_tensor(stop, dtype_hint=hint)
+    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`).
+
+    The dtype is that of the bound that is a tensor of floats; else float32 for floats of Python and for ints of 8 and
+    16 bits, and float64 for other ints, also of Python, as their quotients are.
+    """
+    bounds = [x if type(x) in (int, float) else convert_to_tensor(x) for x in (start, stop)]
+    given = [x.dtype for x in bounds if isinstance(x, Tensor)]
+    hint = next((kind for kind in given if not kind.is_integer), None)
+    if hint is None:
+        is_small = given and all(kind.size < 4 for kind in given)
+        hint = t.float32 if is_small or any(type(x) is float for x in bounds) else t.float64
+    first, last = (cast(x, hint) if isinstance(x, Tensor) and x.dtype.is_integer else
+                   convert_to_tensor(x, dtype_hint=hint) for x in bounds)
     place = axis_of("linspace", axis, first.ndim + 1)
     count = range(num, dtype=t.int64)
     steps = reshape(count, [-1] + [1] * (first.ndim - place))
