@@ -204,7 +204,11 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     return _convert(fn, recursive, verify, _on_entry)
 
 
-to_graph = convert
+def to_graph(
+    entity: F, recursive: bool = True, experimental_optional_features: Any = None, *, verify: bool = False
+) -> F:
+    """As `convert`, with the arguments of TF2's tf.autograph.to_graph, whose optional features are all there."""
+    return convert(entity, recursive=recursive, verify=verify)
 
 
 def convert_traced(fn: F) -> F:

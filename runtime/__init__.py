@@ -73,6 +73,7 @@ from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.function.variable import Variable, name_scope
+from runtime.function.variable_options import VariableAggregation, VariableSynchronization
 from runtime.initializers import Constant as constant_initializer
 from runtime.initializers import Ones as ones_initializer
 from runtime.initializers import RandomNormal as random_normal_initializer
@@ -247,6 +248,8 @@ __all__ = [
     "UnconnectedGradients",
     "UnrollingWarning",
     "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "abs",
     "acos",
     "acosh",
