@@ -32,7 +32,7 @@ from autograph.dispatch.converted_call import CONVERTER, Maker
 
 if TYPE_CHECKING:
     from autograph import api as _api
-    from autograph.api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
+    from autograph.api import Explanation, convert, convert_traced, experimental, explain, set_loop_options, to_graph
     from autograph.printing.to_code import convert_source, explain_source, to_code
     from autograph.tools.import_hook import install, uninstall
 else:
@@ -42,15 +42,16 @@ _import_hook = deferred("autograph.tools.import_hook")
 
 __all__ = [
     "AmbiguousLambdaError", "Backend", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError",
-    "UnsupportedError", "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert", "explain",
-    "explain_source", "include", "install", "register", "set_cache", "set_loop_options", "to_code", "to_graph",
-    "uninstall",
+    "UnsupportedError", "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert",
+    "experimental", "explain", "explain_source", "include", "install", "register", "set_cache",
+    "set_loop_options", "to_code", "to_graph", "uninstall",
 ]
 __version__ = "0.1.0"
 
 
 _PLACES = {
-    **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), _api),
+    **dict.fromkeys(
+        ("Explanation", "convert", "convert_traced", "experimental", "explain", "set_loop_options", "to_graph"), _api),
     **dict.fromkeys(("convert_source", "explain_source", "to_code"), _to_code),
     **dict.fromkeys(("install", "uninstall"), _import_hook),
 }

@@ -39,7 +39,7 @@ from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
 from runtime.batching.vmap import vectorized_map, vmap
 from runtime.core.graph import Graph, UnrollingWarning
-from runtime.core.graph_views import GraphDef, Operation
+from runtime.core.graph_views import Operation
 from runtime.core.tensor import Tensor
 from runtime.core.trace import init_scope
 from runtime.core.types import (
@@ -234,7 +234,6 @@ __all__ = [
     "Function",
     "GradientTape",
     "Graph",
-    "GraphDef",
     "IndexedSlices",
     "Module",
     "Operation",

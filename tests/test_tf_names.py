@@ -236,7 +236,7 @@ def test_autograph_takes_tensorflows_arguments() -> None:
         assert module.to_graph(entity=caller, recursive=True, experimental_optional_features=None)(-2) == 3
         with pytest.raises(TypeError, match="positional"):
             module.to_code(caller, True, None, "jumps")
-    for decorate in ag.do_not_convert, rt.autograph.experimental.do_not_convert:
+    for decorate in ag.do_not_convert, ag.experimental.do_not_convert, rt.autograph.experimental.do_not_convert:
         @decorate()
         def left(x):
             return x

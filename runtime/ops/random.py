@@ -440,7 +440,7 @@ class Generator:
         if copy_from is None:
             self._alg, self._source = _algorithm(alg), Source()
             if state is not None:
-                self.reset(state)
+                self._start(state)
             return
         if state is not None or alg is not None:
             raise located(ValueError("a Generator takes either copy_from, or state and alg"))
@@ -458,7 +458,7 @@ class Generator:
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
         """With the numbers that belong to an int."""
         new = cls(alg=alg)
-        new.reset_from_seed(seed)
+        new._source.restart(abs(int(seed)))
         return new
 
     @classmethod
@@ -490,6 +490,9 @@ class Generator:
     def reset(self, state: Any) -> None:
         """Go on with that state: see the class. ShapeError for another number of ints."""
         _outside("a new state of a Generator")
+        self._start(state)
+
+    def _start(self, state: Any) -> None:
         given = np.asarray(convert_to_tensor(state))
         if given.dtype.kind not in "iu" or given.shape not in ((2,), (3,), (6,)):
             raise located(ShapeError("the state of a Generator is the `state` of another, or 2 or 3 ints, not a "
