@@ -10,7 +10,7 @@ import numpy as np
 from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import float32, int32
 from runtime.ops.creation import range as range_of
 from runtime.ops.gather import gather
@@ -88,24 +88,27 @@ def resize(
     whose middles are compared; by "area" an output pixel is the mean of what it covers. `antialias` widens the kernels
     of smaller results by the ratio (not of "nearest" and "area"). `preserve_aspect_ratio`: the largest size of the same
     ratio within `size`; it needs images of known size. TF takes the weights of "bicubic" from a table of 1024
-    places, which changes them by up to 5e-4. ValueError for another method, ShapeError for a size below 1.
+    places, which changes them by up to 5e-4. ValueError for another method, ShapeError for a size below 1
+    and for images without pixels.
     """
     x = image_of(images, "resize")
     if method not in _METHODS:
         raise located(ValueError(f"resize has the methods {', '.join(_METHODS)}, not {method!r}"))
     height, width = _pair("the size of resize", size)
+    if 0 in x.type.shape[-3:-1]:
+        raise located(ShapeError(f"resize takes images with pixels, not {x.type}"))
     if preserve_aspect_ratio:
         rows, columns = known_sizes(x, "resize with preserve_aspect_ratio")
         height, width = _within(rows, columns, height, width)
     if method == "nearest":
         for axis, count in ((-3, height), (-2, width)):
-            middles, last = _middles(x, axis, count)
+            middles, last = _middles(dims(x)[axis], count)
             x = gather(x, cast(minimum(floor(middles), last), int32), axis=x.ndim + axis)
         return named(x, name)
     x = cast(x, float32)
     for axis, count in ((-3, height), (-2, width)):
         if method == "area":
-            x = _by_area(x, axis, count)
+            x = _weighted(x, axis, count, _area)
         elif method == "bilinear" and not antialias:
             x = _by_neighbours(x, axis, count)
         else:
@@ -132,15 +135,15 @@ def _within(rows: int, columns: int, height: Any, width: Any) -> list[Any]:
     return [cast(round(least * float(n)), int32) for n in (rows, columns)]
 
 
-def _middles(x: Tensor, axis: int, count: Any) -> tuple[Tensor, Tensor]:
-    """Where the middles of `count` pixels are among those of an axis, and the number of its last pixel."""
-    size = cast(dims(x)[axis], float32)
-    return (cast(range_of(count), float32) + 0.5) * (size / cast(count, float32)), size - 1.0
+def _middles(size: Any, count: Any) -> tuple[Tensor, Tensor]:
+    """Where the middles of `count` pixels are among those of an axis of `size`, and the number of its last pixel."""
+    length = cast(size, float32)
+    return (cast(range_of(count), float32) + 0.5) * (length / cast(count, float32)), length - 1.0
 
 
 def _by_neighbours(x: Tensor, axis: int, count: Any) -> Tensor:
     """Between the two pixels whose middles are nearest."""
-    middles, last = _middles(x, axis, count)
+    middles, last = _middles(dims(x)[axis], count)
     low = floor(middles - 0.5)
     weight = reshape(middles - 0.5 - low, [-1, *[1] * (-axis - 1)])
     first, second = (gather(x, cast(clip_by_value(place, 0.0, last), int32), axis=x.ndim + axis)
@@ -148,36 +151,60 @@ def _by_neighbours(x: Tensor, axis: int, count: Any) -> Tensor:
     return first + (second - first) * weight
 
 
-def _mean(x: Tensor, axis: int, places: Tensor, weights: Tensor) -> Tensor:
-    """The weighted sums of the pixels at `places`, [count, pixels], along an axis."""
-    found = gather(x, cast(places, int32), axis=x.ndim + axis)
-    return reduce_sum(found * reshape(weights, [*dims(weights), *[1] * (-axis - 1)]), axis=axis)
+Find = Callable[[Any, Any], tuple[Tensor, Tensor]]
+"""From the sizes of an axis and of the result, the pixels and weights of each pixel of the result: [count, pixels]."""
+
+
+def _weighted(x: Tensor, axis: int, count: Any, find: Find) -> Tensor:
+    """The weighted sums of pixels along an axis. What follows from known sizes alone is computed here, and the sum of a
+    few pixels is added up without an array of all of them."""
+    size = dims(x)[axis]
+    ones = [1] * (-axis - 1)
+    if not isinstance(size, int) or not isinstance(count, int):
+        places, weights = find(size, count)
+        found = gather(x, cast(places, int32), axis=x.ndim + axis)
+        return reduce_sum(found * reshape(weights, [*dims(weights), *ones]), axis=axis)
+    with init_scope():
+        known, amounts = (np.asarray(each) for each in find(size, count))
+    if known.shape[1] > 24:
+        found = gather(x, known.astype(np.int32), axis=x.ndim + axis)
+        return reduce_sum(found * convert_to_tensor(amounts.reshape([*amounts.shape, *ones]), dtype=float32), axis=axis)
+    total: Any = None
+    for place, amount in zip(known.astype(np.int32).T, amounts.T, strict=True):
+        if amount.any():
+            part = gather(x, convert_to_tensor(place, dtype=int32), axis=x.ndim + axis) * convert_to_tensor(
+                amount.reshape([-1, *ones]), dtype=float32)
+            total = part if total is None else total + part
+    return total  # type: ignore[no-any-return]
 
 
 def _by_kernel(x: Tensor, axis: int, count: Any, kernel: _Kernel, antialias: bool) -> Tensor:
-    middles, last = _middles(x, axis, count)
-    ratio = (last + 1.0) / cast(count, float32)
-    scale = maximum(ratio, 1.0) if antialias else cast(1.0, float32)
-    reach = kernel.radius * scale
-    span = minimum(2.0 * ceil(reach) + 1.0, last + 1.0)
-    start = clip_by_value(ceil(middles - reach - 0.5), 0.0, last)
-    end = clip_by_value(floor(middles + reach - 0.5), 0.0, last)
-    places = expand_dims(start, 1) + range_of(span)
-    weights = kernel.weight(abs(places + 0.5 - expand_dims(middles, 1)) / scale)
-    weights = where(less_equal(places, expand_dims(end, 1)), weights, 0.0)
-    total = reduce_sum(weights, 1, keepdims=True)
-    is_some = greater_equal(abs(total), 1000 * float(np.finfo(np.float32).tiny))
-    return _mean(x, axis, minimum(places, expand_dims(end, 1)), weights / where(is_some, total, 1.0))
+    def find(size: Any, count: Any) -> tuple[Tensor, Tensor]:
+        middles, last = _middles(size, count)
+        ratio = (last + 1.0) / cast(count, float32)
+        scale = maximum(ratio, 1.0) if antialias else cast(1.0, float32)
+        reach = kernel.radius * scale
+        span = minimum(2.0 * ceil(reach) + 1.0, last + 1.0)
+        start = clip_by_value(ceil(middles - reach - 0.5), 0.0, last)
+        end = expand_dims(clip_by_value(floor(middles + reach - 0.5), 0.0, last), 1)
+        places = expand_dims(start, 1) + range_of(span)
+        weights = kernel.weight(abs(places + 0.5 - expand_dims(middles, 1)) / scale)
+        weights = where(less_equal(places, end), weights, 0.0)
+        total = reduce_sum(weights, 1, keepdims=True)
+        is_some = greater_equal(abs(total), 1000 * float(np.finfo(np.float32).tiny))
+        return minimum(places, end), weights / where(is_some, total, 1.0)
+
+    return _weighted(x, axis, count, find)
 
 
-def _by_area(x: Tensor, axis: int, count: Any) -> Tensor:
-    size = cast(dims(x)[axis], float32)
-    ratio = size / cast(count, float32)
+def _area(size: Any, count: Any) -> tuple[Tensor, Tensor]:
+    length = cast(size, float32)
+    ratio = length / cast(count, float32)
     low = expand_dims(cast(range_of(count), float32) * ratio, 1)
     high = low + ratio
     places = floor(low) + range_of(ceil(ratio) + 1.0)
     weights = maximum(minimum(places + 1.0, high) - maximum(places, low), 0.0) / ratio
-    return _mean(x, axis, minimum(places, size - 1.0), weights)
+    return minimum(places, length - 1.0), weights
 
 
 def resize_with_pad(

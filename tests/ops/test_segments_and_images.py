@@ -146,6 +146,8 @@ def test_resize():
         rt.image.resize(row, [1, 4], "cubic")
     with pytest.raises(rt.errors.ShapeError, match="has to be at least 1, not 0"):
         rt.image.resize(row, [1, 0])
+    with pytest.raises(rt.errors.ShapeError, match="takes images with pixels"):
+        rt.image.resize(row[:0], [1, 4], "bicubic")
     with pytest.raises(rt.errors.InvalidArgumentError, match=r"takes images \[..., height, width, channels\]"):
         rt.image.resize([1.0, 2.0], [1, 4])
 
@@ -182,6 +184,12 @@ def test_resize_by_a_kernel(method, antialias, size):
     np.testing.assert_allclose(unknown(WAVES), found, atol=1e-5)
     by_size = rt.function(lambda x, n: rt.image.resize(x, n, method, antialias=antialias))
     np.testing.assert_allclose(by_size(WAVES, rt.constant(size)), found, atol=1e-5)
+
+
+def test_resize_of_many_pixels_to_one():
+    long = np.arange(60, dtype=f32).reshape(60, 1, 1)
+    for method, antialias in ("area", False), ("bilinear", True):
+        assert both(lambda x, m=method, a=antialias: rt.image.resize(x, [1, 1], m, antialias=a), long) == pytest.approx(29.5)
 
 
 def test_resize_keeps_a_mean_and_has_a_derivative():
