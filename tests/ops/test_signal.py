@@ -119,6 +119,12 @@ def test_a_short_time_transform_and_back():
         rt.signal.inverse_stft(x[None], 16, 4)
 
 
+def test_lanes():
+    signals = RNG.standard_normal((3, 16)).astype(np.float32)
+    for transform in (lambda x: rt.abs(rt.signal.stft(x, 4, 2)), rt.signal.dct, lambda x: rt.signal.frame(x, 5, 3)):
+        np.testing.assert_allclose(rt.vmap(transform)(rt.constant(signals)), transform(signals), rtol=1e-4, atol=1e-5)
+
+
 def test_derivatives():
     def energy(x):
         power = rt.abs(rt.signal.stft(x, 8, 4)) ** 2.0
