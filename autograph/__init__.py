@@ -27,11 +27,12 @@ from autograph.core.errors import (
     VerificationError,
 )
 from autograph.core.late_binding import deferred
+from autograph.core.unknown_names import unknown
 from autograph.dispatch.converted_call import CONVERTER, Maker
 
 if TYPE_CHECKING:
     from autograph import api as _api
-    from autograph.api import Explanation, convert, convert_traced, explain, set_loop_options, to_graph
+    from autograph.api import Explanation, convert, convert_traced, experimental, explain, set_loop_options, to_graph
     from autograph.printing.to_code import convert_source, explain_source, to_code
     from autograph.tools.import_hook import install, uninstall
 else:
@@ -41,15 +42,16 @@ _import_hook = deferred("autograph.tools.import_hook")
 
 __all__ = [
     "AmbiguousLambdaError", "Backend", "ConversionError", "Explanation", "NoSourceError", "StaleSourceError",
-    "UnsupportedError", "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert", "explain",
-    "explain_source", "include", "install", "register", "set_cache", "set_loop_options", "to_code", "to_graph",
-    "uninstall",
+    "UnsupportedError", "VerificationError", "convert", "convert_source", "convert_traced", "do_not_convert",
+    "experimental", "explain", "explain_source", "include", "install", "register", "set_cache",
+    "set_loop_options", "to_code", "to_graph", "uninstall",
 ]
 __version__ = "0.1.0"
 
 
 _PLACES = {
-    **dict.fromkeys(("Explanation", "convert", "convert_traced", "explain", "set_loop_options", "to_graph"), _api),
+    **dict.fromkeys(
+        ("Explanation", "convert", "convert_traced", "experimental", "explain", "set_loop_options", "to_graph"), _api),
     **dict.fromkeys(("convert_source", "explain_source", "to_code"), _to_code),
     **dict.fromkeys(("install", "uninstall"), _import_hook),
 }
@@ -58,13 +60,14 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise unknown(__name__, name, __all__)
     value = globals()[name] = getattr(_PLACES[name], name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    """The public names, without the folders that they come from."""
+    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
 
 
 @functools.cache

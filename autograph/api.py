@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any, Final, NamedTuple, TypeVar, cast, overload
 
 import gast
@@ -24,7 +24,7 @@ from autograph.analysis.scopes import Scope
 from autograph.analysis.staging_candidates import Decision, classify, reads_frame
 from autograph.codegen import disk_cache
 from autograph.codegen.compile import Template, compile_function
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import do_not_convert, left_alone
 from autograph.core.backend import ambient, plain, staging_backend
 from autograph.core.code_cache import until_gone
 from autograph.core.collection import rarely_collected
@@ -43,8 +43,9 @@ from autograph.passes.internal_iteration import CONSUMER, iterate_internally
 from autograph.passes.jumps import lower_jumps
 
 __all__ = [
-    "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "explain", "explain_tree",
-    "identifiers", "internal_iteration", "maker", "module_file", "set_loop_options", "to_graph", "unwrap",
+    "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "experimental",
+    "explain", "explain_tree", "identifiers", "internal_iteration", "maker", "module_file", "set_loop_options",
+    "to_graph", "unwrap",
 ]
 
 T = TypeVar("T")
@@ -205,7 +206,11 @@ def convert(fn: Any = None, *, recursive: bool = True, verify: bool = False) -> 
     return _convert(fn, recursive, verify, _on_entry)
 
 
-to_graph = convert
+def to_graph(
+    entity: F, recursive: bool = True, experimental_optional_features: Any = None, *, verify: bool = False
+) -> F:
+    """As `convert`, with the arguments of TF2's tf.autograph.to_graph, whose optional features are all there."""
+    return convert(entity, recursive=recursive, verify=verify)
 
 
 def convert_traced(fn: F) -> F:
@@ -368,6 +373,10 @@ def set_loop_options(
     "binomial" the logarithm of the number of iterations. `parallel_iterations` and `swap_memory` are accepted for
     compatibility with TF2 and have no effect.
     """
+
+
+experimental: Final[Any] = SimpleNamespace(do_not_convert=do_not_convert, set_loop_options=set_loop_options)
+"""TF2's tf.autograph.experimental."""
 
 
 # --- Explanations -------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
+from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.versions import LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
@@ -133,6 +134,7 @@ __all__ = [
     "guards_yield",
     "has_staged_items",
     "hide_package",
+    "hint_at_names",
     "inside",
     "internal_iteration",
     "is_body",
@@ -185,6 +187,7 @@ __all__ = [
     "taken_by",
     "truth_value",
     "unbound_text",
+    "unknown",
     "unnumbered",
     "until_gone",
     "unwrap",

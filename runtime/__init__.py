@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from autograph import set_loop_options
-from autograph.backend import deferred, hide_package
+from autograph.backend import deferred, hide_package, hint_at_names, unknown
 from runtime import (
     autodiff,
     autograph,
@@ -39,6 +39,7 @@ from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
 from runtime.batching.vmap import vectorized_map, vmap
 from runtime.core.graph import Graph, UnrollingWarning
+from runtime.core.graph_views import Operation
 from runtime.core.tensor import Tensor
 from runtime.core.trace import init_scope
 from runtime.core.types import (
@@ -72,6 +73,7 @@ from runtime.function.module import Module
 from runtime.function.retracing import RetracingWarning
 from runtime.function.static_values import convert_to_tensor, executing_eagerly, get_static_value, is_tensor
 from runtime.function.variable import Variable, name_scope
+from runtime.function.variable_options import VariableAggregation, VariableSynchronization
 from runtime.initializers import Constant as constant_initializer
 from runtime.initializers import Ones as ones_initializer
 from runtime.initializers import RandomNormal as random_normal_initializer
@@ -208,12 +210,17 @@ from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan,
 from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
+hint_at_names(
+    autodiff, autograph, bitwise, config, data, debugging, errors, image, initializers, io, linalg, lookup, math, nest,
+    nn, numpy, profiler, random, saved_model, signal, sparse, strings, summary, train)
 if TYPE_CHECKING:
     from runtime import test
+
+    bfloat16: DType
 else:
     test = deferred("runtime.test")  # it needs unittest
-_difflib = deferred("difflib")  # only for errors
-_keras = deferred("runtime.keras")  # a separate package, which need not be installed
+_util = deferred("importlib.util")
+_keras = deferred("runtime.keras")  # a package of its own, which need not be installed
 
 newaxis = None
 double = float64
@@ -229,6 +236,7 @@ __all__ = [
     "Graph",
     "IndexedSlices",
     "Module",
+    "Operation",
     "RaggedTensor",
     "RetracingWarning",
     "SparseTensor",
@@ -239,6 +247,8 @@ __all__ = [
     "UnconnectedGradients",
     "UnrollingWarning",
     "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "abs",
     "acos",
     "acosh",
@@ -451,15 +461,28 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, without the subpackages that define them."""
-    return [*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"]
+    """The public names, without the folders that they come from."""
+    narrow = ["bfloat16"] if _util.find_spec("ml_dtypes") else []
+    return [*__all__, *narrow, "__doc__", "__file__", "__name__", "__path__", "__version__"]
+
+
+_OF_TF1 = {
+    **dict.fromkeys(("ConfigProto", "InteractiveSession", "Session"), "TF 1's sessions are not there: call functions"),
+    **dict.fromkeys(("global_variables_initializer", "local_variables_initializer"),
+                    "variables have their values when they are made"),
+    "get_variable": "make an rt.Variable, or an rt.Module with variables",
+    "placeholder": "TF 1's graphs are not there: arguments of a function that is decorated with rt.function are inputs",
+    "variable_scope": "TF 1's scopes are not there: make an rt.Module with variables",
+}
+"""What to do instead, by names of TF 1."""
 
 
 def __getattr__(name: str) -> Any:
     if name == "keras":  # `tf.keras`, imported on first use
         _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
         return globals()["keras"]
-    private = name.startswith("_")  # asked for by tools
-    nearest = None if private else _difflib.get_close_matches(name, __all__, 1, 0.7)
-    text = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(f"{text}. Did you mean: {nearest[0]!r}?" if nearest else text)
+    if name == "bfloat16":  # it loads a package
+        return dtypes.bfloat16
+    places = [f"{module}.{name}" for module in ("nn", "math", "linalg") if name in globals()[module].__all__]
+    why = f"it is rt.{places[0]}" if places else _OF_TF1.get(name, "")
+    raise unknown(__name__, name, __all__, why)

@@ -38,6 +38,9 @@ experimental: Final[Any] = SimpleNamespace(
 """`tf.autograph.experimental`."""
 
 
-def to_code(fn: Any, *, stage: str | None = None) -> str:
-    """The converted source of a function: see `autograph.to_code`. The printer is loaded on the first call."""
-    return autograph.to_code(fn, stage=stage)
+def to_code(
+    entity: Any, recursive: bool = True, experimental_optional_features: Any = None, *, stage: str | None = None,
+    internal: bool = False,
+) -> str:
+    """The converted source of a function: see `autograph.to_code`. The printer is loaded when this is called."""
+    return autograph.to_code(entity, recursive, experimental_optional_features, stage=stage, internal=internal)

@@ -99,10 +99,12 @@ from runtime.ops.segments import (
     segment_max,
     segment_mean,
     segment_min,
+    segment_prod,
     segment_sum,
     unsorted_segment_max,
     unsorted_segment_mean,
     unsorted_segment_min,
+    unsorted_segment_prod,
     zero_fraction,
 )
 from runtime.ops.sorting import in_top_k, top_k
@@ -195,6 +197,7 @@ __all__ = [
     "segment_max",
     "segment_mean",
     "segment_min",
+    "segment_prod",
     "segment_sum",
     "sigmoid",
     "sign",
@@ -213,6 +216,7 @@ __all__ = [
     "unsorted_segment_max",
     "unsorted_segment_mean",
     "unsorted_segment_min",
+    "unsorted_segment_prod",
     "unsorted_segment_sum",
     "xlogy",
     "zero_fraction",

@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 from runtime.ops.random import (
+    Algorithm,
     Generator,
     categorical,
+    get_global_generator,
     normal,
+    set_global_generator,
     set_seed,
     shuffle,
     stateless_normal,
@@ -15,6 +18,6 @@ from runtime.ops.random import (
 )
 
 __all__ = [
-    "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
-    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    "Algorithm", "Generator", "categorical", "get_global_generator", "normal", "set_global_generator", "set_seed",
+    "shuffle", "stateless_normal", "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
 ]

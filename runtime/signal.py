@@ -1,6 +1,37 @@
 """Signal processing (`tf.signal`)."""
 from __future__ import annotations
 
-from runtime.ops.fourier import fft, fft2d, ifft, ifft2d, irfft, rfft
+from runtime.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    fftshift,
+    ifft,
+    ifft2d,
+    ifft3d,
+    ifftshift,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
+from runtime.ops.signal import (
+    dct,
+    frame,
+    hamming_window,
+    hann_window,
+    idct,
+    inverse_stft,
+    inverse_stft_window_fn,
+    overlap_and_add,
+    stft,
+    vorbis_window,
+)
 
-__all__ = ["fft", "fft2d", "ifft", "ifft2d", "irfft", "rfft"]
+__all__ = [
+    "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct", "ifft", "ifft2d",
+    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d", "overlap_and_add",
+    "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
+]

@@ -1,9 +1,13 @@
 """Names of TF 2 that have little to do here, or that are not there."""
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
+import autograph as ag
 import runtime as rt
 
 
@@ -25,6 +29,55 @@ class Checks(rt.test.TestCase):
                       lambda: self.assertAllEqual({"a": 1}, {"b": 1})):
             with self.assertRaises(AssertionError):
                 wrong()
+
+    def test_numbers_that_are_near(self):
+        self.assertArrayNear([1.0, 2.0], rt.constant([1.01, 2.0]), 0.02)
+        self.assertNDArrayNear(rt.zeros([2, 2]), np.full((2, 2), 0.1), 0.21)
+        self.assertSequenceAlmostEqual([1.0], [1.00000001])
+        self.assertDictAlmostEqual({"a": 1.0}, {"a": 1.1}, delta=0.2)
+        self.assertBetween(2, 1, 2)
+        self.assertAllInRange([1.0, 2.0], 0, 3, open_lower_bound=True, open_upper_bound=True)
+        for wrong in (lambda: self.assertArrayNear([1.0], [1.0, 2.0], 1),
+                      lambda: self.assertArrayNear([1.0], [1.1], 0.01),
+                      lambda: self.assertNDArrayNear([[1.0]], [1.0], 1), lambda: self.assertBetween(3, 1, 2),
+                      lambda: self.assertNDArrayNear([1.0, 1.0], [0.0, 0.0], 1), lambda: self.assertBetween(0, 1, 2),
+                      lambda: self.assertDictAlmostEqual({"a": 1.0}, {"b": 1.0}),
+                      lambda: self.assertSequenceAlmostEqual([1.0], [1.1]),
+                      lambda: self.assertAllInRange([1.0], 1, 2, open_lower_bound=True)):
+            with self.assertRaises(AssertionError):
+                wrong()
+
+    def test_containers_and_texts(self):
+        self.assertNotEmpty([1])
+        self.assertEndsWith("abc", "bc")
+        self.assertItemsEqual([1, 2, 2], [2, 1, 2])
+        self.assertSameElements([1, 2, 2], [2, 1])
+        self.assertContainsSubset([1], [2, 1])
+        self.assertNoCommonElements([1], [2])
+        self.assertRegexMatch("abc", ["x", "b"])
+        self.assertIsSubclass(int, object)
+        self.assertSameStructure({"a": [1]}, {"a": [1]})
+        self.assertDeviceEqual(rt.constant(1).device, "/cpu:0")
+        for wrong in (lambda: self.assertNotEmpty([]), lambda: self.assertEndsWith("abc", "b"),
+                      lambda: self.assertItemsEqual([1, 2], [2, 1, 2]), lambda: self.assertSameElements([1], [2, 1]),
+                      lambda: self.assertContainsSubset([3], [2, 1]), lambda: self.assertNoCommonElements([1], [1]),
+                      lambda: self.assertRegexMatch("abc", ["x", "y"]), lambda: self.assertIsSubclass(int, str),
+                      lambda: self.assertSameStructure({"a": [1]}, {"a": [2]}),
+                      lambda: self.assertDeviceEqual("CPU:0", "/device:GPU:0")):
+            with self.assertRaises(AssertionError):
+                wrong()
+
+    def test_errors(self):
+        with self.assertRaisesWithPredicateMatch(ValueError, lambda error: error.args == ("a",)):
+            raise ValueError("a")
+        with self.assertRaisesWithPredicateMatch(ValueError, "^a$"):
+            raise ValueError("a")
+        with self.assertRaisesWithLiteralMatch(ValueError, "a"):
+            raise ValueError("a")
+        with self.assertRaisesIncompatibleShapesError():
+            rt.ones([2]) + rt.ones([3])
+        with self.assertRaises(AssertionError), self.assertRaisesWithLiteralMatch(ValueError, "b"):
+            raise ValueError("a")
 
     def test_values(self):
         with self.cached_session() as session:
@@ -111,3 +164,82 @@ def test_arguments_as_tensorflow_has_them() -> None:
     assert counted(rt.constant(100)) == 5
     with pytest.raises(rt.errors.StagingError, match="checkpoint is a number of iterations, at least 1, not 'a'"):
         rt.while_loop(lambda i: i < 3, lambda i: i + 1, [0], checkpoint_every="a")
+
+
+def test_layouts_and_hints_of_products() -> None:
+    for make in (lambda layout: rt.zeros([2], layout=layout), lambda layout: rt.ones([2], layout=layout),
+                 lambda layout: rt.fill([2], 3, layout=layout), lambda layout: rt.zeros_like([1], layout=layout),
+                 lambda layout: rt.ones_like([1], layout=layout)):
+        assert make(None).ndim == 1
+        with pytest.raises(rt.errors.UnimplementedError, match=r"test_tf_names.py:\d+: \w+ has no layout"):
+            make("here")
+    assert rt.matmul([[1.0]], [[2.0]], grad_a=True, grad_b=True).numpy().tolist() == [[2.0]]
+
+
+def test_bad_indices() -> None:
+    x = rt.reshape(rt.range(6.0), [3, 2])
+    rows = rt.constant([[0], [5], [-1], [2]])
+
+    def ignoring(x, rows):
+        updates = rt.constant([1.0, 2.0, 3.0, 4.0])
+        return (rt.gather_nd(x, rows, bad_indices_policy="IGNORE"),
+                rt.scatter_nd(rows, updates, [3], "IGNORE"),
+                rt.tensor_scatter_nd_add(rt.ones([3]), rows, updates, "IGNORE"),
+                rt.tensor_scatter_nd_sub(rt.ones([3]), rows, updates, bad_indices_policy="IGNORE"),
+                rt.tensor_scatter_nd_max(rt.ones([3]), rows, updates, "IGNORE"),
+                rt.tensor_scatter_nd_min(rt.zeros([3]), rows, updates, "IGNORE"),
+                rt.gather_nd(x, [7], bad_indices_policy="IGNORE"))
+
+    want = [[[0, 1], [0, 0], [0, 0], [4, 5]], [1, 0, 4], [2, 1, 5], [0, 1, -3], [1, 1, 4], [0, 0, 0], [0, 0]]
+    unknown = [rt.TensorSpec([None, None]), rt.TensorSpec([None, 1], rt.int32)]
+    for fn in ignoring, rt.function(ignoring), rt.function(ignoring, input_signature=unknown):
+        assert [found.numpy().tolist() for found in fn(x, rows)] == want
+    gradient = rt.grad(lambda v: rt.reduce_sum(rt.gather_nd(v, rows, bad_indices_policy="IGNORE")))(x)
+    assert gradient.numpy().tolist() == [[1, 1], [0, 0], [1, 1]]
+    for policy in "", "DEFAULT", "ERROR":
+        for call in (lambda p=policy: rt.gather_nd(x, rows, bad_indices_policy=p),
+                     lambda p=policy: rt.scatter_nd(rows, [1, 2, 3, 4], [3], p)):
+            with pytest.raises(rt.errors.InvalidArgumentError, match="out of bounds"):
+                call()
+    with pytest.raises(rt.errors.InvalidArgumentError, match="bad_indices_policy of gather_nd is one of .*, not 'x'"):
+        rt.gather_nd(x, rows, bad_indices_policy="x")
+
+
+def test_options_of_variables() -> None:
+    v = rt.Variable(1.0, synchronization=rt.VariableSynchronization.ON_READ, aggregation=rt.VariableAggregation.SUM)
+    for one in v, copy.deepcopy(v), pickle.loads(pickle.dumps(v)):
+        assert one.synchronization is rt.VariableSynchronization.ON_READ
+        assert one.aggregation is rt.VariableAggregation.SUM
+    plain = rt.Variable(1.0, experimental_enable_variable_lifting=False)
+    assert plain.synchronization is rt.VariableSynchronization.AUTO
+    assert plain.aggregation is rt.VariableAggregation.NONE
+    assert rt.function(lambda w: (w.aggregation.name, w))(v)[0] in ("SUM", "NONE")
+    with pytest.raises(ValueError, match="aggregation of a Variable is one of VariableAggregation.NONE"):
+        rt.Variable(1.0, aggregation="sum")
+
+
+def helper(x):
+    return -x if x < 0 else x
+
+
+def caller(x):
+    return helper(x) + 1
+
+
+def test_autograph_takes_tensorflows_arguments() -> None:
+    for module in ag, rt.autograph:
+        feature = rt.autograph.experimental.Feature.EQUALITY_OPERATORS
+        text = module.to_code(entity=caller, recursive=True, experimental_optional_features=feature)
+        assert text == module.to_code(caller) and "def caller" in text
+        assert "ag__.call" in module.to_code(caller, stage="compiled")
+        assert "ag__.call" not in module.to_code(caller, False, stage="compiled")
+        assert module.to_graph(entity=caller, recursive=True, experimental_optional_features=None)(-2) == 3
+        with pytest.raises(TypeError, match="positional"):
+            module.to_code(caller, True, None, "jumps")
+    for decorate in ag.do_not_convert, ag.experimental.do_not_convert, rt.autograph.experimental.do_not_convert:
+        @decorate()
+        def left(x):
+            return x
+
+        assert left(1) == 1 and ag.convert(left) is left
+        assert decorate(func=left) is left

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, overload
 
 from autograph.core.tracebacks import is_converted, is_opaque
 
@@ -40,11 +40,18 @@ def exclude(*modules: str) -> None:
     _included.difference_update(modules)
 
 
-def do_not_convert(fn: F) -> F:
-    """Mark a function so that converted code calls it as it is (TF2: tf.autograph.experimental.do_not_convert)."""
-    marked: Any = getattr(fn, "__func__", fn)
+@overload
+def do_not_convert(func: F) -> F: ...
+@overload
+def do_not_convert(func: None = None) -> Callable[[F], F]: ...
+def do_not_convert(func: Any = None) -> Any:
+    """Mark a function so that converted code calls it as it is (TF2: tf.autograph.experimental.do_not_convert).
+    Without a function: a decorator."""
+    if func is None:
+        return do_not_convert
+    marked: Any = getattr(func, "__func__", func)
     marked.__autograph_do_not_convert__ = True
-    return fn
+    return func
 
 
 def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:

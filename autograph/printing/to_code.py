@@ -66,8 +66,12 @@ def _checked(stage: str | None) -> str:
     return SHOWN if stage is None else stage
 
 
-def to_code(fn: Any, *, stage: str | None = None, internal: bool = False) -> str:
-    """The converted source of a function, method, class or module (TF2: tf.autograph.to_code).
+def to_code(
+    entity: Any, recursive: bool = True, experimental_optional_features: Any = None, *, stage: str | None = None,
+    internal: bool = False,
+) -> str:
+    """The converted source of a function, method, class or module (TF2: tf.autograph.to_code, whose optional features
+    are all there). With `recursive=False` callees are not converted.
 
     For converted functions and `rt.function` objects: the code that they run. `stage` stops after one of `STAGES`:
     'capture' (the source as read), 'jumps', 'expressions', 'statements' (the default) or 'compiled', in which operators
@@ -80,9 +84,9 @@ def to_code(fn: Any, *, stage: str | None = None, internal: bool = False) -> str
     no such form.
     """
     last = _checked(stage)
-    obj = unwrap(fn)
+    obj = unwrap(entity)
     try:
-        return Code(rarely_collected(lambda: with_room(lambda: _code_of(obj, last, internal))))
+        return Code(rarely_collected(lambda: with_room(lambda: _code_of(obj, last, internal, recursive))))
     except RecursionError:
         filename = module_file(obj)
         lineno = deepest_line("".join(linecache.getlines(filename)))
@@ -90,7 +94,7 @@ def to_code(fn: Any, *, stage: str | None = None, internal: bool = False) -> str
                               line="", remedy="Split it.") from None
 
 
-def _code_of(obj: Any, stage: str, internal: bool) -> str:
+def _code_of(obj: Any, stage: str, internal: bool, recursive: bool) -> str:
     if internal and not inspect.isgeneratorfunction(obj):
         place = getattr(obj, "__code__", None)
         raise UnsupportedError(
@@ -98,13 +102,13 @@ def _code_of(obj: Any, stage: str, internal: bool) -> str:
             filename=module_file(obj), lineno=1 if place is None else place.co_firstlineno,
             remedy="Leave out internal=True.")
     if isinstance(obj, types.ModuleType):
-        return convert_source(_module_text(obj), module_file(obj), stage=stage)
+        return convert_source(_module_text(obj), module_file(obj), stage=stage, recursive=recursive)
     if isinstance(obj, type):
         text, filename = _module_text(obj), module_file(obj)
         tree = to_gast(_class_node(obj, text, filename))
         used = identifiers(tree)
         for child, owner in functions_in(tree, tree.name):
-            convert_tree(child, used, stage, True, owner)
+            convert_tree(child, used, stage, recursive, owner)
         name_operators(tree, used)
         return unparse(_printable(tree), source=text)
     rule = None if is_converted(obj.__code__) else left_alone(obj, asked=True)
@@ -115,7 +119,7 @@ def _code_of(obj: Any, stage: str, internal: bool) -> str:
         used = identifiers(source.tree) | set(obj.__code__.co_freevars)
         if internal:
             iterate_internally(source.tree, source.filename)
-        convert_tree(source.tree, used, stage, True, source.class_name, frozenset(obj.__code__.co_freevars))
+        convert_tree(source.tree, used, stage, recursive, source.class_name, frozenset(obj.__code__.co_freevars))
         name_operators(source.tree, used)
     text = unparse(_printable(source.tree), source=source.text)
     return text if text.endswith("\n") else text + "\n"

@@ -36,6 +36,13 @@ class ArrayMethods:
         return OPERATIONS.array_namespace()
 
     @property
+    def device(self) -> str:
+        """Where the values are (`tf.Tensor.device`): "" for a tensor of a graph; "cpu" for an array of NumPy there."""
+        if hasattr(self, "is_object"):
+            return "cpu" if self.is_object else ""
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    @property
     def T(self) -> Tensor:
         return _call("transpose", self)
 

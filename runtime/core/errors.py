@@ -12,13 +12,16 @@ from autograph.backend import format_error, unnumbered
 __all__ = [
     "AbortedError",
     "AlreadyExistsError",
+    "CancelledError",
     "DTypeError",
     "DataLossError",
+    "DeadlineExceededError",
     "DivisionByZeroError",
     "FailedPreconditionError",
     "GraphError",
     "InaccessibleTensorError",
     "IndexOutOfRangeError",
+    "InternalError",
     "InvalidArgumentError",
     "InvalidNumberError",
     "InvalidSliceError",
@@ -31,10 +34,14 @@ __all__ = [
     "OperatorNotAllowedInGraphError",
     "OutOfMemoryError",
     "OutOfRangeError",
+    "PermissionDeniedError",
     "ResourceExhaustedError",
     "ShapeError",
     "StagingError",
+    "UnauthenticatedError",
+    "UnavailableError",
     "UnimplementedError",
+    "UnknownError",
     "locate",
 ]
 
@@ -42,8 +49,11 @@ __all__ = [
 class OpError(Exception):
     """Base of errors that an op raises (`tf.errors.OpError`).
 
-    Constructed from a message, or, as in TF2, from `(node_def, op, message)`.
+    Made from a message, or TF2's way from `(node_def, op, message)` and for some classes an `error_code`.
     """
+
+    error_code: int = 2
+    """The number of the kind of error (`tf.errors.UNKNOWN` and the like)."""
 
     def __init__(self, *args: object, remedy: str = "") -> None:
         message: Any = args[2] if len(args) >= 3 else args[0] if args else ""
@@ -90,6 +100,34 @@ class DataLossError(OpError):
 
 class AbortedError(OpError):
     """The operation was aborted (`tf.errors.AbortedError`)."""
+
+
+class CancelledError(OpError):
+    """The operation was cancelled (`tf.errors.CancelledError`)."""
+
+
+class DeadlineExceededError(OpError):
+    """A deadline was over before the operation ended (`tf.errors.DeadlineExceededError`)."""
+
+
+class InternalError(OpError):
+    """Something that has to hold does not (`tf.errors.InternalError`)."""
+
+
+class PermissionDeniedError(OpError):
+    """The caller may not do this (`tf.errors.PermissionDeniedError`)."""
+
+
+class UnauthenticatedError(OpError):
+    """The request does not say who makes it (`tf.errors.UnauthenticatedError`)."""
+
+
+class UnavailableError(OpError):
+    """A service is not available at this time (`tf.errors.UnavailableError`)."""
+
+
+class UnknownError(OpError):
+    """An error of no known kind (`tf.errors.UnknownError`)."""
 
 
 class ShapeError(InvalidArgumentError, ValueError):
@@ -203,6 +241,12 @@ def subject(name: str) -> str:
     name = unnumbered(name)
     return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)
 
+
+for _code, _kind in enumerate((
+        CancelledError, UnknownError, InvalidArgumentError, DeadlineExceededError, NotFoundError, AlreadyExistsError,
+        PermissionDeniedError, ResourceExhaustedError, FailedPreconditionError, AbortedError, OutOfRangeError,
+        UnimplementedError, InternalError, UnavailableError, DataLossError, UnauthenticatedError), 1):
+    _kind.error_code = _code
 
 for _error in [each for each in globals().values() if isinstance(each, type) and issubclass(each, Exception)]:
     _error.__module__ = "runtime.errors"  # where users import it from: tracebacks name it so

@@ -26,6 +26,7 @@ import numpy as np
 from autograph.backend import at_end, format_error, of_trace
 from runtime.core.errors import GraphError, ShapeError, StagingError, locate
 from runtime.core.op import Errors, Op
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position
 from runtime.core.svg import Box, svg
 from runtime.core.types import DType, ListType, Shape, Type
@@ -327,6 +328,28 @@ class Graph:
             yield from node.outputs
             for inner in node.subgraphs.values():
                 yield from inner.parameters
+
+    def get_operations(self) -> list[Any]:
+        """An `Operation` for each input, capture and node, in the order in which they run, without those of the graphs
+        inside of control flow (`tf.Graph.get_operations`)."""
+        return OPERATIONS.operations(self)
+
+    def get_operation_by_name(self, name: str) -> Any:
+        """The `Operation` of that name. MissingKeyError, a KeyError (`tf.Graph.get_operation_by_name`)."""
+        return OPERATIONS.operation_by_name(self, name)
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """The tensor "name:index" that the `Operation` of that name makes. MissingKeyError, a KeyError; ValueError for
+        another form (`tf.Graph.get_tensor_by_name`)."""
+        return OPERATIONS.tensor_by_name(self, name)
+
+    def as_graph_def(self) -> Any:
+        """A `GraphDef` that describes the graph for reading: a `NodeDef` for each of `get_operations`, with its name,
+        its op, the names of its inputs and its params as text (as `tf.Graph.as_graph_def`).
+
+        It is no protocol buffer: graphs are saved by `rt.saved_model`, and for TensorBoard by `rt.summary.graph`.
+        """
+        return OPERATIONS.graph_def(self)
 
     def verify(self) -> None:
         """Check the rules of the IR here and in sub-graphs; GraphError, with the node, if one is violated.

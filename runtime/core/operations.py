@@ -93,5 +93,12 @@ class Operations(Late):
     view_of_deque: Callable[[Any], Any]
     """The view of a deque with items of the graph, which implements Python's methods."""
 
+    # runtime.core.graph_views
+    operation_of: Callable[[Any], Any]
+    operations: Callable[[Any], list[Any]]
+    operation_by_name: Callable[[Any, str], Any]
+    tensor_by_name: Callable[[Any, str], Any]
+    graph_def: Callable[[Any], Any]
+
 
 OPERATIONS: Final = Operations()

@@ -438,8 +438,8 @@ class GraphTensor(Tensor):
 
     @property
     def op(self) -> Any:
-        """The node that computes the tensor, or None for an input of the graph."""
-        return self.value.node
+        """The `Operation` that makes the tensor (`tf.Tensor.op`)."""
+        return OPERATIONS.operation_of(self.value)
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from runtime.core.string_arrays import boxed
 from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, watching, wrap
 from runtime.core.types import (
+    DType,
     TensorSpec,
     TensorType,
     compatible_shapes,
@@ -222,11 +223,26 @@ def _flatten_like(element: Any, spec: Any) -> list[Any]:
     return [x for key in keys for x in _flatten_like(element[key], spec[key])]
 
 
+def _cast(array: Any, dtype: DType) -> Any:
+    """A NumPy array in another dtype, as NumPy casts it; None if that cannot hold a value."""
+    if array.dtype.kind in "OSU" or (array.dtype.kind == "c" and not dtype.is_complex):
+        return None
+    try:
+        with np.errstate(invalid="raise"):
+            found = array.astype(dtype.np)
+    except FloatingPointError:
+        return None
+    return None if array.dtype.kind in "iu" and dtype.is_integer and (found != array).any() else found
+
+
 def _fit_one(x: Any, type: TensorType) -> Any:
     if isinstance(x, (np.ndarray, np.generic, Tensor)) and not type.dtype.is_string:
-        array = np.array(x)
+        array: Any = np.array(x)
         if dtype_of(array) is not type.dtype:
-            raise DTypeError(f"the generator yielded {type_of_array(array)}, but its output_signature says {type}")
+            array = None if isinstance(x, Tensor) else _cast(array, type.dtype)
+        if array is None:
+            given = type_of_array(np.asarray(x))
+            raise DTypeError(f"the generator yielded {given}, but its output_signature says {type}")
     else:
         try:
             array = np.asarray(convert_to_tensor(x, dtype=type.dtype))

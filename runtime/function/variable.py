@@ -24,6 +24,7 @@ from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope
 from runtime.core.types import DType, TensorShape, TensorType, dtype_of
 from runtime.function.static_values import evaluate
+from runtime.function.variable_options import VariableAggregation, VariableSynchronization, option
 from runtime.ops.gather import (
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
@@ -119,11 +120,13 @@ class Variable(ArrayMethods):
     assigned values (`validate_shape=False`: any sizes). Operators and the methods of NumPy's arrays work on the current
     value; `v += x` makes `v` a tensor.
 
+    `synchronization` and `aggregation` are kept and have no effect, as there is one device.
+
     Inside an `rt.function` reads and writes run in program order, and variables can be created only in its first trace
     (ValueError later).
     """
 
-    __slots__ = ("__weakref__", "array", "constraint", "name", "trainable", "type")
+    __slots__ = ("__weakref__", "_aggregation", "_synchronization", "array", "constraint", "name", "trainable", "type")
 
     __array_priority__: ClassVar[int] = 100
 
@@ -133,9 +136,11 @@ class Variable(ArrayMethods):
         self, initial_value: Any = None, trainable: bool | None = True, validate_shape: bool = True,
         caching_device: Any = None, name: str | None = None, variable_def: Any = None, dtype: Any = None,
         import_scope: Any = None, constraint: Callable[[Any], Any] | None = None, synchronization: Any = None,
-        aggregation: Any = None, shape: Any = None,
+        aggregation: Any = None, shape: Any = None, experimental_enable_variable_lifting: bool = True,
     ) -> None:
         try:
+            self._synchronization = option(VariableSynchronization, "synchronization", synchronization)
+            self._aggregation = option(VariableAggregation, "aggregation", aggregation)
             self._initialize(initial_value, validate_shape, name, dtype, shape)
         except Exception as exc:
             locate(exc, user_position())
@@ -191,6 +196,14 @@ class Variable(ArrayMethods):
         return self.shape
 
     @property
+    def synchronization(self) -> VariableSynchronization:
+        return getattr(self, "_synchronization", VariableSynchronization.AUTO)
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        return getattr(self, "_aggregation", VariableAggregation.NONE)
+
+    @property
     def hint(self) -> str:
         """The name of its value in graphs."""
         return self.name.rpartition("/")[2].removesuffix(":0")
@@ -211,11 +224,13 @@ class Variable(ArrayMethods):
         new = object.__new__(Variable)
         new.array, new.name, new.type = self.array, self.name, self.type
         new.trainable, new.constraint = self.trainable, self.constraint
+        new._synchronization, new._aggregation = self.synchronization, self.aggregation
         memo[id(self)] = new
         return new
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.array, self.trainable, self.name, self.type.shape)
+        return _restore, (self.array, self.trainable, self.name, self.type.shape, self.synchronization.value,
+                          self.aggregation.value)
 
     def __repr__(self) -> str:
         text = f"<rt.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}"
@@ -260,13 +275,14 @@ class Variable(ArrayMethods):
         return self.__tensor__()
 
     def numpy(self) -> Any:
-        """The value as a read-only array, or a NumPy scalar. FailedPreconditionError while a function is traced."""
+        """The value: a copy that can be changed, or a NumPy scalar (`np.asarray` gives a read-only array without a
+        copy). FailedPreconditionError while a function is traced."""
         if current_graph() is not None:
             error = FailedPreconditionError(
                 f"variable '{self.name}' has no value while a function is traced", remedy="Use v.read_value().")
             locate(error, user_position())
             raise error
-        return self.array if self.array.ndim else self.array[()]
+        return self.array.copy() if self.array.ndim else self.array[()]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         array: Array = self.__tensor__().__array__(dtype, copy)
@@ -475,7 +491,7 @@ class _GraphPart(GraphTensor):
         return _assign_part(self._variable, self._index, GraphTensor(self.value) - delta)
 
 
-_SCATTERS: Final = {
+_SCATTERS: Final[dict[str, Callable[..., Tensor]]] = {
     "update": tensor_scatter_nd_update, "add": tensor_scatter_nd_add, "sub": tensor_scatter_nd_sub,
     "max": tensor_scatter_nd_max, "min": tensor_scatter_nd_min,
 }
@@ -520,7 +536,9 @@ def _initial_value(value: GraphTensor, maker: Creation | None) -> EagerTensor:
 register(Variable, BACKEND)
 
 
-def _restore(array: Array, trainable: bool, name: str, shape: Any) -> Variable:
-    variable = Variable(array, trainable, shape=shape)
+def _restore(
+    array: Array, trainable: bool, name: str, shape: Any, synchronization: int = 0, aggregation: int = 0
+) -> Variable:
+    variable = Variable(array, trainable, shape=shape, synchronization=synchronization, aggregation=aggregation)
     variable.name = name
     return variable

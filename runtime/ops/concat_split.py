@@ -29,7 +29,19 @@ from runtime.ops.logic import greater_equal, less_equal, logical_and
 from runtime.ops.math import cast, maximum, minimum, mod, saturate_cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.reduction import cumsum, reduce_all, reduce_sum
-from runtime.ops.shape import along, broadcast_to, dim, dims, expand_dims, numbers, product, reshape, squeeze, transpose
+from runtime.ops.shape import (
+    along,
+    broadcast_to,
+    dim,
+    dims,
+    expand_dims,
+    numbers,
+    product,
+    reshape,
+    squeeze,
+    stack,
+    transpose,
+)
 from runtime.ops.sorting import searchsorted
 from runtime.ops.static_arguments import axis_of, merge_shapes, static_int, static_ints
 
@@ -73,7 +85,8 @@ CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), sa
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """Tensors of one dtype concatenated along `axis` (`tf.concat`). ShapeError if the other axes differ.
 
-    The elements of a staged list must have one shape, unless `axis` is 0.
+    A list with tensors in it is stacked, and cast to the dtype of the first tensor. The elements of a list that a
+    staged loop made must have one shape, unless `axis` is 0.
     """
     held = values[0] if has_staged_items(values) else values
     leaves: Sequence[Any] = held.__leaves__() if hasattr(type(held), "__leaves__") else ()
@@ -88,9 +101,17 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     if not ranks:
         items = [convert_to_tensor(item) for item in items]
         ranks = [items[0].ndim]
-    # scalars are refused by the type rule
+    elif any(isinstance(item, (list, tuple)) for item in items):
+        dtype = next(item.dtype for item in items if isinstance(item, Tensor))
+        items = [cast(stack(item), dtype) if isinstance(item, (list, tuple)) and _has_tensors(item) else item
+                 for item in items]
+    # of scalars the rule complains
     place = axis_of("concat", axis, ranks[0]) if ranks[0] else 0
     return named(apply_one(CONCAT, *items, axis=place), name)
+
+
+def _has_tensors(values: Any) -> bool:
+    return any(isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and _has_tensors(x)) for x in values)
 
 
 def _concat_list(values: Any, axis: Any) -> Tensor:

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError
+from runtime.core.errors import DTypeError, InvalidArgumentError, OutOfMemoryError, ShapeError, UnimplementedError
 from runtime.core.op import Errors, Op, Sample
+from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
@@ -36,21 +37,30 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
     return reshape(x, shape)
 
 
-def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
-    """A tensor of shape `dims` filled with the scalar `value` (`tf.fill`)."""
+def _check_layout(op: str, layout: Any) -> None:
+    """Of TF's distributed tensors, which are not there."""
+    if layout is not None:
+        raise located(UnimplementedError(f"{op} has no layout: tensors are not distributed", remedy="Leave it out."))
+
+
+def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
+    """A tensor of shape `dims` filled with the scalar `value` (`tf.fill`). `layout` must be None."""
+    _check_layout("fill", layout)
     x = convert_to_tensor(value)
     if x.ndim:
         raise ShapeError(f"fill takes a scalar value, not {x.type}")
     return broadcast_to(x, dims, name)
 
 
-def zeros(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
-    """A tensor of 0, of False for bool, of empty strings for string (`tf.zeros`)."""
+def zeros(shape: Any, dtype: Any = t.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """All 0, of bool False, of string empty (`tf.zeros`). `layout` must be None."""
+    _check_layout("zeros", layout)
     return _filled("zeros", shape, 0, as_dtype(dtype), name)
 
 
-def ones(shape: Any, dtype: Any = t.float32, name: str | None = None) -> Tensor:
-    """A tensor of 1, of True for bool (`tf.ones`)."""
+def ones(shape: Any, dtype: Any = t.float32, name: str | None = None, layout: Any = None) -> Tensor:
+    """All 1, of bool True (`tf.ones`). `layout` must be None."""
+    _check_layout("ones", layout)
     return _filled("ones", shape, 1, as_dtype(dtype), name)
 
 
@@ -74,14 +84,18 @@ def _filled(op: str, shape: Any, value: int, dtype: DType, name: str | None) -> 
     return named(apply_one(BROADCAST_TO, dtype.as_numpy_dtype(value), *operands, dims=known), name)
 
 
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of 0 with the shape and, by default, the dtype of `input` (`tf.zeros_like`)."""
+def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """All 0, of the shape and, without `dtype`, the dtype of `input` (`tf.zeros_like`). `layout` must be
+    None."""
+    _check_layout("zeros_like", layout)
     x = convert_to_tensor(input)
     return _filled("zeros_like", dims(x), 0, x.dtype if dtype is None else as_dtype(dtype), name)
 
 
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """A tensor of 1 with the shape and, by default, the dtype of `input` (`tf.ones_like`)."""
+def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
+    """All 1, of the shape and, without `dtype`, the dtype of `input` (`tf.ones_like`). `layout` must be
+    None."""
+    _check_layout("ones_like", layout)
     x = convert_to_tensor(input)
     return _filled("ones_like", dims(x), 1, x.dtype if dtype is None else as_dtype(dtype), name)
 
@@ -221,10 +235,19 @@ def _range_length(bounds: list[Any]) -> int | None:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any = 0) -> Tensor:
-    """`num` evenly spaced values from `start` to `stop`, both included, along a new axis (`tf.linspace`), in the dtype
-    of a floating bound that is a tensor; by default float32."""
-    hint = next((x.dtype for x in (start, stop) if isinstance(x, Tensor) and not x.dtype.is_integer), t.float32)
-    first, last = convert_to_tensor(start, dtype_hint=hint), convert_to_tensor(stop, dtype_hint=hint)
+    """`num` values evenly spaced from `start` to `stop`, both included, along a new axis (`tf.linspace`).
+
+    The dtype is that of the bound that is a tensor of floats; else float32 for floats of Python and for ints of 8 and
+    16 bits, and float64 for other ints, also of Python, as their quotients are.
+    """
+    bounds = [x if type(x) in (int, float) else convert_to_tensor(x) for x in (start, stop)]
+    given = [x.dtype for x in bounds if isinstance(x, Tensor)]
+    hint = next((kind for kind in given if not kind.is_integer), None)
+    if hint is None:
+        is_small = given and all(kind.size < 4 for kind in given)
+        hint = t.float32 if is_small or any(type(x) is float for x in bounds) else t.float64
+    first, last = (cast(x, hint) if isinstance(x, Tensor) and x.dtype.is_integer else
+                   convert_to_tensor(x, dtype_hint=hint) for x in bounds)
     place = axis_of("linspace", axis, first.ndim + 1)
     count = range(num, dtype=t.int64)
     steps = reshape(count, [-1] + [1] * (first.ndim - place))

@@ -1,20 +1,22 @@
 """Selecting elements by tensors of indices, and writing them back: gather and scatter."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import DTypeError, IndexOutOfRangeError, ShapeError
+from runtime.core.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from runtime.core.op import Op, Sample
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import TensorType, bool_, float32, int32, shape_text
-from runtime.ops.creation import zeros
+from runtime.core.types import TensorType, bool_, float32, int32, int64, shape_text
+from runtime.ops.creation import fill, zeros
 from runtime.ops.effects import raise_unless
-from runtime.ops.logic import NONZERO, equal
-from runtime.ops.math import negative
+from runtime.ops.logic import NONZERO, equal, greater_equal, less, logical_and
+from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import apply_one, named, random_array
 from runtime.ops.shape import dims, product, reshape
 from runtime.ops.static_arguments import axis_of, merge_shapes
@@ -180,42 +182,94 @@ def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
     return apply_one(SCATTER, x, rows, values, mode=mode)
 
 
+POLICIES: Final = ("", "DEFAULT", "ERROR", "IGNORE")
+"""What an op does with an index that is not within the tensor: the first three raise an error."""
+
+
+def ignores(op: str, bad_indices_policy: str) -> bool:
+    """Whether bad indices are ignored. InvalidArgumentError for what is no policy."""
+    if bad_indices_policy not in POLICIES:
+        known = ", ".join(map(repr, POLICIES))
+        raise located(InvalidArgumentError(
+            f"the bad_indices_policy of {op} is one of {known}, not {bad_indices_policy!r}"))
+    return bad_indices_policy == "IGNORE"
+
+
+def are_within(x: Tensor, rows: Tensor) -> Tensor:
+    """Which rows of indices are within the leading dimensions of `x`: bool[rows.shape[:-1]]."""
+    sizes = dims(x)[:depth_of("a bad_indices_policy", x.type, rows.type)]
+    within = [logical_and(greater_equal(rows[..., i], 0), less(cast(rows[..., i], int64), size))
+              for i, size in enumerate(sizes)]
+    return functools.reduce(logical_and, within, fill(dims(rows)[:-1], True))
+
+
+def _scattered(
+    op: str, tensor: Any, indices: Any, updates: Any, mode: str, bad_indices_policy: str, name: str | None
+) -> Tensor:
+    if not ignores(op, bad_indices_policy):
+        return named(scatter(tensor, indices, updates, mode), name)
+    x, rows = convert_to_tensor(tensor), convert_to_tensor(indices, dtype_hint=int32)
+    values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
+    within = are_within(x, rows)
+    if not within.ndim:
+        rows, values, within = rows[None], values[None], reshape(within, [1])
+    return named(scatter(x, boolean_mask(rows, within), boolean_mask(values, within), mode), name)
+
+
 def tensor_scatter_nd_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """`tensor` with `updates` at the rows of `indices`; of repeated rows the last one wins
     (`tf.tensor_scatter_nd_update`). IndexOutOfRangeError."""
     return named(scatter(tensor, indices, updates), name)
 
 
-def tensor_scatter_nd_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """`tensor` with `updates` added at the rows of `indices` (`tf.tensor_scatter_nd_add`)."""
-    return named(scatter(tensor, indices, updates, "add"), name)
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """`tensor` with `updates` added at the rows of `indices` (`tf.tensor_scatter_nd_add`).
+    `bad_indices_policy`: as for `scatter_nd`."""
+    return _scattered("tensor_scatter_nd_add", tensor, indices, updates, "add", bad_indices_policy, name)
 
 
-def tensor_scatter_nd_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """`tensor` with `updates` subtracted at the rows of `indices` (`tf.tensor_scatter_nd_sub`)."""
-    return named(scatter(tensor, indices, negative(updates), "add"), name)
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """`tensor` with `updates` subtracted at the rows of `indices` (`tf.tensor_scatter_nd_sub`).
+    `bad_indices_policy`: as for `scatter_nd`."""
+    return _scattered("tensor_scatter_nd_sub", tensor, indices, negative(updates), "add", bad_indices_policy, name)
 
 
-def tensor_scatter_nd_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The elementwise maximum of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_max`)."""
-    return named(scatter(tensor, indices, updates, "max"), name)
+def tensor_scatter_nd_max(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The greater of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_max`).
+    `bad_indices_policy`: as for `scatter_nd`."""
+    return _scattered("tensor_scatter_nd_max", tensor, indices, updates, "max", bad_indices_policy, name)
 
 
-def tensor_scatter_nd_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """The elementwise minimum of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_min`)."""
-    return named(scatter(tensor, indices, updates, "min"), name)
+def tensor_scatter_nd_min(
+    tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """The smaller of `tensor` and `updates` at the rows of `indices` (`tf.tensor_scatter_nd_min`).
+    `bad_indices_policy`: as for `scatter_nd`."""
+    return _scattered("tensor_scatter_nd_min", tensor, indices, updates, "min", bad_indices_policy, name)
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of `shape` with `updates` at the rows of `indices`, summed where rows repeat (`tf.scatter_nd`)."""
+def scatter_nd(
+    indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None
+) -> Tensor:
+    """`updates` at the rows of `indices` in zeros of `shape`, added where rows repeat (`tf.scatter_nd`).
+
+    `bad_indices_policy`: "ERROR" (the default) raises IndexOutOfRangeError for a row that is not within the shape,
+    "IGNORE" leaves its update out.
+    """
     values = convert_to_tensor(updates)
-    return named(scatter(zeros(shape, values.dtype), indices, values, "add"), name)
+    return _scattered("scatter_nd", zeros(shape, values.dtype), indices, values, "add", bad_indices_policy, name)
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The sums of the slices of `data` with each segment id (`tf.math.unsorted_segment_sum`)."""
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     rows = reshape(ids, [*dims(ids), 1])
-    return scatter_nd(rows, x, [num_segments, *dims(x)[ids.ndim:]], name)
+    return scatter_nd(rows, x, [num_segments, *dims(x)[ids.ndim:]], name=name)
 
 

@@ -13,7 +13,8 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, int32
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import range as range_
-from runtime.ops.gather import columns_of, depth_of
+from runtime.ops.creation import zeros
+from runtime.ops.gather import are_within, boolean_mask, columns_of, depth_of, ignores, tensor_scatter_nd_update
 from runtime.ops.math import cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.shape import broadcast_to, dims, reshape
@@ -41,10 +42,13 @@ GATHER_ND: Final = Op("gather_nd", _gather_nd_kernel, _gather_nd_rule, samples=_
                       doc="Slices by rows of indices, each of which indexes the leading dimensions.")
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+def gather_nd(
+    params: Any, indices: Any, batch_dims: int = 0, name: str | None = None, bad_indices_policy: str = ""
+) -> Tensor:
     """The slices `params[row]` for the rows of `indices` along its last axis (`tf.gather_nd`).
 
-    Shape: indices.shape[:-1] + params.shape[indices.shape[-1]:]. IndexOutOfRangeError.
+    Shape: indices.shape[:-1] + params.shape[indices.shape[-1]:]. IndexOutOfRangeError; with the
+    `bad_indices_policy` "IGNORE" a row that is not within the tensor gives zeros instead.
     """
     x, rows = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
     if batch_dims:
@@ -56,4 +60,11 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
             grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
             grids.append(broadcast_to(grid, [*sizes[:-1], 1]))
         rows = concat([*grids, rows], -1)
-    return named(apply_one(GATHER_ND, x, rows), name)
+    if not ignores("gather_nd", bad_indices_policy):
+        return named(apply_one(GATHER_ND, x, rows), name)
+    within = reshape(are_within(x, rows), [-1])
+    flat = reshape(rows, [-1, rows.shape[-1]])
+    found = apply_one(GATHER_ND, x, boolean_mask(flat, within))
+    places = boolean_mask(range_(dims(flat)[0]), within)
+    filled = tensor_scatter_nd_update(zeros([dims(flat)[0], *dims(found)[1:]], x.dtype), places[:, None], found)
+    return named(reshape(filled, [*dims(rows)[:-1], *dims(found)[1:]]), name)

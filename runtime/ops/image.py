@@ -3,32 +3,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from runtime.core.errors import InvalidArgumentError, UnimplementedError, locate
+from runtime.core.errors import InvalidArgumentError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import DType, as_dtype, float32, int32
+from runtime.core.types import DType, as_dtype, float32
 from runtime.ops.concat_split import pad, tile
-from runtime.ops.creation import range as range_of
-from runtime.ops.gather import gather
 from runtime.ops.indexing import reverse
 from runtime.ops.linalg import tensordot
 from runtime.ops.logic import equal, less, where
 from runtime.ops.math import abs, cast, clip_by_value, floor, log, maximum, minimum, rsqrt
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_max, reduce_mean, reduce_min, reduce_sum
-from runtime.ops.shape import dims, expand_dims, reshape, stack
+from runtime.ops.shape import dims, expand_dims, stack
 from runtime.ops.shape import transpose as transposed
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "central_crop",
     "convert_image_dtype", "crop_to_bounding_box", "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb",
-    "pad_to_bounding_box", "per_image_standardization", "psnr", "resize", "resize_with_crop_or_pad", "rgb_to_grayscale",
+    "pad_to_bounding_box", "per_image_standardization", "psnr", "resize_with_crop_or_pad", "rgb_to_grayscale",
     "rgb_to_hsv", "rot90", "total_variation", "transpose",
 ]
 
 
-def _image(image: Any, what: str) -> Tensor:
+def image_of(image: Any, what: str) -> Tensor:
+    """An argument as a tensor. InvalidArgumentError for a rank below 3."""
     x = convert_to_tensor(image)
     if x.ndim < 3:
         error = InvalidArgumentError(
@@ -39,8 +38,8 @@ def _image(image: Any, what: str) -> Tensor:
     return x
 
 
-def _sizes(x: Tensor, what: str) -> tuple[int, int]:
-    """The height and the width. InvalidArgumentError if one is unknown."""
+def known_sizes(x: Tensor, what: str) -> tuple[int, int]:
+    """The height and the width, which have to be known."""
     height, width = x.shape[-3:-1]
     if height is None or width is None:
         error = InvalidArgumentError(f"{what} needs an image whose size is known, not {x.type}",
@@ -51,25 +50,25 @@ def _sizes(x: Tensor, what: str) -> tuple[int, int]:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """The image mirrored from left to right (`tf.image.flip_left_right`)."""
-    return reverse(_image(image, "flip_left_right"), [-2])
+    """Mirrored from left to right (`tf.image.flip_left_right`)."""
+    return reverse(image_of(image, "flip_left_right"), [-2])
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """The image upside down (`tf.image.flip_up_down`)."""
-    return reverse(_image(image, "flip_up_down"), [-3])
+    """Upside down (`tf.image.flip_up_down`)."""
+    return reverse(image_of(image, "flip_up_down"), [-3])
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """The image with rows and columns swapped (`tf.image.transpose`)."""
-    x = _image(image, "transpose")
+    """Rows as columns (`tf.image.transpose`)."""
+    x = image_of(image, "transpose")
     lead = [*range(x.ndim - 3)]
     return named(transposed(x, [*lead, x.ndim - 2, x.ndim - 3, x.ndim - 1]), name)
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
-    """The image rotated by 90 degrees counter-clockwise, `k` times (`tf.image.rot90`)."""
-    x = _image(image, "rot90")
+    """Turned by 90 degrees against the clock, `k` times (`tf.image.rot90`)."""
+    x = image_of(image, "rot90")
     turned = {0: lambda: x, 1: lambda: reverse(transpose(x), [-3]), 2: lambda: reverse(x, [-3, -2]),
               3: lambda: reverse(transpose(x), [-2])}
     return named(turned[k % 4](), name)
@@ -78,83 +77,41 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The part of the target size that begins at an offset (`tf.image.crop_to_bounding_box`)."""
-    x = _image(image, "crop_to_bounding_box")
+    """The part that begins at an offset (`tf.image.crop_to_bounding_box`)."""
+    x = image_of(image, "crop_to_bounding_box")
     return x[..., offset_height:offset_height + target_height, offset_width:offset_width + target_width, :]
 
 
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """The image at an offset in zeros of the target size (`tf.image.pad_to_bounding_box`)."""
-    x = _image(image, "pad_to_bounding_box")
+    """Zeros around the image, which begins at an offset (`tf.image.pad_to_bounding_box`)."""
+    x = image_of(image, "pad_to_bounding_box")
     height, width = dims(x)[-3:-1]
     return pad(x, [*[[0, 0]] * (x.ndim - 3), [offset_height, target_height - height - offset_height],
                    [offset_width, target_width - width - offset_width], [0, 0]])
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
-    """The central part, of that fraction of the height and of the width (`tf.image.central_crop`)."""
-    x = _image(image, "central_crop")
+    """The middle, of that fraction of the height and of the width (`tf.image.central_crop`)."""
+    x = image_of(image, "central_crop")
     if not 0 < central_fraction <= 1:
         error = InvalidArgumentError(f"central_fraction must be above 0 and at most 1, not {central_fraction}")
         locate(error, user_position())
         raise error
-    height, width = _sizes(x, "central_crop")
+    height, width = known_sizes(x, "central_crop")
     top, left = (int((size - size * central_fraction) / 2) for size in (height, width))
     return x[..., top:height - top, left:width - left, :]
 
 
 def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
-    """The image centrally cropped or padded with zeros (`tf.image.resize_with_crop_or_pad`)."""
-    x = _image(image, "resize_with_crop_or_pad")
-    height, width = _sizes(x, "resize_with_crop_or_pad")
+    """Cropped or padded with zeros around the middle (`tf.image.resize_with_crop_or_pad`)."""
+    x = image_of(image, "resize_with_crop_or_pad")
+    height, width = known_sizes(x, "resize_with_crop_or_pad")
     top, left = max((height - target_height) // 2, 0), max((width - target_width) // 2, 0)
     x = crop_to_bounding_box(x, top, left, min(height, target_height), min(width, target_width))
     above, before = max((target_height - height) // 2, 0), max((target_width - width) // 2, 0)
     return pad_to_bounding_box(x, above, before, target_height, target_width)
-
-
-def resize(
-    images: Any, size: Any, method: str = "bilinear", preserve_aspect_ratio: bool = False, antialias: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """The image resized to (height, width): "bilinear", in float32, or "nearest", in the dtype of the image
-    (`tf.image.resize`). Pixels are squares, sampled at their centres.
-
-    UnimplementedError for other methods, and for `antialias`.
-    """
-    x = _image(images, "resize")
-    if method not in ("bilinear", "nearest") or antialias:
-        what = "antialias" if antialias else f"the method {method!r}"
-        error = UnimplementedError(f"resize does not have {what}", remedy='Take "bilinear" or "nearest".')
-        locate(error, user_position())
-        raise error
-    height, width = size
-    if preserve_aspect_ratio:
-        rows, columns = _sizes(x, "resize with preserve_aspect_ratio")
-        scale = min(height / rows, width / columns)
-        height, width = round(rows * scale), round(columns * scale)
-    if method == "nearest":
-        for axis, count in ((-3, height), (-2, width)):
-            middles, last = _middles(x, axis, count)
-            x = gather(x, cast(minimum(floor(middles), last), int32), axis=x.ndim + axis)
-        return named(x, name)
-    x = cast(x, float32)
-    for axis, count in ((-3, height), (-2, width)):
-        middles, last = _middles(x, axis, count)
-        low = floor(middles - 0.5)
-        weight = reshape(middles - 0.5 - low, [-1, *[1] * (-axis - 1)])
-        first, second = (gather(x, cast(clip_by_value(place, 0.0, last), int32), axis=x.ndim + axis)
-                         for place in (low, low + 1.0))
-        x = first + (second - first) * weight
-    return named(x, name)
-
-
-def _middles(x: Tensor, axis: int, count: Any) -> tuple[Tensor, Tensor]:
-    """The centres of `count` pixels in coordinates of an axis, and the index of its last pixel."""
-    size = cast(dims(x)[axis], float32)
-    return (range_of(cast(count, float32)) + 0.5) * (size / cast(count, float32)), size - 1.0
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
@@ -191,43 +148,43 @@ def _as_floats(x: Tensor, change: Any) -> Tensor:
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
-    """`delta`, on the scale of floats in [0, 1], added to each pixel (`tf.image.adjust_brightness`)."""
-    return _as_floats(_image(image, "adjust_brightness"), lambda x: x + delta)
+    """With `delta`, of floats in [0, 1], added to each pixel (`tf.image.adjust_brightness`)."""
+    return _as_floats(image_of(image, "adjust_brightness"), lambda x: x + cast(delta, x.dtype))
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """The differences from each channel's mean multiplied by a factor (`tf.image.adjust_contrast`)."""
     def change(x: Tensor) -> Tensor:
         mean = reduce_mean(x, axis=[-3, -2], keepdims=True)
-        found: Tensor = (x - mean) * contrast_factor + mean
+        found: Tensor = (x - mean) * cast(contrast_factor, x.dtype) + mean
         return found
 
-    return _as_floats(_image(images, "adjust_contrast"), change)
+    return _as_floats(image_of(images, "adjust_contrast"), change)
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """`gain * image ** gamma` (`tf.image.adjust_gamma`)."""
-    return _as_floats(_image(image, "adjust_gamma"), lambda x: x ** float(gamma) * float(gain))
+    return _as_floats(image_of(image, "adjust_gamma"), lambda x: x ** float(gamma) * float(gain))
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """The saturation multiplied by a factor, and clipped to [0, 1] (`tf.image.adjust_saturation`)."""
     def change(x: Tensor) -> Tensor:
         hsv = rgb_to_hsv(x)
-        saturation = clip_by_value(hsv[..., 1] * saturation_factor, 0.0, 1.0)
+        saturation = clip_by_value(hsv[..., 1] * cast(saturation_factor, x.dtype), 0.0, 1.0)
         return hsv_to_rgb(stack([hsv[..., 0], saturation, hsv[..., 2]], -1))
 
-    return named(_as_floats(_image(image, "adjust_saturation"), change), name)
+    return named(_as_floats(image_of(image, "adjust_saturation"), change), name)
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """The hue, in [0, 1], rotated by `delta` (`tf.image.adjust_hue`)."""
     def change(x: Tensor) -> Tensor:
         hsv = rgb_to_hsv(x)
-        hue = hsv[..., 0] + delta
+        hue = hsv[..., 0] + cast(delta, x.dtype)
         return hsv_to_rgb(stack([hue - floor(hue), hsv[..., 1], hsv[..., 2]], -1))
 
-    return named(_as_floats(_image(image, "adjust_hue"), change), name)
+    return named(_as_floats(image_of(image, "adjust_hue"), change), name)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
@@ -237,18 +194,18 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         found: Tensor = expand_dims(luma, -1)
         return found
 
-    return named(_as_floats(_image(images, "rgb_to_grayscale"), change), name)
+    return named(_as_floats(image_of(images, "rgb_to_grayscale"), change), name)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """The single channel repeated three times (`tf.image.grayscale_to_rgb`)."""
-    x = _image(images, "grayscale_to_rgb")
+    """The one channel three times (`tf.image.grayscale_to_rgb`)."""
+    x = image_of(images, "grayscale_to_rgb")
     return named(tile(x, [*[1] * (x.ndim - 1), 3]), name)
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value, each in [0, 1], of floats in [0, 1] (`tf.image.rgb_to_hsv`)."""
-    x = _image(images, "rgb_to_hsv")
+    x = image_of(images, "rgb_to_hsv")
     red, green, blue = x[..., 0], x[..., 1], x[..., 2]
     top = reduce_max(x, axis=-1)
     span = top - reduce_min(x, axis=-1)
@@ -262,7 +219,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """The inverse of `rgb_to_hsv` (`tf.image.hsv_to_rgb`)."""
-    x = _image(images, "hsv_to_rgb")
+    x = image_of(images, "hsv_to_rgb")
     hue, saturation, value = x[..., 0] * 6.0, x[..., 1], x[..., 2]
     colours = (clip_by_value(abs(hue - 3.0) - 1.0, 0.0, 1.0), clip_by_value(2.0 - abs(hue - 2.0), 0.0, 1.0),
                clip_by_value(2.0 - abs(hue - 4.0), 0.0, 1.0))
@@ -272,7 +229,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 def per_image_standardization(image: Any) -> Tensor:
     """(x - mean) / max(standard deviation, 1 / sqrt(n)) with n the number of values
     (`tf.image.per_image_standardization`), in float32."""
-    x = cast(_image(image, "per_image_standardization"), float32)
+    x = cast(image_of(image, "per_image_standardization"), float32)
     axes = [-3, -2, -1]
     centred = x - reduce_mean(x, axis=axes, keepdims=True)
     count = cast(dims(x)[-3] * dims(x)[-2] * dims(x)[-1], float32)
@@ -281,15 +238,15 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """For each image, the sum of absolute differences of neighbouring pixels (`tf.image.total_variation`)."""
-    x = _image(images, "total_variation")
+    """The sums of the differences of neighbours, of each image (`tf.image.total_variation`)."""
+    x = image_of(images, "total_variation")
     axes = [-3, -2, -1]
     down, right = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
     return named(reduce_sum(abs(down), axis=axes) + reduce_sum(abs(right), axis=axes), name)
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of two images: 10 log10(max_val² / mean squared error) (`tf.image.psnr`)."""
-    x, y = (cast(_image(image, "psnr"), float32) for image in (a, b))
+    """The ratio of the largest value and the difference of two images, in decibels (`tf.image.psnr`)."""
+    x, y = (cast(image_of(image, "psnr"), float32) for image in (a, b))
     squares = reduce_mean((x - y) * (x - y), axis=[-3, -2, -1])
     return named(log(cast(max_val, float32) ** 2.0 / squares) * (10.0 / 2.302585092994046), name)

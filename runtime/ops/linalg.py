@@ -59,11 +59,12 @@ MATMUL: Final = Op("matmul", _matmul_kernel, _matmul_rule, agree=slice(0, 2), sa
 
 def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
            adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, output_type: Any = None,
-           name: str | None = None) -> Tensor:
+           grad_a: bool = False, grad_b: bool = False, name: str | None = None) -> Tensor:
     """The matrix product over the last two axes, [..., n, k] by [..., k, m] (`tf.matmul`).
 
-    Leading dimensions broadcast. `transpose_*` and `adjoint_*` (which also conjugates) swap the last two axes first.
-    `*_is_sparse` has no effect. `output_type`: the dtype to which the operands are cast.
+    Leading dimensions broadcast. `transpose_*` and `adjoint_*` (which conjugates too) swap the last two axes first.
+    `*_is_sparse`, of tensors with many zeros, and `grad_*`, of those of a derivative, have no effect. `output_type`:
+    the operands are cast to it.
     """
     if output_type is not None:
         a, b = math.cast(a, output_type), math.cast(b, output_type)

@@ -7,15 +7,17 @@ from __future__ import annotations
 import math as python_math
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from typing import Any, Final
 
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
+from runtime.core.errors import DTypeError, FailedPreconditionError, InvalidArgumentError, ShapeError
 from runtime.core.op import Op, Sample
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
 from runtime.ops import math
 from runtime.ops.gather import gather
@@ -25,8 +27,8 @@ from runtime.ops.shape import dim, shape_argument
 from runtime.ops.sorting import argsort
 
 __all__ = [
-    "Generator", "categorical", "normal", "set_seed", "shuffle", "stateless_normal",
-    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    "Algorithm", "Generator", "categorical", "get_global_generator", "normal", "set_global_generator", "set_seed",
+    "shuffle", "stateless_normal", "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
 ]
 
 Dims = tuple[int | None, ...]
@@ -348,10 +350,11 @@ def _truncated(draw: Floats) -> Tensor:
 
 
 def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
-                      name: str | None = None) -> Tensor:
+                      name: str | None = None, alg: Any = "auto_select") -> Tensor:
     """Uniform numbers from `minval` to below `maxval` that depend only on `seed`, two ints: floats (by default below
-    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if it is not
-    greater than `minval`."""
+    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if that is
+    not greater than `minval`. `alg`: one of TF's, which has no effect."""
+    _algorithm(alg)
     want = as_dtype(dtype)
     if not want.is_integer:
         return named(_between(_stateless(seed, shape, want), minval, 1 if maxval is None else maxval), name)
@@ -362,15 +365,18 @@ def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None
 
 
 def stateless_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
-                     name: str | None = None) -> Tensor:
-    """Normally distributed floats that depend only on `seed`, two ints (`tf.random.stateless_normal`)."""
+                     name: str | None = None, alg: Any = "auto_select") -> Tensor:
+    """Normally distributed floats that depend only on `seed`, two ints (`tf.random.stateless_normal`). `alg`: one of
+    TF's, which has no effect."""
+    _algorithm(alg)
     return named(_scaled(_stateless(seed, shape, dtype), mean, stddev), name)
 
 
 def stateless_truncated_normal(shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
-                               name: str | None = None) -> Tensor:
-    """As `truncated_normal`, but the numbers depend only on `seed`, two ints
-    (`tf.random.stateless_truncated_normal`)."""
+                               name: str | None = None, alg: Any = "auto_select") -> Tensor:
+    """As `truncated_normal`, of numbers that depend only on `seed`, two ints
+    (`tf.random.stateless_truncated_normal`). `alg`: one of TF's, which has no effect."""
+    _algorithm(alg)
     from_uniform = _stateless(seed, shape, dtype)
     return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
 
@@ -396,19 +402,125 @@ def categorical(logits: Any, num_samples: Any, dtype: Any = t.int64, seed: Any =
     return argmax(math.add(x[:, None, :], noise), axis=2, output_type=dtype, name=name)
 
 
-class Generator:
-    """A generator of random numbers with its own state (`tf.random.Generator`)."""
+# Generators.
 
-    def __init__(self, seed: Any = None) -> None:
-        self._source = Source(seed)
+class Algorithm(Enum):
+    """TF 2's algorithms of random numbers (`tf.random.Algorithm`). All numbers here are those of NumPy's PCG64."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+def _algorithm(alg: Any) -> Algorithm:
+    """An algorithm by itself, its name or its number; None is AUTO_SELECT. ValueError for anything else."""
+    try:
+        if alg is None or isinstance(alg, str):
+            return Algorithm[(alg or "auto_select").upper()]
+        return Algorithm(int(np.asarray(alg)) if not isinstance(alg, Algorithm) else alg)
+    except (KeyError, ValueError, TypeError):
+        raise located(ValueError(
+            f"the alg of random numbers is 'philox', 'threefry' or 'auto_select', not {alg!r}")) from None
+
+
+_WORD: Final = (1 << 64) - 1
+
+
+class Generator:
+    """A generator of random numbers with its own state (`tf.random.Generator`).
+
+    `copy_from`: a generator whose state and algorithm are copied. `state`: a `state` of another; or 2 or 3 ints, as
+    TF's algorithms have, which are a seed here. Without either the state is drawn from the system. `alg` is checked,
+    and has no effect: the numbers are those of NumPy's PCG64, and are not TF's.
+
+    What changes or asks for the state, and `split`, is done outside of traced functions (FailedPreconditionError).
+    """
+
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        if copy_from is None:
+            self._alg, self._source = _algorithm(alg), Source()
+            if state is not None:
+                self._start(state)
+            return
+        if state is not None or alg is not None:
+            raise located(ValueError("a Generator takes either copy_from, or state and alg"))
+        if not isinstance(copy_from, Generator):
+            raise located(TypeError(
+                f"a Generator copies a Generator, not {copy_from!r}: Generator.from_seed takes a seed"))
+        self._alg, self._source = copy_from._alg, _source_in(copy_from._source.state)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
+        """With that state: see the class."""
+        return cls(state=state, alg=alg)
 
     @classmethod
     def from_seed(cls, seed: int, alg: Any = None) -> Generator:
-        return cls(abs(int(seed)))
+        """With the numbers that belong to an int."""
+        new = cls(alg=alg)
+        new._source.restart(abs(int(seed)))
+        return new
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
-        return cls()
+        """With a state drawn from the system."""
+        return cls(alg=alg)
+
+    @property
+    def state(self) -> Tensor:
+        """What determines the next numbers, for `from_state` and `reset`: int64[6], the state and the increment of
+        PCG64 as two words each, and whether half a word is left, and which."""
+        _outside("the state of a Generator")
+        state = self._source.state
+        words = [half for number in (state["state"]["state"], state["state"]["inc"])
+                 for half in (number >> 64, number & _WORD)]
+        return convert_to_tensor(np.array([*words, state["has_uint32"], state["uinteger"]], np.uint64).view(np.int64))
+
+    @property
+    def key(self) -> Tensor:
+        """What the sequences of numbers differ in that do not overlap, uint64[]: of PCG64 a part of the increment."""
+        _outside("the key of a Generator")
+        return convert_to_tensor(np.uint64(self._source.state["state"]["inc"] >> 1 & _WORD))
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm that was asked for; that of Philox for "auto_select", as in TF on CPUs."""
+        return Algorithm.PHILOX.value if self._alg is Algorithm.AUTO_SELECT else int(self._alg.value)
+
+    def reset(self, state: Any) -> None:
+        """Go on with that state: see the class. ShapeError for another number of ints."""
+        _outside("a new state of a Generator")
+        self._start(state)
+
+    def _start(self, state: Any) -> None:
+        given = np.asarray(convert_to_tensor(state))
+        if given.dtype.kind not in "iu" or given.shape not in ((2,), (3,), (6,)):
+            raise located(ShapeError("the state of a Generator is the `state` of another, or 2 or 3 ints, not a "
+                                     f"tensor of {dtype_of(given).name}{list(given.shape)}"))
+        words = [int(word) & _WORD for word in given]
+        if len(words) < 6:
+            self._source.restart(words)
+            return
+        numbers = {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}
+        self._source.state = {**self._source.state, "state": numbers, "has_uint32": words[4], "uinteger": words[5]}
+
+    def reset_from_seed(self, seed: int) -> None:
+        """Restart from `seed`."""
+        _outside("a new seed of a Generator")
+        self._source.restart(abs(int(seed)))
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """New generators, with seeds that are drawn from this one. ValueError for a count below 1."""
+        _outside("a new Generator")
+        if count < 1:
+            raise located(ValueError(f"split makes at least 1 generator, not {count}"))
+        made = []
+        for _ in range(count):
+            with self._source.lock:
+                seed = [int(word) for word in self._source.generator.integers(0, _WORD, 4, np.uint64, endpoint=True)]
+            made.append(Generator(alg=self._alg))
+            made[-1]._source.restart(seed)
+        return made
 
     def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                 name: str | None = None) -> Tensor:
@@ -420,6 +532,33 @@ class Generator:
         """As `random.normal`."""
         return named(_scaled(_floats(self._source, shape, dtype), mean, stddev), name)
 
-    def reset_from_seed(self, seed: int) -> None:
-        """Restart from `seed`."""
-        self._source.restart(abs(int(seed)))
+    def truncated_normal(self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32,
+                         name: str | None = None) -> Tensor:
+        """As `random.truncated_normal`."""
+        from_uniform = _floats(self._source, shape, dtype)
+        return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
+
+
+def _outside(what: str) -> None:
+    """Of what would be done once, when the function is traced."""
+    if current_graph() is not None:
+        raise located(FailedPreconditionError(
+            f"{what} belongs outside of traced functions, whose runs it would not be part of",
+            remedy="Make it before, and draw from the generator in the function."))
+
+
+_global: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """The global generator, which is made from the system's randomness when it is asked for first
+    (`tf.random.get_global_generator`). `random.uniform` and the like, and `set_seed`, do not use it."""
+    if not _global:
+        _global.append(Generator())
+    return _global[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Replace the global generator (`tf.random.set_global_generator`). Functions that were traced go on with the one
+    that they found."""
+    _global[:] = [generator]

@@ -4,6 +4,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from runtime.core.errors import ShapeError
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, float64, int32
@@ -12,6 +14,8 @@ from runtime.ops.creation import fill, ones, ones_like, zeros
 from runtime.ops.creation import range as range_of
 from runtime.ops.gather import (
     boolean_mask,
+    gather,
+    scatter_nd,
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
     tensor_scatter_nd_update,
@@ -20,39 +24,52 @@ from runtime.ops.gather import (
 from runtime.ops.logic import equal, greater, less, where
 from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_max, reduce_sum
-from runtime.ops.shape import dims, reshape, size, stack
+from runtime.ops.reduction import reduce_max, reduce_prod, reduce_sum
+from runtime.ops.shape import dim, dims, reshape, size, stack
+from runtime.ops.sorting import argsort, searchsorted
 
 __all__ = [
     "bincount", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "histogram_fixed_width",
     "histogram_fixed_width_bins", "invert_permutation", "lgamma", "polyval", "segment_max", "segment_mean",
-    "segment_min", "segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "zero_fraction",
+    "segment_min", "segment_prod", "segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "unsorted_segment_prod", "zero_fraction",
 ]
 
 
 def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
-    name: str | None = None,
+    name: str | None = None, axis: int | None = None, binary_output: bool = False,
 ) -> Tensor:
     """The number of occurrences of each int from 0 on, or the sums of their `weights` (`tf.math.bincount`).
 
-    The result has as many elements as the largest value requires, at least `minlength` and at most `maxlength`; larger
-    values are ignored.
+    The result has as many elements as the largest value needs, at least `minlength` and at most `maxlength`; larger
+    values are ignored. `axis`: None or 0 counts all elements, -1 those of each row of [rows, n], with a result [rows,
+    values] (else ValueError). `binary_output`: 1 instead of a count; weights are not given then.
     """
-    values = reshape(convert_to_tensor(arr, dtype_hint=int32), [-1])
-    if weights is None:
-        amounts = ones([size(values)], dtype)
-    else:
-        amounts = reshape(convert_to_tensor(weights), [-1])
+    if axis not in (None, 0, -1):
+        raise located(ValueError(f"the axis of bincount is None, 0 or -1, not {axis}"))
+    if binary_output and weights is not None:
+        raise located(ValueError("bincount takes either weights or binary_output"))
+    x = convert_to_tensor(arr, dtype_hint=int32)
+    values = reshape(x, [-1])
+    amounts = ones([size(values)], dtype) if weights is None else reshape(convert_to_tensor(weights), [-1])
     count = reduce_max(concat([values, [-1]], 0)) + 1
     if minlength is not None:
         count = maximum(count, minlength)
     if maxlength is not None:
         count = minimum(count, maxlength)
+    places = values
+    if axis == -1 and x.ndim > 1:
+        if x.ndim > 2:
+            raise located(ShapeError(f"bincount along an axis takes ints [rows, n], not {x.type}"))
+        numbers = reshape(range_of(cast(dim(x, 0), x.dtype)), [-1, 1]) * ones_like(x)
+        places = stack([reshape(numbers, [-1]), values], -1)
+    if maxlength is not None:
         inside = less(values, maxlength)
-        values, amounts = boolean_mask(values, inside), boolean_mask(amounts, inside)
-    return named(unsorted_segment_sum(amounts, values, count), name)
+        places, amounts = boolean_mask(places, inside), boolean_mask(amounts, inside)
+    total = (unsorted_segment_sum(amounts, places, count) if places.ndim == 1
+             else scatter_nd(places, amounts, [dim(x, 0), count]))
+    return named(minimum(total, ones_like(total)) if binary_output else total, name)
 
 
 def histogram_fixed_width_bins(
@@ -130,6 +147,32 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The smallest elements of the rows with each id; 0 for an id without rows (`tf.math.segment_min`)."""
     return named(_extreme(data, segment_ids, tensor_scatter_nd_min), name)
+
+
+def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
+    """The products of the rows with each id, of which `segment_ids`, sorted, has one for each row; 1 for an id without
+    rows (`tf.math.segment_prod`)."""
+    ids = convert_to_tensor(segment_ids, dtype_hint=int32)
+    return unsorted_segment_prod(data, ids, _count(ids), name)
+
+
+def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The products of the slices of `data` with each segment id, in their order; 1 for one without
+    (`tf.math.unsorted_segment_prod`). IndexOutOfRangeError for an id that is not from 0 to below `num_segments`.
+
+    The slices of a segment become a row, filled up with ones: memory is that of `num_segments` times the largest one.
+    """
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    rest = dims(x)[ids.ndim:]
+    flat = reshape(ids, [-1])
+    order = argsort(flat)
+    sorted_ids = gather(flat, order)
+    numbers = cast(range_of(size(flat)), int32) - searchsorted(sorted_ids, sorted_ids)  # within the segment
+    most = reduce_max(concat([numbers, [-1]], 0)) + 1
+    places = stack([sorted_ids, cast(numbers, sorted_ids.dtype)], -1)
+    rows = gather(reshape(x, [-1, *rest]), order)
+    table = tensor_scatter_nd_update(ones([num_segments, most, *rest], x.dtype), places, rows)
+    return named(reduce_prod(table, 1), name)
 
 
 def _extreme(data: Any, segment_ids: Any, scatter: Any) -> Tensor:

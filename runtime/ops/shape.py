@@ -11,6 +11,7 @@ from runtime.core import types as t
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.op import CAST, Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
+from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import (
@@ -26,7 +27,7 @@ from runtime.core.types import (
 from runtime.ops.complex_numbers import conj
 from runtime.ops.math import multiply
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.static_arguments import axes_of, axis_of, known_elements, static_int, static_ints
+from runtime.ops.static_arguments import axes_of, axis_of, known_elements, length_of_range, static_int, static_ints
 
 Dims = tuple[int | None, ...]
 
@@ -148,15 +149,7 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
         shape = shape.as_list()
     if isinstance(shape, GraphTensor) or hasattr(type(shape), "__tensor__"):
         x = convert_to_tensor(shape)
-        if not isinstance(x, GraphTensor):
-            return shape_argument(op, x)
-        if not x.dtype.is_integer:
-            raise DTypeError(f"{op} takes a shape of ints, not {x.dtype.name}")
-        known = [static_int(x)] if not x.ndim else known_elements(x)
-        if known is None:
-            raise ShapeError(f"{op} takes a shape of known length, not a tensor {x.type}: a graph must know every "
-                             "rank", remedy="Give the shape as a list, such as [n, 3].")
-        return tuple(known), None if None not in known else x if x.ndim else expand_dims(x, 0)
+        return _shape_of_graph(op, x) if isinstance(x, GraphTensor) else shape_argument(op, x)
     if isinstance(shape, (EagerTensor, np.ndarray)):
         return static_ints(f"the shape of {op}", shape), None
     items = list(shape) if isinstance(shape, Iterable) else [shape]
@@ -173,6 +166,19 @@ def shape_argument(op: str, shape: Any) -> tuple[Dims, Tensor | None]:
     if len(kinds) > 1 or not all(_fits(size, kind) for size in known for kind in kinds):  # mixed int dtypes
         items = [_as_dtype(item, t.int64) if isinstance(item, Tensor) else item for item in items]
     return tuple(known), stack(items)
+
+
+def _shape_of_graph(op: str, x: GraphTensor) -> tuple[Dims, Tensor | None]:
+    if not x.dtype.is_integer:
+        raise DTypeError(f"{op} takes a shape of ints, not {x.dtype.name}")
+    if x.type.shape == (None,) and (length := length_of_range(x)) is not None:
+        return shape_argument(op, reshape(x, [length]))  # which checks it
+    known = [static_int(x)] if not x.ndim else known_elements(x)
+    if known is None:
+        raise located(ShapeError(
+            f"{op} takes a shape of known length, not a tensor {x.type}: a graph must know every rank",
+            remedy="Give the shape as a list, such as [n, 3]."))
+    return tuple(known), None if None not in known else x if x.ndim else expand_dims(x, 0)
 
 
 def _fits(size: int | None, dtype: DType) -> bool:

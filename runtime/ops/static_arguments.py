@@ -12,7 +12,7 @@ from runtime.core.graph import Value
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.types import Shape, TensorType, shape_text
 
-__all__ = ["axes_of", "axis_of", "known_elements", "merge_shapes", "static_int", "static_ints"]
+__all__ = ["axes_of", "axis_of", "known_elements", "length_of_range", "merge_shapes", "static_int", "static_ints"]
 
 
 def static_int(x: Any) -> int | None:
@@ -60,6 +60,34 @@ def _elements(value: Value, count: int) -> list[int | None]:
             parts += _elements(item, size)
         return parts
     return [None] * count
+
+
+def length_of_range(x: GraphTensor) -> int | None:
+    """How many elements `range(i, i + n)` has, for an `i` of the graph and a known `n`, unless a sum overflows."""
+    node = x.value.node
+    while node is not None and node.op.name == "cast":
+        node = node.inputs[0].node
+    if node is None or node.op.name != "range" or not x.dtype.is_integer:
+        return None
+    step = node.inputs[2].constant
+    (base, first), (other, limit) = _as_sum(node.inputs[0]), _as_sum(node.inputs[1])
+    return max(0, -((first - limit) // int(step))) if base is other and step else None
+
+
+def _as_sum(value: Value) -> tuple[Value, int]:
+    """A value as one plus a known int."""
+    node = value.node
+    if node is None or node.op.name not in ("add", "subtract", "minimum"):
+        return value, 0
+    left, right = node.inputs
+    if node.op.name == "minimum":  # of a start and its limit
+        (base, first), (other, second) = _as_sum(left), _as_sum(right)
+        return (base, min(first, second)) if base is other else (value, 0)
+    known = right.constant if right.constant is not None or node.op.name == "subtract" else left.constant
+    if known is None or known.ndim:
+        return value, 0
+    base, amount = _as_sum(left if known is right.constant else right)
+    return base, amount + int(known) * (-1 if node.op.name == "subtract" else 1)
 
 
 def static_ints(what: str, values: Any) -> tuple[int, ...]:

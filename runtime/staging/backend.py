@@ -429,7 +429,8 @@ def _not(value: Any) -> Any:
     pred = truth(value)
     if isinstance(pred, bool):
         return not pred
-    return wrap(pred.op.inputs[0]) if pred.op is not None and pred.op.op.name == "invert" else ~pred
+    node = pred.value.node
+    return wrap(node.inputs[0]) if node is not None and node.op.name == "invert" else ~pred
 
 
 def _is(value: Any, other: Any) -> Any:

@@ -66,7 +66,7 @@ def test_from_generator():
 
 @pytest.mark.parametrize(("element", "error", "what"), [
     (1.5, TypeError, r"the generator yielded 1.5, but its output_signature says int32\[2\]"),
-    (np.ones(2), TypeError, r"the generator yielded float64\[2\], but its output_signature says int32\[2\]"),
+    (np.full(2, np.nan), TypeError, r"the generator yielded float64\[2\], but its output_signature says int32\[2\]"),
     ([1, 2, 3], ValueError, r"the generator yielded int32\[3\], but its output_signature says int32\[2\]"),
 ])
 def test_a_generator_that_yields_what_it_should_not(element, error, what):

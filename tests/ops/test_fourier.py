@@ -61,3 +61,31 @@ def test_a_truncated_normal_depends_on_its_seed_alone():
     x = draw(rt.constant([1, 2]))
     assert (x == draw(rt.constant([1, 2]))).numpy().all() and (x != draw(rt.constant([1, 3]))).numpy().any()
     assert (rt.abs(x - 3.0) <= 4.0).numpy().all() and abs(float(rt.reduce_mean(x)) - 3) < 0.3
+
+
+@pytest.mark.parametrize("lengths", [None, [4, 6], [2, 5]])
+def test_transforms_of_real_numbers_along_several_axes(lengths):
+    x = RNG.standard_normal((2, 3, 4)).astype(np.float32)
+    found = rt.signal.rfft2d(x, lengths)
+    np.testing.assert_allclose(found, np.fft.rfft2(x, lengths), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(rt.signal.irfft2d(found, lengths), np.fft.irfft2(found, lengths), atol=1e-5)
+    cube = None if lengths is None else [3, *lengths]
+    found = rt.function(lambda v: rt.signal.rfft3d(v, cube))(x)
+    np.testing.assert_allclose(found, np.fft.rfftn(x, cube, (0, 1, 2)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(rt.signal.irfft3d(found, cube), np.fft.irfftn(found.numpy(), cube, (0, 1, 2)), atol=1e-5)
+    with pytest.raises(rt.errors.ShapeError, match="an fft_length of 2 ints, not of 1"):
+        rt.signal.rfft2d(x, [4])
+    with pytest.raises(rt.errors.ShapeError, match="fft3d takes a tensor of rank 3 or more"):
+        rt.signal.fft3d(x[0])
+
+
+def test_three_axes_and_shifts():
+    x = (RNG.standard_normal((2, 2, 3, 4)) + 1j * RNG.standard_normal((2, 2, 3, 4))).astype(np.complex64)
+    found = rt.signal.fft3d(x)
+    np.testing.assert_allclose(found, np.fft.fftn(x, axes=(1, 2, 3)), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(rt.signal.ifft3d(found), x, rtol=1e-4, atol=1e-5)
+    shift = rt.function(rt.signal.fftshift, input_signature=[rt.TensorSpec([None] * 4, rt.complex64)])
+    np.testing.assert_array_equal(shift(x), np.fft.fftshift(x))
+    for axes in None, 3, [1, -2]:
+        np.testing.assert_array_equal(rt.signal.fftshift(x, axes), np.fft.fftshift(x, axes))
+        np.testing.assert_array_equal(rt.signal.ifftshift(x, axes), np.fft.ifftshift(x, axes))

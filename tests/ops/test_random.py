@@ -89,3 +89,66 @@ def test_copies_of_a_generator_draw_the_same_numbers() -> None:
     want = one.normal([3]).numpy()
     for other in copies:
         np.testing.assert_array_equal(other.normal([3]), want)
+
+
+def test_generators_have_states_as_in_tensorflow() -> None:
+    one = rt.random.Generator.from_seed(7, alg="philox")
+    one.uniform([3])  # half a word is left
+    state = one.state
+    assert state.shape == [6] and state.dtype is rt.int64 and one.algorithm == 1 and one.key.dtype is rt.uint64
+    others = [rt.random.Generator(copy_from=one), rt.random.Generator(state=state, alg="auto_select"),
+              rt.random.Generator.from_state(state.numpy(), "threefry"), rt.random.Generator.from_seed(1)]
+    others[-1].reset(state)
+    assert [other.algorithm for other in others] == [1, 1, 2, 1]
+    want = one.truncated_normal([5]).numpy()
+    for other in others:
+        assert (other.state == state).numpy().all() and other.key == one.key
+        np.testing.assert_array_equal(other.truncated_normal([5]), want)
+        assert (other.state == one.state).numpy().all()
+    seeded = [rt.random.Generator.from_state(words, rt.random.Algorithm.PHILOX).normal([2]).numpy().tolist()
+              for words in ([1, 2, 3], [1, 2, 3], [1, 2, -4], [1, 2])]
+    assert seeded[0] == seeded[1] and len({*map(tuple, seeded)}) == 3
+    assert rt.random.Generator().normal([]) != rt.random.Generator.from_non_deterministic_state(alg=2).normal([])
+
+
+def test_a_generator_splits() -> None:
+    def draws():
+        one = rt.random.Generator.from_seed(3)
+        return [g.normal([2]).numpy().tolist() for g in (*one.split(2), *one.split(count=1), one)]
+
+    assert draws() == draws() and len({*map(tuple, draws())}) == 4
+    with pytest.raises(ValueError, match="at least 1 generator, not 0"):
+        rt.random.Generator.from_seed(3).split(0)
+
+
+def test_what_generators_refuse() -> None:
+    one = rt.random.Generator.from_seed(3)
+    for error, text, call in (
+            (TypeError, r"not 7: Generator.from_seed takes a seed", lambda: rt.random.Generator(7)),
+            (ValueError, "either copy_from, or", lambda: rt.random.Generator(one, [1, 2, 3])),
+            (ValueError, "'threefry' or 'auto_select', not 'x'", lambda: rt.random.Generator.from_seed(1, "x")),
+            (ValueError, "not 9", lambda: rt.random.stateless_normal([1], [1, 2], alg=9)),
+            (rt.errors.ShapeError, r"not a tensor of int32\[4\]", lambda: one.reset([1, 2, 3, 4]))):
+        with pytest.raises(error, match=text):
+            call()
+    for use in (lambda: one.state, lambda: one.key, lambda: one.split(1), lambda: one.reset([1, 2]),
+                lambda: one.reset_from_seed(1)):
+        with pytest.raises(rt.errors.FailedPreconditionError, match="belongs outside of traced functions"):
+            rt.function(use)()
+
+
+def test_the_global_generator() -> None:
+    first = rt.random.get_global_generator()
+    assert rt.random.get_global_generator() is first
+    rt.random.set_global_generator(rt.random.Generator.from_seed(5))
+    try:
+        found = rt.random.get_global_generator().normal([3])
+        np.testing.assert_array_equal(found, rt.random.Generator.from_seed(5).normal([3]))
+    finally:
+        rt.random.set_global_generator(first)
+
+
+@pytest.mark.parametrize("alg", ["philox", "threefry", "auto_select", rt.random.Algorithm.PHILOX, 2])
+def test_stateless_numbers_take_an_algorithm(alg) -> None:
+    for draw in rt.random.stateless_uniform, rt.random.stateless_normal, rt.random.stateless_truncated_normal:
+        np.testing.assert_array_equal(draw([3], [1, 2], alg=alg), draw([3], [1, 2]))

@@ -36,6 +36,42 @@ def test_bincount_and_histograms():
         both(lambda v: rt.histogram_fixed_width_bins(v, [0.0, 5.0], 5), x), [0, 0, 1, 2, 4, 4])
 
 
+def test_bincount_of_rows():
+    rows = np.array([[1, 1, 2], [0, 0, 5]], np.int32)
+    each = [[0, 2, 1, 0, 0, 0], [2, 0, 0, 0, 0, 1]]
+    np.testing.assert_array_equal(both(lambda x: rt.math.bincount(x, axis=-1), rows), each)
+    np.testing.assert_array_equal(both(lambda x: rt.math.bincount(x, axis=0), rows), np.sum(each, 0))
+    np.testing.assert_array_equal(both(lambda x: rt.math.bincount(x, axis=-1, maxlength=3, minlength=8), rows),
+                                  [[0, 2, 1], [2, 0, 0]])
+    np.testing.assert_array_equal(both(lambda x: rt.math.bincount(x, axis=-1, binary_output=True), rows),
+                                  np.minimum(each, 1))
+    weights = np.array([[1, 2, 3], [4, 5, 6]], f32)
+    np.testing.assert_array_equal(both(lambda x, w: rt.math.bincount(x, w, axis=-1, minlength=7), rows, weights),
+                                  [[0, 3, 3, 0, 0, 0, 0], [9, 0, 0, 0, 0, 6, 0]])
+    assert rt.math.bincount([1, 1], axis=-1).numpy().tolist() == [0, 2]
+    for text, call in (("axis of bincount", lambda: rt.math.bincount(rows, axis=1)),
+                       ("either weights or", lambda: rt.math.bincount([1], [1], binary_output=True)),
+                       (r"takes ints \[rows, n\]", lambda: rt.math.bincount([rows], axis=-1))):
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+def test_products_of_segments():
+    x = np.array([[1.5, 4], [3, -2], [5, 0], [-7, 1]], f32)
+    np.testing.assert_array_equal(both(rt.math.segment_prod, x, np.array([0, 0, 1, 3], np.int32)),
+                                  [[4.5, -8], [5, 0], [1, 1], [-7, 1]])
+    found = both(lambda v, i: rt.math.unsorted_segment_prod(v, i, 4), x, np.array([2, 0, 2, 0], np.int32))
+    np.testing.assert_array_equal(found, [[-21, -2], [1, 1], [7.5, 0], [1, 1]])
+    ids = np.array([[1, 0], [1, 1]], np.int32)
+    np.testing.assert_array_equal(
+        both(lambda v, i: rt.math.unsorted_segment_prod(v, i, 2), np.array([[2, 3], [4, 5]], np.int32), ids), [3, 40])
+    assert rt.math.unsorted_segment_prod(x[:0], rt.constant([], rt.int32), 2).numpy().tolist() == [[1, 1]] * 2
+    gradient = rt.grad(lambda v: rt.reduce_sum(rt.math.segment_prod(v, [0, 0, 0, 1])))(rt.constant(x))
+    np.testing.assert_array_equal(gradient, [[15, 0], [7.5, 0], [4.5, -8], [1, 1]])
+    with pytest.raises(IndexError, match="out of bounds"):
+        rt.math.unsorted_segment_prod(x, [0, 1, 2, 0], 2)
+
+
 def test_indices_and_partitions():
     np.testing.assert_array_equal(both(lambda i: rt.unravel_index(i, [3, 4]), np.array([2, 7], np.int32)),
                                   np.unravel_index([2, 7], (3, 4)))
@@ -106,10 +142,141 @@ def test_resize():
         tape.watch(x)
         y = rt.reduce_sum(rt.image.resize(x, [1, 4]))
     np.testing.assert_allclose(tape.gradient(y, x).numpy().ravel(), [2, 2])
-    with pytest.raises(rt.errors.UnimplementedError, match="'bicubic'"):
-        rt.image.resize(row, [1, 4], "bicubic")
+    with pytest.raises(ValueError, match="resize has the methods nearest, area, bilinear, .*, not 'cubic'"):
+        rt.image.resize(row, [1, 4], "cubic")
+    with pytest.raises(rt.errors.ShapeError, match="has to be at least 1, not 0"):
+        rt.image.resize(row, [1, 0])
+    with pytest.raises(rt.errors.ShapeError, match="takes images with pixels"):
+        rt.image.resize(row[:0], [1, 4], "bicubic")
     with pytest.raises(rt.errors.InvalidArgumentError, match=r"takes images \[..., height, width, channels\]"):
         rt.image.resize([1.0, 2.0], [1, 4])
+
+
+WAVES = np.sin(np.arange(90, dtype=f32)).reshape(6, 5, 3)
+RESIZED = {  # the sum, and the second pixel of the second row, by TF 2.21
+    ("bilinear", True, (3, 4)): (0.1492, 0.0001, -0.0063, -0.0069),
+    ("bilinear", True, (11, 9)): (3.0856, 0.0904, 0.1653, 0.0883),
+    ("bicubic", False, (3, 4)): (0.5102, 0.0256, -0.1444, -0.1816),
+    ("bicubic", False, (11, 9)): (3.2100, 0.1126, 0.2171, 0.1220),
+    ("bicubic", True, (3, 4)): (0.1408, -0.0006, -0.0058, -0.0057),
+    ("bicubic", True, (11, 9)): (3.2066, 0.1124, 0.2168, 0.1218),
+    ("area", False, (3, 4)): (0.3513, 0.0052, -0.0588, -0.0687),
+    ("area", False, (11, 9)): (2.8985, 0.0852, 0.4015, 0.3486),
+    ("lanczos3", False, (3, 4)): (0.5945, 0.0067, -0.2315, -0.2568),
+    ("lanczos3", False, (11, 9)): (3.5219, 0.1271, 0.1731, 0.0599),
+    ("lanczos5", True, (3, 4)): (0.0857, 0.0091, 0.0156, 0.0078),
+    ("lanczos5", True, (11, 9)): (3.5651, 0.1354, 0.1185, -0.0073),
+    ("gaussian", True, (3, 4)): (0.1676, 0.0000, -0.0054, -0.0058),
+    ("gaussian", True, (11, 9)): (2.6860, 0.0893, 0.1564, 0.0797),
+    ("mitchellcubic", False, (3, 4)): (0.4371, 0.0143, -0.0998, -0.1221),
+    ("mitchellcubic", False, (11, 9)): (2.9899, 0.1006, 0.1727, 0.0861),
+}
+
+
+@pytest.mark.parametrize(("method", "antialias", "size"), RESIZED)
+def test_resize_by_a_kernel(method, antialias, size):
+    def resized(x):
+        return rt.image.resize(x, size, method, antialias=antialias)
+
+    found = both(resized, WAVES)
+    np.testing.assert_allclose([found.sum(), *found[1, 1]], RESIZED[method, antialias, size], atol=5e-3)
+    unknown = rt.function(resized, input_signature=[rt.TensorSpec([None, None, 3])])
+    np.testing.assert_allclose(unknown(WAVES), found, atol=1e-5)
+    by_size = rt.function(lambda x, n: rt.image.resize(x, n, method, antialias=antialias))
+    np.testing.assert_allclose(by_size(WAVES, rt.constant(size)), found, atol=1e-5)
+
+
+def test_resize_of_many_pixels_to_one():
+    long = np.arange(60, dtype=f32).reshape(60, 1, 1)
+    for method, antialias in ("area", False), ("bilinear", True):
+        found = both(lambda x, m=method, a=antialias: rt.image.resize(x, [1, 1], m, antialias=a), long)
+        assert found == pytest.approx(29.5)
+
+
+def test_resize_keeps_a_mean_and_has_a_derivative():
+    constant = np.full((5, 7, 1), 3.0, f32)
+    for method in vars(rt.image.ResizeMethod).values():
+        if method in ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
+            np.testing.assert_allclose(rt.image.resize(constant, [3, 11], method, antialias=True), 3.0, rtol=1e-5)
+    gradient = rt.grad(lambda x: rt.reduce_sum(rt.image.resize(x, [2, 2], "area") ** 2.0))(rt.constant(WAVES))
+    step = np.zeros_like(WAVES)
+    step[2, 1, 0] = 1e-2
+    up, down = (float(rt.reduce_sum(rt.image.resize(x, [2, 2], "area") ** 2.0)) for x in (WAVES + step, WAVES - step))
+    np.testing.assert_allclose(gradient[2, 1, 0], (up - down) / 2e-2, rtol=1e-2)
+
+
+def test_resize_with_pad():
+    found = both(lambda x: rt.image.resize_with_pad(x, 4, 9), WAVES)
+    assert found.shape == (4, 9, 3) and (found[:, :2] == 0).all() and (found[:, 5:] == 0).all()
+    np.testing.assert_allclose(found[:, 2:5], rt.image.resize(WAVES, [4, 3]))
+    with pytest.raises(rt.errors.ShapeError, match="target of resize_with_pad has to be at least 1, not 0"):
+        rt.image.resize_with_pad(WAVES, 0, 2)
+
+
+def test_crop_and_resize():
+    images, boxes = np.stack([WAVES, WAVES * 2]), np.array([[0, 0, 1, 1], [0.2, 0, 0.6, 0.5], [-0.2, 0, 1, 1]], f32)
+    found = both(lambda x, b: rt.image.crop_and_resize(x, b, [1, 0, 1], [6, 5], extrapolation_value=9.0), images, boxes)
+    np.testing.assert_allclose(found[0], images[1], atol=1e-5)
+    np.testing.assert_allclose(found[1, ::5, ::4], WAVES[1:4:2, 0:3:2], atol=1e-5)
+    assert (found[2, 0] == 9).all() and (found[2, 1:] != 9).all()
+    nearest = both(lambda x, b: rt.image.crop_and_resize(x, b, [1, 0, 1], [1, 1], "nearest"), images, boxes)
+    np.testing.assert_array_equal(nearest[1, 0, 0], WAVES[2, 1])
+    with pytest.raises(ValueError, match="methods bilinear and nearest, not 'cubic'"):
+        rt.image.crop_and_resize(images, boxes, [0, 0, 0], [1, 1], "cubic")
+    with pytest.raises(rt.errors.ShapeError, match=r"boxes \[boxes, 4\]"):
+        rt.image.crop_and_resize(images, boxes[0], [0], [1, 1])
+    with pytest.raises(IndexError):
+        rt.image.crop_and_resize(images, boxes, [0, 0, 2], [1, 1])
+
+
+def test_images_changed_at_random():
+    rt.random.set_seed(3)
+    batch = np.stack([IMAGE] * 40)
+    for flip, fixed in ((rt.image.random_flip_left_right, IMAGE[:, ::-1]), (rt.image.random_flip_up_down, IMAGE[::-1])):
+        flipped = [(x == fixed).all() for x in rt.function(flip)(batch).numpy()]
+        assert 5 < sum(flipped) < 35
+        assert {*flipped} == {(flip(IMAGE).numpy() == fixed).all() for _ in range(40)}
+    for change, adjust, low, high in (
+            (lambda x: rt.image.random_brightness(x, 0.2), rt.image.adjust_brightness, -0.2, 0.2),
+            (lambda x: rt.image.random_contrast(x, 0.5, 1.5), rt.image.adjust_contrast, 0.5, 1.5),
+            (lambda x: rt.image.random_hue(x, 0.1), rt.image.adjust_hue, -0.1, 0.1),
+            (lambda x: rt.image.random_saturation(x, 0.2, 0.8), rt.image.adjust_saturation, 0.2, 0.8)):
+        for kind in np.float32, np.float64:
+            image = IMAGE.astype(kind)
+            one, other = change(image).numpy(), rt.function(change)(image).numpy()
+            assert one.dtype == kind and not np.array_equal(one, other)
+            middle = adjust(image, (low + high) / 2).numpy()
+            assert abs(one - middle).max() <= max(
+                abs(adjust(image, by).numpy() - middle).max() for by in np.linspace(low, high, 21)) + 1e-3
+    part = rt.function(lambda x: rt.image.random_crop(x, [1, 2, 3]))
+    places = {next((i, j) for i in range(2) for j in range(3) if np.array_equal(IMAGE[i:i + 1, j:j + 2], found))
+              for found in (part(IMAGE).numpy() for _ in range(60))}
+    assert places == {(i, j) for i in range(2) for j in range(3)}
+    for name in ("brightness", "hue"):
+        fn = getattr(rt.image, f"stateless_random_{name}")
+        np.testing.assert_array_equal(fn(IMAGE, 0.2, [1, 2]), fn(IMAGE, 0.2, (1, 2)))
+        assert not np.array_equal(fn(IMAGE, 0.2, [1, 2]), fn(IMAGE, 0.2, [1, 3]))
+    for name in ("contrast", "saturation"):
+        fn = getattr(rt.image, f"stateless_random_{name}")
+        np.testing.assert_array_equal(fn(IMAGE, 0.2, 0.7, [1, 2]), rt.function(fn)(IMAGE, 0.2, 0.7, [1, 2]))
+    assert rt.image.stateless_random_crop(IMAGE, [2, 1, 3], [0, 1]).shape == (2, 1, 3)
+    for side in "left_right", "up_down":
+        fn = getattr(rt.image, f"stateless_random_flip_{side}")
+        np.testing.assert_array_equal(fn(batch, [1, 2]), fn(batch, [1, 2]))
+
+
+def test_what_random_images_refuse():
+    for text, call in (("must be non-negative, not -1", lambda: rt.image.random_brightness(IMAGE, -1)),
+                       ("must be from 0 to 0.5, not 0.6", lambda: rt.image.random_hue(IMAGE, 0.6)),
+                       ("a greater upper, not 1 and 1", lambda: rt.image.random_contrast(IMAGE, 1, 1)),
+                       ("not -1 and 1", lambda: rt.image.random_saturation(IMAGE, -1, 1)),
+                       (r"within the shape .*, not \[3, 1, 3\]", lambda: rt.image.random_crop(IMAGE, [3, 1, 3]))):
+        with pytest.raises(rt.errors.InvalidArgumentError, match=text):
+            call()
+    crop = rt.function(lambda x: rt.image.random_crop(x, [3, 1, 3]), input_signature=[rt.TensorSpec([None] * 3)])
+    assert crop(np.ones((3, 2, 3), f32)).shape == (3, 1, 3)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="within the shape"):
+        crop(IMAGE)
 
 
 def test_colours():

@@ -10,7 +10,7 @@ from runtime.ops.indexing import setitem
 
 __all__ = ["scatter", "scatter_update", "slice", "slice_update", "unstack"]
 
-_SCATTERS = {
+_SCATTERS: dict[Any, Any] = {
     None: rt.tensor_scatter_nd_update, "add": rt.tensor_scatter_nd_add, "max": rt.tensor_scatter_nd_max,
     "min": rt.tensor_scatter_nd_min,
 }

@@ -143,9 +143,9 @@ class Traced:
         """The line where the variable was assigned."""
         assert self.values is not None
         value = self.values[i]
-        if isinstance(value, GraphTensor) and value.op is not None and (
+        if isinstance(value, GraphTensor) and value.value.node is not None and (
                 value.graph is self.graph or value is self.entry[i]):
-            position = value.op.position
+            position = value.value.node.position
             if position is not None:
                 return int(position.lineno)
         return line_of(self.body, name)

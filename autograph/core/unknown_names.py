@@ -1,0 +1,46 @@
+"""The error for a name that a module does not have: it says which name is the nearest."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import Any
+
+from autograph.core.late_binding import deferred
+
+__all__ = ["hint_at_names", "nearest", "unknown"]
+
+_difflib = deferred("difflib")  # an error's matter
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that is spelt most alike; None if none is close, or for a private name, which tools ask for."""
+    if name.startswith("_"):
+        return None
+    found = _difflib.get_close_matches(name, names, 3, 0.75)
+    of_case = [other for other in found if other.lower() == name.lower()]
+    alike = [other for other in found if other[0].lower() == name[0].lower() or len(other) == len(name)]
+    return next(iter(of_case + alike), None)
+
+
+def unknown(module: str, name: str, names: Iterable[str], why: str = "") -> AttributeError:
+    """The error for a name that a module does not have: with `why`, or the nearest of `names`.
+
+    It has a `name` and no `obj`, as Python would append a hint of its own to a traceback.
+    """
+    text = f"module {module!r} has no attribute {name!r}"
+    other = None if why else nearest(name, names)
+    return AttributeError(text + (f": {why}" if why else f". Did you mean: {other!r}?" if other else ""), name=name)
+
+
+def hint_at_names(*modules: ModuleType) -> None:
+    """Let the errors for names that these modules do not have name the nearest of `__all__`."""
+    for module in modules:
+        if "__getattr__" not in vars(module):
+            vars(module)["__getattr__"] = _getter(module.__name__, module.__all__)
+
+
+def _getter(module: str, names: Iterable[str]) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        raise unknown(module, name, names)
+
+    return __getattr__
