@@ -330,7 +330,7 @@ class EagerTensor(Tensor):
         array = array if dtype is None else array.astype(as_dtype(dtype).np, copy=False)
         return array.copy() if copy else array
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: Any) -> Any:
         """An element as a Python number; without an index, the only one."""
         return self._array.item(*index)
 
@@ -452,6 +452,7 @@ class GraphTensor(Tensor):
 
     def item(self, *index: Any) -> Any:
         """An element as a scalar tensor; without an index, the only one."""
+        index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         return self[index] if len(index) > 1 else self.ravel()[index] if index else self.reshape(())
 
     def tolist(self) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -23,31 +23,17 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.numpy import arrays, functions, linalg
-from runtime.numpy.array_objects import ElementsView, StagedArray, cast_into, made_of, new_array, put_result
+from runtime.numpy import arrays
+from runtime.numpy.array_objects import ElementsView, StagedArray, made_of, new_array, put_result
+from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
+from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
+from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
     "takes_tensors"]
 
 Function = Callable[..., Any]
-
-
-def _of(module: Any, names: Iterable[str], source: Any) -> dict[Any, Function]:
-    return {getattr(module, name): getattr(source, name) for name in names if hasattr(module, name)}
-
-
-FUNCTIONS: Final[Mapping[Any, Function]] = {
-    **_of(np, arrays.__all__, arrays), **_of(np, functions.__all__, functions),
-    **_of(np.linalg, linalg.__all__, linalg)}
-"""By function of NumPy: its counterpart."""
-
-CREATION: Final[Mapping[Any, Function]] = {
-    getattr(np, name): getattr(arrays, name) for name in (
-        "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
-        "ones", "zeros")}
-"""Functions that NumPy does not dispatch by the class of an argument: converted code does, if one is a tensor of the
-graph."""
 
 _KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
 
@@ -97,15 +83,10 @@ def _stacked(x: Any) -> Any:
     return type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x
 
 
-_REDUCTIONS: Final[dict[str, Function]] = {
-    "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
-    "logical_and": functions.all, "logical_or": functions.any}
-_CUMULATIVE: Final[dict[str, Function]] = {"add": functions.cumsum, "multiply": functions.cumprod}
-
-
 _VIEWS: Final = frozenset(getattr(np, name) for name in (
     "atleast_1d", "atleast_2d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",
-    "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split"))
+    "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split", "array_split",
+    "hsplit", "vsplit", "dsplit", "atleast_3d"))
 """Functions that give a view of an array."""
 _METHODS: Final = frozenset((np.ravel, np.reshape, np.squeeze, np.swapaxes, np.transpose, np.diagonal))
 
@@ -124,31 +105,6 @@ def _view(func: Any, x: StagedArray, args: tuple[Any, ...], kwargs: Mapping[str,
     return ElementsView(x, functools.partial(part, None))
 
 
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    value = cast_into(src, dst.dtype)
-    if where is not True:
-        value = functions.where(where, value, dst.__tensor__())
-    put_result(value, dst)
-
-
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    _copyto(a, values, where=mask)
-
-
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    a.put(ind, v, mode)
-
-
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    places = np.arange(min(int(n) for n in a.shape))
-    a[(places,) * a.ndim] = val
-
-
-CHANGING: Final[Mapping[Any, Function]] = {
-    np.copyto: _copyto, np.putmask: _putmask, np.put: _put, np.fill_diagonal: _fill_diagonal}
-"""Functions that change an array argument, for arrays that are objects."""
-
-
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     if args and isinstance(args[0], StagedArray):
         if func in CHANGING and _takes(CHANGING[func], args, kwargs):
@@ -156,8 +112,8 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         if func in _VIEWS:
             return _view(func, args[0], args[1:], kwargs)
     out = kwargs.get("out")
-    if isinstance(out, StagedArray):
-        return put_result(_array_function(func, args, {**kwargs, "out": None}), out)
+    if out is not None and func in FUNCTIONS:
+        return put_out(_array_function(func, args, {**kwargs, "out": None}), out, _name(func))
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     result = _on_tensors(func, args, kwargs)
     return new_array(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
@@ -174,6 +130,8 @@ def _on_tensors(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if method == "at":
+        return change_at(ufunc, *inputs)
     inputs = tuple(map(_read, inputs))
     out = (kwargs.get("out") or (None,))[0]
     others = {key: value for key, value in kwargs.items() if key != "out"}
@@ -199,14 +157,17 @@ def _described(out: Any) -> str:
 
 def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     name = ufunc.__name__
-    if method == "__call__" and not kwargs and name in UFUNCS:
+    plain = {key: value for key, value in kwargs.items() if not (key == "where" and value is True)}
+    if method == "__call__" and not plain and name in UFUNCS:
         return UFUNCS[name](*inputs)
     known: dict[str, Any] = {
         key: value for key, value in kwargs.items() if not (key in ("out", "initial") and value is None)}
-    if method == "reduce" and name in _REDUCTIONS and known.keys() <= {"axis", "keepdims"}:
-        return _REDUCTIONS[name](inputs[0], known.get("axis", 0), keepdims=known.get("keepdims", False))
-    if method == "accumulate" and name in _CUMULATIVE and known.keys() <= {"axis"}:
-        return _CUMULATIVE[name](inputs[0], known.get("axis", 0))
+    for how, table in (("reduce", REDUCTIONS), ("accumulate", ACCUMULATED)):
+        if method == how and name in table:
+            axis = known.pop("axis", 0)
+            if _takes(table[name], (inputs[0], axis), known):
+                return table[name](inputs[0], axis, **known)
+            known["axis"] = axis
     if method == "outer" and name in UFUNCS and not known:
         x, y = arrays.together(*inputs)
         return UFUNCS[name](x[tuple([..., *[None] * y.ndim])], y)
@@ -249,11 +210,7 @@ def _name(func: Any) -> str:
     return f"{module}.{func.__name__}"
 
 
-def _method(name: str) -> Function:
-    found: Function = UFUNCS.get(name) or getattr(functions, name, None) or getattr(arrays, name)
-    return found
-
-
 OPERATIONS.define(
-    array_function=_array_function, array_ufunc=_array_ufunc, array_method=_method,
+    array_function=_array_function, array_ufunc=_array_ufunc, array_method=method_of,
+    put_out=put_out, refusal=refusal,
     array_namespace=lambda: sys.modules["runtime.numpy"])
