@@ -57,9 +57,17 @@ class ArrayMethods:
     def real(self) -> Tensor:
         return _call("real", self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        raise self._immutable("real", "x = rt.complex(value, x.imag)")
+
     @property
     def imag(self) -> Tensor:
         return _call("imag", self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        raise self._immutable("imag", "x = rt.complex(x.real, value)")
 
     def array_shape(self) -> tuple[Any, ...]:
         """The shape as that of an array of NumPy: ints, and scalars of the graph for the sizes that only that knows."""
@@ -192,6 +200,10 @@ class ArrayMethods:
     def flat(self) -> Any:
         """The elements in one dimension."""
         return _call("ravel", self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        raise self._immutable("flat", "x = rt.reshape(value, x.shape)")
 
     @property
     def itemsize(self) -> int:

@@ -201,7 +201,7 @@ class Tensor(ArrayMethods):
     def __delitem__(self, index: Any) -> NoReturn:
         raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")
 
-    def copy(self) -> Tensor:
+    def copy(self, order: str = "C") -> Tensor:
         """The tensor itself, which does not change."""
         return self
 
@@ -463,7 +463,7 @@ class GraphTensor(Tensor):
         writes_tensor()
         super().__setitem__(index, value)
 
-    def copy(self) -> Tensor:
+    def copy(self, order: str = "C") -> Tensor:
         """The same value, which a write to this tensor's variable leaves as it is."""
         return GraphTensor(self.value)
 

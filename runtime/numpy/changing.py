@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.array_mode import want_objects
+from runtime.core import pytree
+from runtime.core.array_mode import existed_before, want_objects
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor, Tensor
@@ -38,8 +39,8 @@ def put_out(result: Any, out: Any, name: str) -> Any:
 
 
 def refusal(x: Any, name: str, instead: str) -> Exception:
-    """The error for a method that would change a tensor."""
-    error = StagingError(f"a tensor does not change in place, as its method {name!r} would do",
+    """The error for a method or an attribute that would change a tensor."""
+    error = StagingError(f"a tensor does not change in place, as with {name!r}",
                          remedy=f"Assign another tensor to the variable: {instead}.")
     locate(error, user_position())
     return want_objects(error) if isinstance(x, GraphTensor) else error
@@ -54,10 +55,18 @@ def change_at(ufunc: Any, a: Any, index: Any, *operands: Any) -> None:
     """`ufunc.at`: what the function makes of the elements there, one after the other where places repeat."""
     name = ufunc.__name__
     if not isinstance(a, StagedArray):
-        error: Exception = StagingError(
-            f"numpy.{name}.at changes an array, and this is a tensor, which does not change",
-            remedy="Use rt.tensor_scatter_nd_add or the like, which give another tensor.")
-        raise want_objects(located(error)) if current_graph() is not None else located(error)
+        staged = any(isinstance(x, GraphTensor) for x in pytree.flatten([a, index, operands]))
+        if isinstance(a, np.ndarray) and not staged:
+            ufunc.at(a, *pytree.map_structure(lambda x: np.asarray(x) if isinstance(x, Tensor) else x, [
+                index, *operands]))
+            return
+        error = StagingError(
+            f"numpy.{name}.at changes an array, and this is "
+            f"{'a tensor, which does not change' if isinstance(a, Tensor) else 'one from outside'}",
+            remedy="Use rt.tensor_scatter_nd_add or the like, which give another tensor; or make the array an object: a"
+                   " = np.array(a).")
+        own = [a] if isinstance(a, np.ndarray) and existed_before(a) else ()
+        raise want_objects(located(error), own) if staged else located(error)
     if name not in _MODES:
         raise located(UnimplementedError(
             f"numpy.{name}.at has no counterpart in graphs; there are those of {', '.join(_MODES)}",

@@ -18,6 +18,7 @@ from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import existed_before, want_objects
+from runtime.core.array_promotion import mark_as_array
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
@@ -31,7 +32,7 @@ from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
-    "takes_tensors"]
+    "scalar_of", "takes_tensors"]
 
 Function = Callable[..., Any]
 
@@ -57,6 +58,15 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function in CREATION:
         return new_array(CREATION[function](*args, **kwargs))
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+
+
+def scalar_of(kind: type[Any], value: Any) -> Any:
+    """What the class of NumPy's scalars makes of a tensor of the graph: one of that dtype, whose dtype adapts."""
+    given: Any = convert_to_tensor(value)
+    made: Any = arrays.astype(given, kind)
+    if isinstance(made, GraphTensor) and made.value is not given.value:
+        mark_as_array(made)
+    return made_of(made, [value])
 
 
 def is_array_method(function: Any) -> bool:

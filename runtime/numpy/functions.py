@@ -22,6 +22,7 @@ from runtime.numpy.arrays import (
     roll,
     together,
 )
+from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
@@ -74,7 +75,8 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *,
 def argsort(a: Any, axis: int | None = -1, kind: str | None = None, stable: bool = True, descending: bool = False
             ) -> Tensor:
     x = ravel(a) if axis is None else a
-    return sorting.argsort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
+    found = sorting.argsort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
+    return astype(found, int64) if is_array(a) else found
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
