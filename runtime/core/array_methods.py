@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from runtime.core.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -215,6 +217,10 @@ class ArrayMethods:
     def nbytes(self) -> Any:
         """The number of bytes of all elements."""
         return self.size * self.itemsize
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the elements of an eager tensor."""
+        return np.asarray(self).tobytes(order)
 
     base: Any = None
     """The array of which this is a view; a tensor is none."""

@@ -21,8 +21,6 @@ def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = moveaxis(convert_to_tensor(a), (axis1, axis2), (-2, -1))
     if x.dtype.is_bool:
         return astype(diagonal(astype(x, int8), offset, -2, -1), bool)
-    if type(offset) is int and not offset:
-        return diagonals.diag_part(x)
     *rest, rows, columns = shapes.dims(x)
     above = larger(offset, 0)
     below = above - offset

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -121,6 +121,8 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
             return CHANGING[func](*args, **kwargs)
         if func in _VIEWS:
             return _view(func, args[0], args[1:], kwargs)
+    if (len(args) > 1 or kwargs) and func in FUNCTIONS:
+        args, kwargs = _by_name(func, args, kwargs)
     out = kwargs.get("out")
     if out is not None and func in FUNCTIONS:
         return put_out(_array_function(func, args, {**kwargs, "out": None}), out, _name(func))
@@ -184,6 +186,42 @@ def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: 
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     how = f".{method}" if method != "__call__" else ""
     return _by_numpy(call, f"numpy.{name}{how}", inputs, kwargs, " with these arguments" if kwargs else "")
+
+
+class _Places(NamedTuple):
+    """How the parameters of a function of NumPy compare with those of its counterpart."""
+
+    names: tuple[str, ...]
+    """Of those that are given by place."""
+    same: int
+    """How many of these have the same place here."""
+    needless: Mapping[str, Any]
+    """Defaults of those that are not here."""
+
+
+def _by_name(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """Arguments of which those are given by name that stand at another place in NumPy's function than in ours, without
+    those that only say what is so anyway."""
+    names, same, needless = _places(func)
+    if len(args) > same:
+        args, kwargs = args[:same], {**kwargs, **dict(zip(names[same:], args[same:], strict=False))}
+    return args, {name: value for name, value in kwargs.items()
+                  if not (name in needless and needless[name] is value)}
+
+
+@functools.cache
+def _places(func: Any) -> _Places:
+    try:
+        theirs = inspect.signature(func).parameters
+    except ValueError:  # it is written in C
+        return _Places((), 100, {})
+    own = [*_signature(FUNCTIONS[func]).parameters]
+    by_place = [each for each in theirs.values() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names = tuple([each.name for each in by_place])
+    same = next((place for place, each in enumerate(by_place) if each.kind is each.POSITIONAL_OR_KEYWORD and (
+        each.name == "out" or (each.name in own and own.index(each.name) != place))), 100)
+    needless = {name: each.default for name, each in theirs.items() if name not in own and name != "out"}
+    return _Places(names, same, needless)
 
 
 @functools.cache

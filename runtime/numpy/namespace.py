@@ -1,7 +1,7 @@
 """What Python's array API has beside NumPy's functions: questions about dtypes."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,15 +19,16 @@ def _dtype(x: Any) -> np.dtype[Any]:
     return x.dtype.np if isinstance(x, Tensor) else x.np if isinstance(x, DType) else np.dtype(x)
 
 
+_KINDS: Final = {
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+    "complex floating": "c", "numeric": "iufc"}
+
+
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, one of the array API's names, or a tuple of these."""
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    return np.isdtype(numpy_dtype(dtype).np, tuple([each if _is_kind(each) else _dtype(each) for each in kinds]))
-
-
-def _is_kind(name: Any) -> bool:
-    return name in ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating",
-                    "numeric")
+    own = numpy_dtype(dtype).np
+    return any(own.kind in _KINDS[each] if isinstance(each, str) and each in _KINDS else own == _dtype(each)
+               for each in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def finfo(type: Any) -> Any:

@@ -34,6 +34,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     """The distinct elements in sorted order, or along an axis; and where the first of each is, which of them each
     element is, and how many there are, if these are asked for."""
     x = convert_to_tensor(ar)
+    if axis is None and not (return_index or return_inverse):
+        return _sorted_groups(sort(x, None), equal_nan, return_counts)
     rows = ravel(x) if axis is None else moveaxis(x, axis, 0)
     groups = _groups(rows, equal_nan)
     found = gather(rows, groups.first)
@@ -44,22 +46,41 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     return (found, *wanted) if wanted else found
 
 
+def _sorted_groups(ordered: Tensor, equal_nan: bool, with_counts: bool) -> Any:
+    """The distinct elements of a sorted vector, and their counts."""
+    is_new = _are_new(ordered[:, None], equal_nan)
+    if not with_counts:
+        return boolean_mask(ordered, is_new)
+    starts = flatnonzero(is_new)
+    ends = concatenate([starts[1:], _size_of(ordered)])
+    return gather(ordered, starts), ends - starts
+
+
+def _size_of(x: Tensor) -> Tensor:
+    """The size as a vector of one element, or none if it is 0."""
+    return convert_to_tensor(creation.zeros_like(x[:1], int64) + shapes.dim(x, 0, int64))
+
+
+def _are_new(table: Tensor, equal_nan: bool) -> Tensor:
+    """Which rows of a sorted table differ from those before."""
+    after, before = table[1:], table[:-1]
+    differ = logic.not_equal(after, before)
+    if equal_nan and table.dtype.level >= 2:
+        differ = logic.logical_and(differ, logic.logical_not(logic.logical_and(
+            logic.not_equal(after, after), logic.not_equal(before, before))))
+    return concatenate([creation.ones_like(table[:1, 0], bool), reduction.reduce_any(differ, 1)])
+
+
 def _groups(rows: Tensor, equal_nan: bool) -> _Groups:
     size = shapes.dim(rows, 0, int64)
     table = shapes.reshape(rows, [size, -1]) if rows.ndim != 1 else rows[:, None]
     order = astype(creation.range(size), int64)
     for column in reversed(range(_columns(table))):
         order = gather(order, astype(sorting.argsort(gather(table[:, column], order)), int64))
-    ordered = gather(table, order)
-    after, before = ordered[1:], ordered[:-1]
-    differ = logic.not_equal(after, before)
-    if equal_nan and table.dtype.level >= 2:
-        differ = logic.logical_and(differ, logic.logical_not(logic.logical_and(
-            logic.not_equal(after, after), logic.not_equal(before, before))))
-    is_new = concatenate([creation.ones_like(order[:1], bool), reduction.reduce_any(differ, 1)])
+    is_new = _are_new(gather(table, order), equal_nan)
     starts = flatnonzero(is_new)
     inverse = scatter(creation.zeros_like(order), order[:, None], cumsum(is_new) - 1)
-    ends = concatenate([starts[1:], creation.zeros_like(order[:1]) + size])
+    ends = concatenate([starts[1:], _size_of(order)])
     return _Groups(gather(order, starts), inverse, ends - starts)
 
 
@@ -111,7 +132,9 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
          ) -> Tensor:
     x, among = together(element, test_elements)
     ordered = sort(among, None)
-    found = searchsorted(ordered, x, "right") > searchsorted(ordered, x)
+    place = searchsorted(ordered, x)
+    beyond = concatenate([ordered, creation.zeros([1], ordered.dtype)])
+    found = logic.logical_and(logic.equal(gather(beyond, place), x), place < shapes.dim(ordered, 0, int64))
     if x.dtype.level >= 2:
         found = logic.logical_and(found, logic.equal(x, x))
     return logic.logical_not(found) if invert else found

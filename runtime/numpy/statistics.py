@@ -154,6 +154,17 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return found
 
 
+def _of_equal_width(x: Tensor, borders: Tensor, inside: Tensor, count: Any) -> Tensor:
+    """The bins of the elements that are inside, found by division, which may miss by one."""
+    first, width = borders[0], (borders[-1] - borders[0]) / astype(count, borders.dtype)
+    last = astype(count - 1, int64)
+    guess = astype(logic.where(inside, (x - first) / width, 0), int64)
+    place = math.minimum(math.maximum(guess, 0), last)
+    place = place - astype(x < gather(borders, place), int64)
+    place = math.maximum(place, 0)
+    return math.minimum(place + astype(x >= gather(borders, place + 1), int64), last)
+
+
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
               ) -> tuple[Tensor, Tensor]:
     edges = histogram_bin_edges(a, bins, range)
@@ -161,9 +172,12 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     if x.dtype is not borders.dtype:
         x, borders = astype(x, float64), astype(borders, float64)
     count = shapes.dim(borders, 0, int64) - 1
-    place = searchsorted(borders, x, "right") - 1
-    place = logic.where(logic.equal(x, borders[-1]), count - 1, place)
-    inside = logic.logical_and(place >= 0, place < count)
+    inside = logic.logical_and(x >= borders[0], x <= borders[-1])
+    if elements(bins).ndim:
+        place = math.minimum(searchsorted(borders, x, "right") - 1, astype(count, int64))
+        place = logic.where(logic.equal(x, borders[-1]), count - 1, place)
+    else:
+        place = _of_equal_width(x, borders, inside, count)
     place = logic.where(inside, place, astype(count, int64))
     updates = creation.ones_like(place) if weights is None else ravel(elements(weights))
     found = scatter_nd(place[:, None], updates, [count + 1])[:-1]
@@ -270,6 +284,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
 trapz = trapezoid
 
 
+_SHORT = 32
+"""Up to this length, a convolution is a sum of shifted vectors."""
+
+
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     x, kernel = map(ravel, together(a, v))
     sizes = x.type.shape[0], kernel.type.shape[0]
@@ -277,8 +295,13 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
         x, kernel = kernel, x
     n, m = shapes.dim(x, 0, int64), shapes.dim(kernel, 0, int64)
     padded = concat_split.pad(x, [[m - 1, m - 1]])
-    places = creation.range(n + m - 1)[:, None] + creation.range(m)
-    found = dot(gather(padded, places), kernel[::-1])
+    if type(m) is int and 0 < m <= _SHORT:
+        found = kernel[0] * padded[m - 1:]
+        for k in builtins.range(1, m):
+            found = found + kernel[k] * padded[m - 1 - k:n + 2 * (m - 1) - k]
+    else:
+        places = creation.range(n + m - 1)[:, None] + creation.range(m)
+        found = dot(gather(padded, places), kernel[::-1])
     if mode == "full":
         return found
     small, large = smaller(n, m), larger(n, m)

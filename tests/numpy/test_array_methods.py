@@ -197,11 +197,26 @@ def test_tensors_have_the_methods_of_arrays() -> None:
     assert float(x.trace(1)) == a.trace(1) and x.nbytes == a.nbytes and x.itemsize == 8 and x.base is None
     assert x.flat[3] == a.flat[3] and x.item((1, 2)) == a.item((1, 2)) and x.copy(order="F") is x
     np.testing.assert_array_equal(x.sum(axis=0, where=a > 0), a.sum(axis=0, where=a > 0))
+    assert x.tobytes() == a.tobytes()
+    with pytest.raises(rt.errors.OperatorNotAllowedInGraphError, match="cannot become a NumPy array"):
+        rt.function(lambda x: x.tobytes())(x)
     out = np.zeros(4)
     assert x.sum(axis=0, out=out) is out and np.allclose(out, a.sum(axis=0))
     assert np.max(x, axis=1, out=out[:3]).tolist() == a.max(axis=1).tolist()
     np.add.at(out, rt.constant([0, 0]), 1.0)
     assert x.astype("float32", copy=False).dtype is rt.float32
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.max(x, 0, None, True), lambda x: np.sum(x, 0, np.float32, None, True),
+    lambda x: np.any(x, 1, None, True), lambda x: np.mean(x, 0, None, None, True),
+    lambda x: np.clip(x, 0.0, 1.0, np.zeros_like(x)), lambda x: np.percentile(x, 50, 0, None, False, "lower", True),
+    lambda x: np.argmax(x, 1), lambda x: np.std(x, 0, None, None, 1), lambda x: np.cumsum(x, 1, np.float32),
+    lambda x: np.sum(x, 0, None, np.zeros(4)), lambda x: np.quantile(x, 0.5, 0, None), lambda x: np.trace(x, 1, 0, 1),
+    lambda x: np.take(x, [0, 1], 1), lambda x: np.median(x, 0, None, False, True)])
+def test_arguments_by_place(f: Callable[..., Any]) -> None:
+    for executor, traced in on_both(lambda x: f(x + 0)).items():
+        np.testing.assert_allclose(traced(A).numpy(), f(A), rtol=1e-6, err_msg=executor)
 
 
 @pytest.mark.parametrize("staged", [False, True])
