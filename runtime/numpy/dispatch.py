@@ -23,7 +23,7 @@ from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.trace import convert_to_tensor, holds_tensor
 from runtime.numpy import arrays
 from runtime.numpy.array_objects import ElementsView, StagedArray, made_of, new_array, put_result
 from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
@@ -45,7 +45,11 @@ _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
 def takes_tensors(function: Any) -> bool:
     """Whether this is a function of NumPy that runs on tensors, and for which a list is an array."""
     return type(function) in _ARRAY_FUNCTIONS and (
-        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS)
+        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS or _is_ufunc_method(function))
+
+
+def _is_ufunc_method(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc)
 
 
 def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -57,6 +61,10 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         return args[0]
     if function in CREATION:
         return new_array(CREATION[function](*args, **kwargs))
+    if _is_ufunc_method(function):
+        if args and isinstance(args[0], (list, tuple)) and holds_tensor(args[0]):
+            args = convert_to_tensor(args[0]), *args[1:]
+        return function(*args, **kwargs)
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
 
 

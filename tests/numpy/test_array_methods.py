@@ -277,3 +277,13 @@ def test_the_namespace_knows_dtypes() -> None:
     for name in ("svd", "pinv", "outer", "vecdot", "matmul", "trace", "diagonal", "cross", "matrix_rank", "svdvals"):
         assert callable(getattr(xp.linalg, name))
     assert xp.fft.fft(xp.asarray([1.0, 2.0])).dtype is rt.complex64
+
+
+@pytest.mark.parametrize("f", [
+    lambda a: np.maximum.reduce([a[0], a[1], a[2]]), lambda a: np.add.reduce([a[0], 2 * a[1]]),
+    lambda a: np.add.accumulate([a[0], a[1]], axis=1), lambda a: np.multiply.outer([a[0, 0], a[0, 1]], [1.0, 2.0]),
+    lambda a: np.percentile([a[0, 0], a[0, 1], a[1, 1]], 50), lambda a: np.median([a[0, 0], a[0, 1]]),
+    lambda a: np.cov([a[0], a[1]]), lambda a: np.histogram([a[0, 0], a[0, 1]], 3)[0], lambda a: np.r_[a[0, 0], a[0]]])
+def test_lists_of_elements(f: Callable[..., Any]) -> None:
+    for executor, traced in on_both(f).items():
+        np.testing.assert_allclose(traced(A).numpy(), f(A), rtol=1e-9, err_msg=executor)
