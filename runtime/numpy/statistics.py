@@ -206,11 +206,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     apart = x - mean(x, 1, keepdims=True)
     count = astype(shapes.dim(x, 1, int64) - ddof, x.dtype.real_dtype)
     found = linalg.matmul(apart, complex_numbers.conj(shapes.transpose(apart))) / astype(count, x.dtype)
-    return shapes.squeeze(found, _ones(found))
-
-
-def _ones(x: Tensor) -> list[int]:
-    return [axis for axis, size in enumerate(x.type.shape) if size == 1]
+    return found[0, 0] if found.type.shape[0] == 1 else found
 
 
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
