@@ -27,6 +27,7 @@ from autograph.core.backend import (
     backend_of,
     has_staged_items,
     keyed,
+    register_indexed,
     register_keyed,
 )
 from autograph.core.code_cache import inside, per_code, until_gone
@@ -176,6 +177,7 @@ __all__ = [
     "rarely_collected",
     "references",
     "refill",
+    "register_indexed",
     "register_keyed",
     "restored",
     "rule_of_library",

@@ -27,8 +27,9 @@ from autograph.core.trace_cleanup import of_trace
 __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
     "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
-    "backend_of", "deciding", "has_staged_items", "is_unchangeable", "keep_keys", "keyed", "plain", "register",
-    "register_keyed", "replacing", "staging_backend",
+    "backend_of", "deciding", "has_staged_items", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
+    "register",
+    "register_indexed", "register_keyed", "replacing", "staging_backend",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -436,8 +437,15 @@ class _Ambient(threading.local):
 
 keyed: Final[set[type]] = {
     dict, OrderedDict, defaultdict, Counter, type({}.keys()), type({}.values()), type({}.items())}
-"""Types with the keys of a dict; a tracing backend may know of keys that the Python object does not have."""
+"""Types with the keys of a dict, of which a tracing backend may know more than Python."""
+indexed: Final[set[type]] = set()
+"""Types of other libraries whose `x[index]` is the tracing backend's."""
 _lock = threading.Lock()
+
+
+def register_indexed(*types: type) -> None:
+    """Add types whose objects a backend indexes while it traces."""
+    indexed.update(types)
 
 
 def register_keyed(*types: type) -> None:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, deciding, has_staged_items, keyed, staging_backend
+from autograph.core.backend import ambient, backend_of, deciding, has_staged_items, indexed, keyed, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
 from autograph.core.tracebacks import own_errors
@@ -84,7 +84,7 @@ def item(container: Any, index: Any, /) -> Any:
         if type(container) in _SEQUENCES or hasattr(type(container), "__array__"):
             if backend_of(container) is None and any(staging_backend(bound) is not None for bound in bounds_of(index)):
                 return ambient.backend.operation("getitem", container, index)
-        elif type(container) in keyed:
+        elif type(container) in keyed or type(container) in indexed:
             return ambient.backend.operation("getitem", container, index)
         value = container[index]
         ambient.backend.check(value, "value")

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from runtime.core.operations import OPERATIONS
 
 if TYPE_CHECKING:
@@ -16,9 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["ArrayMethods"]
 
 
-def _call(name: str, *args: Any) -> Tensor:
-    result: Tensor = OPERATIONS.array_method(name)(*args)
+def _call(name: str, *args: Any, out: Any = None, **keywords: Any) -> Tensor:
+    """What a function of that name gives for a tensor; `keywords` are those that were given, or None."""
+    given = {key: value for key, value in keywords.items() if value is not None}
+    result: Tensor = OPERATIONS.array_method(name)(*args, **given)
+    if out is not None:
+        put: Tensor = OPERATIONS.put_out(result, out, f"the method {name!r}")
+        return put
     return OPERATIONS.as_object(result) if getattr(args[0], "is_object", False) else result
+
+
+def _unless_true(where: Any) -> Any:
+    return None if where is True else where
 
 
 class ArrayMethods:
@@ -54,9 +65,17 @@ class ArrayMethods:
     def real(self) -> Tensor:
         return _call("real", self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        raise self._immutable("real", "x = rt.complex(value, x.imag)")
+
     @property
     def imag(self) -> Tensor:
         return _call("imag", self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        raise self._immutable("imag", "x = rt.complex(x.real, value)")
 
     def array_shape(self) -> tuple[Any, ...]:
         """The shape in NumPy's form: ints, and scalar tensors for sizes that are known only when the graph runs."""
@@ -68,52 +87,75 @@ class ArrayMethods:
         """The number of elements: an int, or a scalar tensor if it is known only when the graph runs."""
         return _call("size", self)
 
-    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("sum", self, axis, dtype, keepdims)
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
+            where: Any = True) -> Tensor:
+        return _call("sum", self, axis, dtype, keepdims, out=out, initial=initial, where=_unless_true(where))
 
-    def prod(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("prod", self, axis, dtype, keepdims)
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None,
+             where: Any = True) -> Tensor:
+        return _call("prod", self, axis, dtype, keepdims, out=out, initial=initial, where=_unless_true(where))
 
-    def mean(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("mean", self, axis, dtype, keepdims)
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True
+             ) -> Tensor:
+        return _call("mean", self, axis, dtype, keepdims, out=out, where=_unless_true(where))
 
-    def var(self, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
-        return _call("var", self, axis, dtype, ddof, keepdims)
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: bool = False, *,
+            where: Any = True) -> Tensor:
+        return _call("var", self, axis, dtype, ddof, keepdims, out=out, where=_unless_true(where))
 
-    def std(self, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
-        return _call("std", self, axis, dtype, ddof, keepdims)
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: bool = False, *,
+            where: Any = True) -> Tensor:
+        return _call("std", self, axis, dtype, ddof, keepdims, out=out, where=_unless_true(where))
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("max", self, axis, keepdims)
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+            ) -> Tensor:
+        return _call("max", self, axis, keepdims, out=out, initial=initial, where=_unless_true(where))
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("min", self, axis, keepdims)
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = True
+            ) -> Tensor:
+        return _call("min", self, axis, keepdims, out=out, initial=initial, where=_unless_true(where))
 
-    def any(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("any", self, axis, keepdims)
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+        return _call("any", self, axis, keepdims, out=out, where=_unless_true(where))
 
-    def all(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return _call("all", self, axis, keepdims)
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Any = True) -> Tensor:
+        return _call("all", self, axis, keepdims, out=out, where=_unless_true(where))
 
-    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        return _call("argmax", self, axis, keepdims)
+    def argmax(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _call("argmax", self, axis, keepdims, out=out)
 
-    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        return _call("argmin", self, axis, keepdims)
+    def argmin(self, axis: int | None = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _call("argmin", self, axis, keepdims, out=out)
 
-    def argsort(self, axis: int | None = -1) -> Tensor:
+    def ptp(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
+        return _call("ptp", self, axis, keepdims, out=out)
+
+    def argsort(self, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: Any = None) -> Tensor:
         return _call("argsort", self, axis)
 
-    def cumsum(self, axis: int | None = None, dtype: Any = None) -> Tensor:
-        return _call("cumsum", self, axis, dtype)
+    def argpartition(self, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+        return _call("argpartition", self, kth, axis)
 
-    def cumprod(self, axis: int | None = None, dtype: Any = None) -> Tensor:
-        return _call("cumprod", self, axis, dtype)
+    def cumsum(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
+        return _call("cumsum", self, axis, dtype, out=out)
+
+    def cumprod(self, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
+        return _call("cumprod", self, axis, dtype, out=out)
+
+    def searchsorted(self, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+        return _call("searchsorted", self, v, side, sorter)
+
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
+        return _call("compress", condition, self, axis, out=out)
+
+    def choose(self, choices: Any, out: Any = None) -> Tensor:
+        return _call("choose", self, choices, out=out)
 
     def nonzero(self) -> Any:
         return _call("nonzero", self)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Tensor:
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+               ) -> Tensor:
         return _call("astype", self, dtype)
 
     def reshape(self, *shape: Any, order: str = "C") -> Tensor:
@@ -137,26 +179,72 @@ class ArrayMethods:
     def repeat(self, repeats: Any, axis: int | None = None) -> Tensor:
         return _call("repeat", self, repeats, axis)
 
-    def take(self, indices: Any, axis: int | None = None) -> Tensor:
-        return _call("take", self, indices, axis)
+    def take(self, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Tensor:
+        return _call("take", self, indices, axis, out=out, mode=None if mode == "raise" else mode)
 
-    def diagonal(self) -> Tensor:
-        return _call("diagonal", self)
+    def diagonal(self, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+        return _call("diagonal", self, offset, axis1, axis2)
 
-    def trace(self) -> Tensor:
-        return _call("trace", self)
+    def trace(self, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Tensor:
+        return _call("trace", self, offset, axis1, axis2, dtype, out=out)
 
-    def dot(self, b: Any) -> Tensor:
-        return _call("dot", self, b)
+    def dot(self, b: Any, out: Any = None) -> Tensor:
+        return _call("dot", self, b, out=out)
 
-    def clip(self, min: Any = None, max: Any = None) -> Tensor:
-        return _call("clip", self, min, max)
+    def clip(self, min: Any = None, max: Any = None, out: Any = None) -> Tensor:
+        return _call("clip", self, min, max, out=out)
 
-    def round(self, decimals: int = 0) -> Tensor:
-        return _call("round", self, decimals)
+    def round(self, decimals: int = 0, out: Any = None) -> Tensor:
+        return _call("round", self, decimals, out=out)
 
     def conj(self) -> Tensor:
         return _call("conj", self)
 
     conjugate = conj
 
+    # The memory of arrays.
+
+    @property
+    def flat(self) -> Any:
+        """The elements in one dimension."""
+        return _call("ravel", self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        raise self._immutable("flat", "x = rt.reshape(value, x.shape)")
+
+    @property
+    def itemsize(self) -> int:
+        """The number of bytes of an element."""
+        size: int = self.dtype.size  # type: ignore[attr-defined]
+        return size
+
+    @property
+    def nbytes(self) -> Any:
+        """The number of bytes of all elements."""
+        return self.size * self.itemsize
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        """The bytes of the elements of an eager tensor."""
+        return np.asarray(self).tobytes(order)
+
+    base: Any = None
+    """The array of which this is a view; a tensor is none."""
+
+    def fill(self, value: Any) -> None:
+        raise self._immutable("fill", "x = rt.fill(rt.shape(x), value), or np.full_like(x, value)")
+
+    def sort(self, axis: int = -1, kind: Any = None, order: None = None) -> None:
+        raise self._immutable("sort", "x = rt.sort(x, axis), or np.sort(x, axis)")
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        raise self._immutable("partition", "x = np.partition(x, kth, axis)")
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        raise self._immutable("put", "x = rt.tensor_scatter_nd_update(x, indices[:, None], values)")
+
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        raise self._immutable("resize", "x = np.resize(x, shape)")
+
+    def _immutable(self, name: str, instead: str) -> Exception:
+        return OPERATIONS.refusal(self, name, instead)

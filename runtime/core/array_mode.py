@@ -17,6 +17,7 @@ from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
+    "has_arrays",
     "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects",
     "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded", "note_undone",
     "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects", "want_record",
@@ -147,6 +148,12 @@ def note_array() -> None:
 def may_be_array() -> bool:
     """Whether a tensor of the trace may be an array in Python."""
     return _trace.mode is not None and _trace.mode.has_arrays
+
+
+def has_arrays() -> bool:
+    """Whether the function that is traced has arrays."""
+    mode = _trace.mode
+    return mode is not None and (mode.has_arrays or mode.objects or bool(mode.references))
 
 
 def writes_tensor() -> None:

@@ -61,15 +61,15 @@ def common_dtype(types: Iterable[TensorType]) -> DType | None:
     dtypes = tensors.union(type.dtype for type in types if type.of_arrays)
     if len(tensors) > 1 or not all(dtype.is_numeric or dtype.is_bool for dtype in dtypes):
         return None
-    kind = max(dtype.kind for dtype in dtypes)
+    kind = max(dtype.level for dtype in dtypes)
     for dtype in tensors:
-        if dtype.kind >= 2 and kind <= dtype.kind:
+        if dtype.level >= 2 and kind <= dtype.level:
             return dtype
         if dtype.is_bool:
             return None
     if any(dtype.is_narrow for dtype in dtypes):
         return None
-    weak = {_PYTHON[type.dtype.kind] for type in types if type.weak}
+    weak = {_PYTHON[type.dtype.level] for type in types if type.weak}
     return as_dtype(np.result_type(*[dtype.np for dtype in dtypes], *weak))
 
 

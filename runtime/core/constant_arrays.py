@@ -164,7 +164,7 @@ def adapt(array: Array, dtype: DType) -> Array:
         return array
     if not array.size:  # an empty list has no kind
         return array.astype(dtype.np)
-    if source.kind > dtype.kind or dtype.is_bool:
+    if source.level > dtype.level or dtype.is_bool:
         raise DTypeError(f"{_short(array.tolist())} cannot become {dtype.name}",
                          remedy=f"Cast the other operand, for example rt.cast(x, rt.{source.name}).")
     if dtype.is_integer and array.size:

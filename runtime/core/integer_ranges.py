@@ -321,7 +321,7 @@ def _often(terms: Terms, times: int) -> Terms:
 
 
 def _is_int(value: Value) -> bool:
-    return not isinstance(value.type, ListType) and value.type.dtype.kind < 2
+    return not isinstance(value.type, ListType) and value.type.dtype.level < 2
 
 
 def _all(value: Value) -> Interval:

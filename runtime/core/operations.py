@@ -71,6 +71,10 @@ class Operations(Late):
     """A universal function of NumPy with a tensor among its operands: ufunc, method, inputs, kwargs."""
     array_function: Callable[..., Any]
     """Another function of NumPy with a tensor among its arguments: function, args, kwargs."""
+    refusal: Callable[[Any, str, str], Exception]
+    """The error for a method that would change a tensor: tensor, name, what to write in its place."""
+    put_out: Callable[[Any, Any, str], Any]
+    """Put a result into what a method was given as `out`: result, out, the name of the function."""
     array_method: Callable[[str], Callable[..., Any]]
     """NumPy's function by name, for tensors."""
     array_namespace: Callable[[], ModuleType]

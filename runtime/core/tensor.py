@@ -201,7 +201,7 @@ class Tensor(ArrayMethods):
     def __delitem__(self, index: Any) -> NoReturn:
         raise _fixed("deleted", "Keep the others: rt.concat, or rt.boolean_mask.")
 
-    def copy(self) -> Tensor:
+    def copy(self, order: str = "C") -> Tensor:
         """The tensor itself, which does not change."""
         return self
 
@@ -330,7 +330,7 @@ class EagerTensor(Tensor):
         array = array if dtype is None else array.astype(as_dtype(dtype).np, copy=False)
         return array.copy() if copy else array
 
-    def item(self, *index: int) -> Any:
+    def item(self, *index: Any) -> Any:
         """An element as a Python number; without an index, the only one."""
         return self._array.item(*index)
 
@@ -452,6 +452,7 @@ class GraphTensor(Tensor):
 
     def item(self, *index: Any) -> Any:
         """An element as a scalar tensor; without an index, the only one."""
+        index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
         return self[index] if len(index) > 1 else self.ravel()[index] if index else self.reshape(())
 
     def tolist(self) -> Any:
@@ -462,8 +463,8 @@ class GraphTensor(Tensor):
         writes_tensor()
         super().__setitem__(index, value)
 
-    def copy(self) -> Tensor:
-        """A tensor with the same value, unaffected by later writes to this tensor's variable."""
+    def copy(self, order: str = "C") -> Tensor:
+        """The same value, which a write to this tensor's variable leaves as it is."""
         return GraphTensor(self.value)
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:

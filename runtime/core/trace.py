@@ -214,7 +214,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
     if isinstance(value, Tensor):
         if want is None or value.dtype is want:
             return value
-        if value.type.weak and value.dtype.kind <= want.kind and not want.is_bool:
+        if value.type.weak and value.dtype.level <= want.level and not want.is_bool:
             result = apply(CAST, value, dtype=want)
             assert isinstance(result, Tensor)
             return result
@@ -223,7 +223,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
     hinted = None if dtype_hint is None else as_dtype(dtype_hint)
     takes_text = strings or (hinted is not None and hinted.is_string)
     array, weak = constant_array(value, want, takes_text and want is None)
-    if want is None and hinted is not None and weak and (dtype_of(array).kind <= hinted.kind or not array.size):
+    if want is None and hinted is not None and weak and (dtype_of(array).level <= hinted.level or not array.size):
         array, weak = adapt(array, hinted), False
     if isinstance(weak, DType):
         array = adapt(array, weak)
@@ -503,9 +503,9 @@ def _scalar_like_others(op: Op, i: int, x: int | float, inputs: Sequence[Any]) -
         if type(other) is EagerTensor:
             dtype = other.dtype
             if type(x) is float:
-                return np.array(x, dtype.np) if dtype.kind >= 2 else None
+                return np.array(x, dtype.np) if dtype.level >= 2 else None
             low, high = dtype.limits if dtype.is_integer else (-(1 << 63), 1 << 63)
-            return np.array(x, dtype.np) if dtype.kind > 0 and low <= x <= high else None
+            return np.array(x, dtype.np) if dtype.level > 0 and low <= x <= high else None
     return None
 
 

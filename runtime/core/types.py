@@ -12,6 +12,8 @@ from typing import Any, Final, overload
 import numpy as np
 
 from runtime.core import narrow_floats, string_arrays
+from runtime.core.array_mode import has_arrays
+from runtime.core.dtype_attributes import NumpyAttributes
 from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
 
 __all__ = [
@@ -23,23 +25,25 @@ __all__ = [
 Shape = tuple[int | None, ...]
 
 _NumpyDType = np.dtype[Any]  # inside DType, `np` is an attribute
-_KINDS: Final = {"O": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+_LEVELS: Final = {"O": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
-class DType:
+class DType(NumpyAttributes):
     """The type of a tensor's elements (`tf.DType`). One object per dtype, so `is` compares.
 
-    Equal to its name and to NumPy's dtype: `rt.int32 == "int32" == np.int32`.
+    Equal to its name and to NumPy's dtype: `rt.int32 == "int32" == np.int32`. Python's types have 32 bits, as in TF
+    (`rt.float32 == float`), or 64 as in NumPy in a traced function with arrays.
     """
 
     __slots__ = ("as_numpy_dtype", "is_bool", "is_complex", "is_floating", "is_integer", "is_narrow", "is_string",
-                 "is_unsigned", "kind", "limits", "name", "np", "size")
+                 "is_unsigned", "level", "limits", "name", "np", "size")
 
     name: str
     np: _NumpyDType
     as_numpy_dtype: type[Any]
     limits: tuple[Any, Any]
-    kind: int
+    level: int
+    """Of its numbers: text -1, bool 0, int 1, float 2, complex 3. Weak values adapt to a level that is not less."""
     size: int
 
     def __init__(self, name: str) -> None:
@@ -47,14 +51,14 @@ class DType:
         self.is_narrow = name in narrow_floats.NARROW
         self.np = narrow_floats.numpy_dtype(name) if self.is_narrow else np.dtype("O" if name == "string" else name)
         self.as_numpy_dtype = self.np.type
-        self.kind = 2 if self.is_narrow else _KINDS[self.np.kind]  # bool < int < float < complex: weak values adapt
+        self.level = 2 if self.is_narrow else _LEVELS[self.np.kind]
         self.size = self.np.itemsize
-        self.is_string = self.kind < 0
-        self.is_bool = self.kind == 0
-        self.is_integer = self.kind == 1
+        self.is_string = self.level < 0
+        self.is_bool = self.level == 0
+        self.is_integer = self.level == 1
         self.is_unsigned = self.np.kind == "u"
-        self.is_floating = self.kind == 2
-        self.is_complex = self.kind == 3
+        self.is_floating = self.level == 2
+        self.is_complex = self.level == 3
         if self.is_integer:
             self.limits = int(np.iinfo(self.np).min), int(np.iinfo(self.np).max)
         elif self.is_floating:
@@ -66,7 +70,7 @@ class DType:
     @property
     def is_numeric(self) -> bool:
         """Whether arithmetic is defined: true except for bool and string."""
-        return self.kind > 0
+        return self.level > 0
 
     @property
     def min(self) -> Any:
@@ -89,12 +93,12 @@ class DType:
         """The dtype of the real part."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
-    def widened(self, kind: int) -> DType:
-        """The dtype to which numbers of this one are widened beside a Python number of a greater `kind`. As in `/`,
-        ints become float32 if they have 8 or 16 bits, else float64; a complex result has the precision of that
-        float."""
-        real = self if self.kind >= 2 else float32 if self.size <= 2 else float64
-        return real if kind == 2 else complex128 if real is float64 else complex64
+    def widened(self, level: int) -> DType:
+        """The dtype to which numbers of this one are widened beside a Python number of a greater `level`: as in `/`,
+        ints become float32 if they have 8 or 16 bits, else float64; floats and these become complex numbers of as many
+        bits."""
+        real = self if self.level >= 2 else float32 if self.size <= 2 else float64
+        return real if level == 2 else complex128 if real is float64 else complex64
 
     @property
     def wide(self) -> DType:
@@ -113,6 +117,8 @@ class DType:
             return True
         if other is None or isinstance(other, DType):
             return False
+        if isinstance(other, type) and other in (int, float, complex) and has_arrays():
+            return self.np == np.dtype(other)
         try:
             return as_dtype(other) is self
         except TypeError:
@@ -289,15 +295,15 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
                                  remedy=string_arrays.remedy(strong, t.dtype, otherwise=(
                                      f"Cast one of them, for example rt.cast(x, rt.{strong.name}).")))
             strong = t.dtype
-        elif weak is None or (t.dtype.kind, t.dtype.size) > (weak.kind, weak.size):
+        elif weak is None or (t.dtype.level, t.dtype.size) > (weak.level, weak.size):
             weak = t.dtype
     if strong is None:
         assert weak is not None, "promote needs at least one type"
         return weak, True
-    if weak is not None and (weak.kind > strong.kind or strong.is_bool):
+    if weak is not None and (weak.level > strong.level or strong.is_bool):
         if widens and strong.is_numeric:
-            return strong.widened(weak.kind), False
-        kind = ("bool", "int", "float", "complex")[weak.kind]
+            return strong.widened(weak.level), False
+        kind = ("bool", "int", "float", "complex")[weak.level]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
                          remedy=string_arrays.remedy(strong, otherwise=(
                              f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")))

@@ -80,8 +80,8 @@ def as_argument(x: Any, stages: bool) -> Any:
 
 
 def is_number(x: Any) -> bool:
-    """Whether a value of a graph represents a Python number."""
-    return type(x) is GraphTensor and x.type.weak and not x.type.shape and x.dtype.kind in (1, 2)
+    """Whether a value of a graph stands for a Python number."""
+    return type(x) is GraphTensor and x.type.weak and not x.type.shape and x.dtype.level in (1, 2)
 
 
 def is_of_numpy(x: Any) -> bool:
@@ -90,8 +90,8 @@ def is_of_numpy(x: Any) -> bool:
 
 
 def widened(x: GraphTensor) -> Any:
-    """The Python number `x` of a graph, with 64 bits."""
-    return apply(CAST, x, dtype=float64 if x.dtype.kind == 2 else int64)
+    """The Python number `x` with 64 bits."""
+    return apply(CAST, x, dtype=float64 if x.dtype.level == 2 else int64)
 
 
 def number_of(x: Tensor) -> Any:
@@ -111,12 +111,12 @@ def are_numbers(x: Any) -> bool:
     kind = type(x)
     element = x.type.element if kind is GraphList else x.type if kind is GraphTensor else None
     rank = 0 if kind is GraphList else 1
-    return element is not None and element.weak and len(element.shape) == rank and element.dtype.kind in (1, 2)
+    return element is not None and element.weak and len(element.shape) == rank and element.dtype.level in (1, 2)
 
 
 def widened_list(x: GraphList) -> Any:
-    """The list `x` of Python numbers, with 64 bits."""
-    return list_cast(x, TensorType(float64 if x.type.element.dtype.kind == 2 else int64, ()))
+    """The list of Python numbers `x` with 64 bits."""
+    return list_cast(x, TensorType(float64 if x.type.element.dtype.level == 2 else int64, ()))
 
 
 def numbers_in(x: GraphList) -> Any:

@@ -183,7 +183,7 @@ class _Planner:
         if not self.are_tensors and is_number(value):
             number_in = _take(self.outputs, widened(value))
             return lambda values: number_of(number_in(values))
-        if self.outside.call.twins is not None and is_number(value) and value.dtype.kind == 1:
+        if self.outside.call.twins is not None and is_number(value) and value.dtype.level == 1:
             number_in = _take(self.outputs, widened(value))
             return lambda values: tensor_of(number_in(values))
         known = self.recipes.get(id(value))

@@ -37,7 +37,7 @@ def _as_hinted(array: Any, hinted: DType) -> Any:
         found = dtype_of(array)
     except TypeError:  # `convert_to_tensor` reports it
         return array
-    if found.is_bool or hinted.is_bool or found.kind > hinted.kind:
+    if found.is_bool or hinted.is_bool or found.level > hinted.level:
         return array
     if hinted.is_integer and array.size:
         low, high = hinted.limits

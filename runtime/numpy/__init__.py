@@ -5,6 +5,8 @@ NumPy's own functions call them if one of their arguments is a tensor, and they 
 """
 from __future__ import annotations
 
+import itertools
+
 from numpy import e, inf, nan, newaxis, pi
 
 from runtime.core.types import (
@@ -24,15 +26,24 @@ from runtime.core.types import (
     uint32,
     uint64,
 )
-from runtime.numpy import arrays, dispatch, functions, linalg
+from runtime.numpy import dispatch, fft, linalg, namespace
 from runtime.numpy.arrays import *  # noqa: F403
+from runtime.numpy.diagonals import *  # noqa: F403
 from runtime.numpy.functions import *  # noqa: F403
+from runtime.numpy.namespace import *  # noqa: F403
+from runtime.numpy.polynomials import *  # noqa: F403
+from runtime.numpy.rearranging import *  # noqa: F403
+from runtime.numpy.reductions import *  # noqa: F403
+from runtime.numpy.sets import *  # noqa: F403
+from runtime.numpy.statistics import *  # noqa: F403
+from runtime.numpy.table import SUBJECTS
 from runtime.numpy.ufuncs import UFUNCS
 
 globals().update(UFUNCS)
 
 __all__ = [
-    "bool", "complex64", "complex128", "dispatch", "e", "float32", "float64", "inf", "int8", "int16", "int32", "int64",
+    "bool", "complex64", "complex128", "dispatch", "e", "fft", "float32", "float64", "inf", "int8", "int16", "int32",
+    "int64",
     "linalg", "nan", "newaxis", "pi", "uint8", "uint16", "uint32", "uint64",
 ]
-__all__ += [*arrays.__all__, *functions.__all__, *UFUNCS]
+__all__ += [*itertools.chain(*[module.__all__ for module in SUBJECTS]), *namespace.__all__, *UFUNCS]

@@ -93,12 +93,8 @@ def same_index(a: Any, b: Any) -> bool:
 
 
 def get_elements(x: GraphTensor, index: Any) -> GraphTensor:
-    """The elements at an index of any kind that NumPy supports."""
-    several = _positions(x, index)
-    if several is None:
-        return as_tensor(getitem(x, index))
-    places, rest = several
-    return as_tensor(getitem(arrays.reshape(x, [-1, *rest]), places))
+    """The elements at an index of any kind that NumPy has."""
+    return as_tensor(getitem(x, index))
 
 
 def set_elements(x: GraphTensor, index: Any, value: Any) -> Any:

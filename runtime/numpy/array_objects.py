@@ -20,7 +20,7 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import TensorType
-from runtime.numpy import arrays, functions
+from runtime.numpy import arrays, diagonals, functions
 from runtime.numpy.array_indexing import (
     as_tensor,
     cast_into,
@@ -37,8 +37,10 @@ from runtime.numpy.array_indexing import (
     shape_of,
     with_numbers,
 )
+from runtime.ops.complex_numbers import complex as complex_
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import scatter
+from runtime.ops.shape import broadcast_to
 
 __all__ = [
     "ArrayCell", "ArrayView", "ElementsView", "SingleView", "StagedArray", "as_object", "cast_into", "from_numpy",
@@ -116,8 +118,19 @@ class StagedArray(GraphTensor):
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
         self.write(functions.sort(self.__tensor__(), axis))
 
+    def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        self.sort(axis)
+
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        self.flat[indices] = values
+        OPERATIONS.array_function(np.put, (self, indices, values, mode), {})
+
+    def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
+        raise located(StagingError("the size of an array cannot change in a traced function",
+                                   remedy="Make another array: a = np.resize(a, shape)."))
+
+    def tobytes(self, order: str = "C") -> bytes:
+        raise located(StagingError("the elements of an array are not known while a function is traced, nor its bytes",
+                                   remedy="Ask for them outside: f(a).numpy().tobytes()."))
 
     @property
     def flat(self) -> ElementsView:
@@ -158,8 +171,8 @@ class StagedArray(GraphTensor):
     def squeeze(self, axis: Any = None) -> Any:
         return ElementsView(self, lambda x: arrays.squeeze(x, axis), _reshaped_to(self))
 
-    def diagonal(self) -> Any:
-        made = ElementsView(self, lambda x: functions.diagonal(x))
+    def diagonal(self, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        made = ElementsView(self, lambda x: diagonals.diagonal(x, offset, axis1, axis2))
         made.refusal = read_only
         return made
 
@@ -171,16 +184,35 @@ class StagedArray(GraphTensor):
     def flatten(self, order: str = "C") -> Any:
         return ArrayCell(as_tensor(arrays.ravel(self.__tensor__(), order)))
 
-    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+               ) -> Any:
         return ArrayCell(as_tensor(arrays.astype(self.__tensor__(), dtype)))
 
     @property
     def real(self) -> Any:
-        return self if self.dtype.kind < 3 else _part_of_complex(self, functions.real)
+        return self if self.dtype.level < 3 else _part_of_complex(self, functions.real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self._set_part(value, True)
+
+    def _set_part(self, value: Any, is_real: bool) -> None:
+        if self.dtype.level < 3:
+            if not is_real:
+                raise located(TypeError("array does not have imaginary part to set"))
+            self[...] = value
+            return
+        x = self.__tensor__()
+        part = broadcast_to(cast_into(value, self.dtype.real_dtype), shape_of(x))
+        self.write(complex_(part, functions.imag(x)) if is_real else complex_(functions.real(x), part))
 
     @property
     def imag(self) -> Any:
         return _part_of_complex(self, functions.imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self._set_part(value, False)
 
 
 def _part_of_complex(x: StagedArray, read: Callable[[Any], Any]) -> Any:
@@ -274,7 +306,8 @@ class ArrayView(StagedArray):
         return self.base.is_contiguous and all(part is Ellipsis or part == slice(None) for part in own)
 
     def __viewed__(self) -> StagedArray:
-        return self.base
+        viewed: StagedArray = self.base
+        return viewed
 
     def __leaves__(self) -> list[Any]:
         return [x for x in numbers_in(self.index) if x is not None]
@@ -354,7 +387,8 @@ class ElementsView(SingleView):
             " which shows the change, or a copy"))
 
     def __viewed__(self) -> StagedArray:
-        return self.base
+        viewed: StagedArray = self.base
+        return viewed
 
 
 # Results of functions and operators.
@@ -419,7 +453,7 @@ def put_result(result: Any, x: StagedArray) -> StagedArray:
     """Store the result of `x += y`, or of a function with `out=x`, in the array. DTypeError or ShapeError if it does
     not fit under NumPy's casting rule `same_kind`."""
     result = as_tensor(convert_to_tensor(result))
-    if result.dtype.kind > x.dtype.kind:
+    if result.dtype.level > x.dtype.level:
         raise located(DTypeError(
             f"a result of {result.dtype.name} cannot be put into an array of {x.dtype.name}, as in NumPy, which casts"
             " within one kind of numbers only",
@@ -443,7 +477,7 @@ def _reshaped_to(x: StagedArray) -> Callable[[Any], Any]:
 
 def _in_place(name: str) -> Callable[[StagedArray, Any], Any]:
     def operator(self: StagedArray, other: Any) -> Any:
-        if isinstance(other, Tensor) and other.dtype is not self.dtype and other.dtype.kind <= self.dtype.kind:
+        if isinstance(other, Tensor) and other.dtype is not self.dtype and other.dtype.level <= self.dtype.level:
             other = arrays.astype(other, self.dtype)
         result = getattr(Tensor, name)(self, other)
         return put_result(result, self) if isinstance(result, Tensor) else result

@@ -1,8 +1,6 @@
 """NumPy's functions that create, reshape, join and split arrays."""
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import numpy as np
 from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor
-from runtime.core.types import DType, as_dtype, float64
+from runtime.core.types import DType, as_dtype, float64, int64
 from runtime.ops import concat_split, creation, linalg, logic, math
 from runtime.ops import shape as shapes
 from runtime.ops.static_arguments import axes_of
@@ -19,24 +17,29 @@ __all__ = [
     "append", "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "astype", "atleast_1d", "atleast_2d",
     "broadcast_to", "column_stack", "concat", "concatenate", "copy", "dstack", "empty", "empty_like", "expand_dims",
     "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "linspace", "matrix_transpose",
-    "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "pad", "permute_dims", "ravel", "repeat", "reshape",
-    "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
+    "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "permute_dims", "ravel", "repeat", "reshape",
+    "roll", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
     "vstack", "zeros", "zeros_like",
 ]
 
 
-def asarray(a: Any, dtype: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor for a value, cast to `dtype` unless that is None."""
+def asarray(a: Any, dtype: Any = None, copy: bool | None = None, order: str = "K", ndmin: int = 0) -> Tensor:
+    """A tensor for a value, cast to `dtype` if that is given."""
     x = convert_to_tensor(a)
-    return x if dtype is None else astype(x, dtype)
+    x = x if dtype is None else astype(x, dtype)
+    return x if x.ndim >= ndmin else x[(None,) * (ndmin - x.ndim)]
 
 
 array = asanyarray = ascontiguousarray = asarray
 
 
-def _elements(a: Any) -> Tensor:
-    """A tensor for elements not combined with others: Python numbers have 64 bits, as in NumPy."""
+def elements(a: Any) -> Tensor:
+    """A tensor for elements that meet no others: Python's numbers have 64 bits, as in NumPy."""
     return convert_to_tensor(a if holds_tensor([a]) else np.asarray(a))
+
+
+_PYTHON = int, float, complex, list, tuple
+"""Types of which NumPy makes values of 64 bits."""
 
 
 def numpy_dtype(dtype: Any) -> DType:
@@ -46,7 +49,7 @@ def numpy_dtype(dtype: Any) -> DType:
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
     """The tensor in another dtype: floats are truncated, complex numbers keep their real part."""
-    given, wanted = convert_to_tensor(x), numpy_dtype(dtype)
+    given, wanted = elements(x) if isinstance(x, _PYTHON) else convert_to_tensor(x), numpy_dtype(dtype)
     if given.dtype is wanted:
         return given
     if wanted.is_bool:
@@ -64,7 +67,7 @@ def together(*values: Any) -> list[Tensor]:
 def inexact(x: Any) -> Tensor:
     """A tensor of floats or complex numbers: ints are converted as in `/`, bools to float64."""
     given = convert_to_tensor(x)
-    if given.dtype.kind >= 2:
+    if given.dtype.level >= 2:
         return given
     return astype(given, float64 if given.dtype.is_bool else given.dtype.widened(2))
 
@@ -76,6 +79,15 @@ def floats(*values: Any) -> list[Tensor]:
 
 def in_dtype(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else astype(x, dtype)
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The greater of two sizes, which may be known only when the graph runs."""
+    return max(x, y) if type(x) is type(y) is int else math.maximum(astype(x, int64), astype(y, int64))
+
+
+def smaller(x: Any, y: Any) -> Any:
+    return min(x, y) if type(x) is type(y) is int else math.minimum(astype(x, int64), astype(y, int64))
 
 
 # Shapes.
@@ -140,14 +152,14 @@ def atleast_2d(a: Any) -> Tensor:
 
 
 def tile(A: Any, reps: Any) -> Tensor:
-    x = _elements(A)
+    x = elements(A)
     times = [reps] if isinstance(reps, (int, Tensor)) else [*reps]
     times = [1] * (x.ndim - len(times)) + times
     return concat_split.tile(shapes.reshape(x, [1] * (len(times) - x.ndim) + shapes.dims(x)), times)
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    return concat_split.repeat(_elements(a), repeats, axis)
+    return concat_split.repeat(elements(a), repeats, axis)
 
 
 def flip(m: Any, axis: Any = None) -> Tensor:
@@ -248,32 +260,24 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     return concatenate([arr, values], axis)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    x = convert_to_tensor(ary)
-    if isinstance(indices_or_sections, int):
-        return list(concat_split.split(x, indices_or_sections, axis))
-    cuts = [0, *indices_or_sections, shapes.dim(x, axis)]
-    return [x[shapes.along(axis % x.ndim, slice(low, high))] for low, high in itertools.pairwise(cuts)]
-
-
 def unstack(x: Any, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(concat_split.unstack(x, axis=axis))
 
 
 # New arrays.
 
-def zeros(shape: Any, dtype: Any = float) -> Tensor:
+def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
     return creation.zeros(_sizes(shape), numpy_dtype(dtype))
 
 
-def ones(shape: Any, dtype: Any = float) -> Tensor:
+def ones(shape: Any, dtype: Any = float, order: str = "C") -> Tensor:
     return creation.ones(_sizes(shape), numpy_dtype(dtype))
 
 
 empty = zeros
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
     value = convert_to_tensor(fill_value)
     wanted = value.dtype if dtype is None else numpy_dtype(dtype)
     if dtype is None and type(fill_value) in (int, float):
@@ -285,37 +289,50 @@ def _sizes(shape: Any) -> Any:
     return shape if isinstance(shape, (list, tuple)) or bool(getattr(shape, "ndim", False)) else [shape]
 
 
-def zeros_like(a: Any, dtype: Any = None) -> Tensor:
+def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Tensor:
+    if shape is not None:
+        return creation.zeros(_sizes(shape), convert_to_tensor(a).dtype if dtype is None else numpy_dtype(dtype))
     return creation.zeros_like(a, None if dtype is None else numpy_dtype(dtype))
 
 
 empty_like = zeros_like
 
 
-def ones_like(a: Any, dtype: Any = None) -> Tensor:
+def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Tensor:
+    if shape is not None:
+        return creation.ones(_sizes(shape), convert_to_tensor(a).dtype if dtype is None else numpy_dtype(dtype))
     return creation.ones_like(a, None if dtype is None else numpy_dtype(dtype))
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
-    x = zeros_like(a, dtype)
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+              ) -> Tensor:
+    x = zeros_like(a, dtype, shape=shape)
     return shapes.broadcast_to(astype(fill_value, x.dtype), shapes.shape(x))
 
 
-def copy(a: Any) -> Tensor:
+def copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     return convert_to_tensor(a)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
     bounds = [start, stop, step] if stop is not None else [0, start, step]
-    if any(type(bound) is float or getattr(getattr(bound, "dtype", None), "kind", 0) in (2, "f") for bound in bounds):
+    if any(type(bound) is float or getattr(getattr(bound, "dtype", None), "kind", "") == "f" for bound in bounds):
         bounds = [astype(bound, float64) if isinstance(bound, Tensor) else bound for bound in bounds]
     return in_dtype(creation.range(*bounds), dtype)
 
 
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+             axis: int = 0) -> Any:
     first, last = astype(start, float64), astype(stop, float64)
-    steps = astype(num, float64) - 1 if endpoint else astype(num, float64)
-    return first + (last - first) * astype(creation.range(num), float64) / math.maximum(steps, 1.0)
+    gaps = astype(num, float64) - 1.0 if endpoint else astype(num, float64)
+    step = (last - first) / math.maximum(gaps, 1.0)
+    places = astype(creation.range(num), float64)
+    places = shapes.reshape(places, [-1] + [1] * step.ndim)
+    found = first + step * places
+    if endpoint:
+        found = logic.where(logic.logical_and(logic.equal(places, gaps), gaps > 0.0), last, found)
+    found = moveaxis(in_dtype(found, dtype), 0, axis)
+    return (found, step) if retstep else found
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Tensor:
@@ -329,17 +346,3 @@ def identity(n: Any, dtype: Any = float) -> Tensor:
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> list[Tensor]:
     return creation.meshgrid(*xi, indexing=indexing)
-
-
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
-    x = convert_to_tensor(array)
-    if isinstance(pad_width, int):
-        pairs: Sequence[Any] = [[pad_width, pad_width]] * x.ndim
-    elif isinstance(pad_width[0], int):
-        pairs = [[*pad_width] * (3 - len(pad_width))] * x.ndim
-    else:
-        pairs = [*pad_width] * (x.ndim if len(pad_width) == 1 else 1)
-    modes = {"constant": "CONSTANT", "reflect": "REFLECT", "symmetric": "SYMMETRIC"}
-    if mode not in modes:
-        raise ValueError(f"pad takes the modes {', '.join(modes)}, not {mode!r}")
-    return concat_split.pad(x, pairs, modes[mode], constant_values)

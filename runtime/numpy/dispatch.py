@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,36 +18,23 @@ from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import existed_before, want_objects
+from runtime.core.array_promotion import mark_as_array
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.core.trace import convert_to_tensor
-from runtime.numpy import arrays, functions, linalg
-from runtime.numpy.array_objects import ElementsView, StagedArray, cast_into, made_of, new_array, put_result
+from runtime.core.trace import convert_to_tensor, holds_tensor
+from runtime.numpy import arrays
+from runtime.numpy.array_objects import ElementsView, StagedArray, made_of, new_array, put_result
+from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
+from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
+from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
-    "takes_tensors"]
+    "scalar_of", "takes_tensors"]
 
 Function = Callable[..., Any]
-
-
-def _of(module: Any, names: Iterable[str], source: Any) -> dict[Any, Function]:
-    return {getattr(module, name): getattr(source, name) for name in names if hasattr(module, name)}
-
-
-FUNCTIONS: Final[Mapping[Any, Function]] = {
-    **_of(np, arrays.__all__, arrays), **_of(np, functions.__all__, functions),
-    **_of(np.linalg, linalg.__all__, linalg)}
-"""By NumPy function: its counterpart for tensors."""
-
-CREATION: Final[Mapping[Any, Function]] = {
-    getattr(np, name): getattr(arrays, name) for name in (
-        "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
-        "ones", "zeros")}
-"""Functions that NumPy does not dispatch by the class of an argument: converted code does, if an argument is a graph
-tensor."""
 
 _KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
 
@@ -58,7 +45,11 @@ _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
 def takes_tensors(function: Any) -> bool:
     """Whether this is a function of NumPy that accepts tensors, and for which a list is an array."""
     return type(function) in _ARRAY_FUNCTIONS and (
-        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS)
+        isinstance(function, np.ufunc) or function in CREATION or function in FUNCTIONS or _is_ufunc_method(function))
+
+
+def _is_ufunc_method(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc)
 
 
 def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -70,7 +61,20 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         return args[0]
     if function in CREATION:
         return new_array(CREATION[function](*args, **kwargs))
+    if _is_ufunc_method(function):
+        if args and isinstance(args[0], (list, tuple)) and holds_tensor(args[0]):
+            args = convert_to_tensor(args[0]), *args[1:]
+        return function(*args, **kwargs)
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+
+
+def scalar_of(kind: type[Any], value: Any) -> Any:
+    """What the class of NumPy's scalars makes of a tensor of the graph: one of that dtype, whose dtype adapts."""
+    given: Any = convert_to_tensor(value)
+    made: Any = arrays.astype(given, kind)
+    if isinstance(made, GraphTensor) and made.value is not given.value:
+        mark_as_array(made)
+    return made_of(made, [value])
 
 
 def is_array_method(function: Any) -> bool:
@@ -97,16 +101,11 @@ def _stacked(x: Any) -> Any:
     return type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x
 
 
-_REDUCTIONS: Final[dict[str, Function]] = {
-    "add": functions.sum, "multiply": functions.prod, "maximum": functions.max, "minimum": functions.min,
-    "logical_and": functions.all, "logical_or": functions.any}
-_CUMULATIVE: Final[dict[str, Function]] = {"add": functions.cumsum, "multiply": functions.cumprod}
-
-
 _VIEWS: Final = frozenset(getattr(np, name) for name in (
     "atleast_1d", "atleast_2d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",
-    "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split"))
-"""Functions that return a view of an array."""
+    "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split", "array_split",
+    "hsplit", "vsplit", "dsplit", "atleast_3d"))
+"""Functions that give a view of an array."""
 _METHODS: Final = frozenset((np.ravel, np.reshape, np.squeeze, np.swapaxes, np.transpose, np.diagonal))
 
 
@@ -124,40 +123,17 @@ def _view(func: Any, x: StagedArray, args: tuple[Any, ...], kwargs: Mapping[str,
     return ElementsView(x, functools.partial(part, None))
 
 
-def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
-    value = cast_into(src, dst.dtype)
-    if where is not True:
-        value = functions.where(where, value, dst.__tensor__())
-    put_result(value, dst)
-
-
-def _putmask(a: Any, mask: Any, values: Any) -> None:
-    _copyto(a, values, where=mask)
-
-
-def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
-    a.put(ind, v, mode)
-
-
-def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    places = np.arange(min(int(n) for n in a.shape))
-    a[(places,) * a.ndim] = val
-
-
-CHANGING: Final[Mapping[Any, Function]] = {
-    np.copyto: _copyto, np.putmask: _putmask, np.put: _put, np.fill_diagonal: _fill_diagonal}
-"""Functions that change an array argument in place, for arrays that are objects."""
-
-
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     if args and isinstance(args[0], StagedArray):
         if func in CHANGING and _takes(CHANGING[func], args, kwargs):
             return CHANGING[func](*args, **kwargs)
         if func in _VIEWS:
             return _view(func, args[0], args[1:], kwargs)
+    if (len(args) > 1 or kwargs) and func in FUNCTIONS:
+        args, kwargs = _by_name(func, args, kwargs)
     out = kwargs.get("out")
-    if isinstance(out, StagedArray):
-        return put_result(_array_function(func, args, {**kwargs, "out": None}), out)
+    if out is not None and func in FUNCTIONS:
+        return put_out(_array_function(func, args, {**kwargs, "out": None}), out, _name(func))
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     result = _on_tensors(func, args, kwargs)
     return new_array(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
@@ -174,6 +150,8 @@ def _on_tensors(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if method == "at":
+        return change_at(ufunc, *inputs)
     inputs = tuple(map(_read, inputs))
     out = (kwargs.get("out") or (None,))[0]
     others = {key: value for key, value in kwargs.items() if key != "out"}
@@ -199,20 +177,59 @@ def _described(out: Any) -> str:
 
 def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     name = ufunc.__name__
-    if method == "__call__" and not kwargs and name in UFUNCS:
+    plain = {key: value for key, value in kwargs.items() if not (key == "where" and value is True)}
+    if method == "__call__" and not plain and name in UFUNCS:
         return UFUNCS[name](*inputs)
     known: dict[str, Any] = {
         key: value for key, value in kwargs.items() if not (key in ("out", "initial") and value is None)}
-    if method == "reduce" and name in _REDUCTIONS and known.keys() <= {"axis", "keepdims"}:
-        return _REDUCTIONS[name](inputs[0], known.get("axis", 0), keepdims=known.get("keepdims", False))
-    if method == "accumulate" and name in _CUMULATIVE and known.keys() <= {"axis"}:
-        return _CUMULATIVE[name](inputs[0], known.get("axis", 0))
+    for how, table in (("reduce", REDUCTIONS), ("accumulate", ACCUMULATED)):
+        if method == how and name in table:
+            axis = known.pop("axis", 0)
+            if _takes(table[name], (inputs[0], axis), known):
+                return table[name](inputs[0], axis, **known)
+            known["axis"] = axis
     if method == "outer" and name in UFUNCS and not known:
         x, y = arrays.together(*inputs)
         return UFUNCS[name](x[tuple([..., *[None] * y.ndim])], y)
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     how = f".{method}" if method != "__call__" else ""
     return _by_numpy(call, f"numpy.{name}{how}", inputs, kwargs, " with these arguments" if kwargs else "")
+
+
+class _Places(NamedTuple):
+    """How the parameters of a function of NumPy compare with those of its counterpart."""
+
+    names: tuple[str, ...]
+    """Of those that are given by place."""
+    same: int
+    """How many of these have the same place here."""
+    needless: Mapping[str, Any]
+    """Defaults of those that are not here."""
+
+
+def _by_name(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """Arguments of which those are given by name that stand at another place in NumPy's function than in ours, without
+    those that only say what is so anyway."""
+    names, same, needless = _places(func)
+    if len(args) > same:
+        args, kwargs = args[:same], {**kwargs, **dict(zip(names[same:], args[same:], strict=False))}
+    return args, {name: value for name, value in kwargs.items()
+                  if not (name in needless and needless[name] is value)}
+
+
+@functools.cache
+def _places(func: Any) -> _Places:
+    try:
+        theirs = inspect.signature(func).parameters
+    except ValueError:  # it is written in C
+        return _Places((), 100, {})
+    own = [*_signature(FUNCTIONS[func]).parameters]
+    by_place = [each for each in theirs.values() if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names = tuple([each.name for each in by_place])
+    same = next((place for place, each in enumerate(by_place) if each.kind is each.POSITIONAL_OR_KEYWORD and (
+        each.name == "out" or (each.name in own and own.index(each.name) != place))), 100)
+    needless = {name: each.default for name, each in theirs.items() if name not in own and name != "out"}
+    return _Places(names, same, needless)
 
 
 @functools.cache
@@ -249,11 +266,7 @@ def _name(func: Any) -> str:
     return f"{module}.{func.__name__}"
 
 
-def _method(name: str) -> Function:
-    found: Function = UFUNCS.get(name) or getattr(functions, name, None) or getattr(arrays, name)
-    return found
-
-
 OPERATIONS.define(
-    array_function=_array_function, array_ufunc=_array_ufunc, array_method=_method,
+    array_function=_array_function, array_ufunc=_array_ufunc, array_method=method_of,
+    put_out=put_out, refusal=refusal,
     array_namespace=lambda: sys.modules["runtime.numpy"])

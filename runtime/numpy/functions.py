@@ -6,7 +6,6 @@ graph runs; ranks and axes must be known at trace time.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,167 +17,22 @@ from runtime.numpy.arrays import (
     astype,
     concatenate,
     floats,
-    in_dtype,
-    inexact,
     moveaxis,
-    ones_like,
     ravel,
     roll,
     together,
 )
+from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
-from runtime.ops.static_arguments import axes_of
 
 __all__ = [
-    "all", "allclose", "amax", "amin", "angle", "any", "argmax", "argmin", "argsort", "argwhere", "around",
-    "array_equal", "average", "bincount", "clip", "compress", "count_nonzero", "cross", "cumprod", "cumsum", "diag",
-    "diagonal", "diff", "dot", "einsum", "flatnonzero", "imag", "inner", "interp", "isclose", "iscomplexobj",
-    "isrealobj", "kron", "max", "mean", "median", "min", "nan_to_num", "nanmax", "nanmean", "nanmin", "nansum",
-    "nonzero", "outer", "prod", "ptp", "real", "round", "searchsorted", "sort", "std", "sum", "take",
-    "take_along_axis", "tensordot", "trace", "tril", "triu", "unique", "unique_values", "var", "vdot", "vecdot",
-    "where",
+    "allclose", "angle", "argpartition", "argsort", "argwhere", "around", "array_equal", "bincount", "clip",
+    "compress", "cross", "diff", "dot", "einsum", "flatnonzero", "imag", "inner", "interp", "isclose", "iscomplexobj",
+    "isrealobj", "kron", "nan_to_num", "nonzero", "outer", "partition", "real", "round", "searchsorted", "sort",
+    "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
 ]
-
-Axis = Any  # None, an int, or a tuple of ints
-
-
-def _number(x: Any) -> Tensor:
-    """Bools as int64, for sums."""
-    x = convert_to_tensor(x)
-    return astype(x, int64) if x.dtype.is_bool else x
-
-
-# Reductions.
-
-def sum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_sum(in_dtype(_number(a), dtype), axis, keepdims)
-
-
-def prod(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_prod(in_dtype(_number(a), dtype), axis, keepdims)
-
-
-def max(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_max(a, axis, keepdims)
-
-
-def min(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_min(a, axis, keepdims)
-
-
-amax, amin = max, min
-
-
-def mean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_mean(inexact(in_dtype(convert_to_tensor(a), dtype)), axis, keepdims)
-
-
-def var(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
-    x = inexact(in_dtype(convert_to_tensor(a), dtype))
-    apart = math.abs(x - reduction.reduce_mean(x, axis, True))
-    count = _count(x, axis)
-    return reduction.reduce_sum(apart * apart, axis, keepdims) / astype(count - ddof, apart.dtype)
-
-
-def std(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
-    return math.sqrt(var(a, axis, dtype, ddof, keepdims))
-
-
-def _count(x: Tensor, axis: Axis) -> Any:
-    """The number of elements per reduction."""
-    axes = range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim)
-    return convert_to_tensor(shapes.product([shapes.dim(x, i, int64) for i in axes]))
-
-
-def average(a: Any, axis: Axis = None, weights: Any = None, keepdims: bool = False) -> Tensor:
-    if weights is None:
-        return mean(a, axis, keepdims=keepdims)
-    x, w = floats(a, weights)
-    if x.ndim != w.ndim and isinstance(axis, int):
-        w = shapes.reshape(w, [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
-    return sum(x * w, axis, keepdims=keepdims) / sum(w * ones_like(x), axis, keepdims=keepdims)
-
-
-def any(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_any(astype(a, bool), axis, keepdims)
-
-
-def all(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_all(astype(a, bool), axis, keepdims)
-
-
-def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return reduction.reduce_sum(astype(astype(a, bool), int64), axis, keepdims)
-
-
-def ptp(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return max(a, axis, keepdims) - min(a, axis, keepdims)
-
-
-def argmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    return _arg(reduction.argmax, a, axis, keepdims)
-
-
-def argmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    return _arg(reduction.argmin, a, axis, keepdims)
-
-
-def _arg(find: Callable[..., Tensor], a: Any, axis: int | None, keepdims: bool) -> Tensor:
-    x = convert_to_tensor(a)
-    found = find(ravel(x), 0) if axis is None else find(x, axis)
-    return found if not keepdims else shapes.expand_dims(found, axis) if axis is not None else shapes.reshape(
-        found, [1] * x.ndim)
-
-
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    return _cumulative(reduction.cumsum, a, axis, dtype)
-
-
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    return _cumulative(reduction.cumprod, a, axis, dtype)
-
-
-def _cumulative(function: Callable[..., Tensor], a: Any, axis: int | None, dtype: Any) -> Tensor:
-    x = in_dtype(_number(a), dtype)
-    return function(ravel(x), 0) if axis is None else function(x, axis)
-
-
-def median(a: Any, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    x = inexact(a)
-    if axis is None:
-        found = median(ravel(x), 0)
-        return shapes.reshape(found, [1] * x.ndim) if keepdims else found
-    ordered = moveaxis(sorting.sort(x, axis), axis, 0)
-    count = shapes.dim(ordered, 0)
-    found = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
-    found = logic.where(reduction.reduce_any(math.is_nan(ordered), 0), np.nan, found)
-    return shapes.expand_dims(found, axis) if keepdims else found
-
-
-def nansum(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    return sum(_without_nan(a, 0), axis, dtype, keepdims)
-
-
-def nanmean(a: Any, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    x = inexact(a)
-    count = sum(logic.logical_not(math.is_nan(x)), axis, x.dtype, keepdims)
-    return nansum(x, axis, dtype, keepdims) / count
-
-
-def nanmax(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return max(_without_nan(a, -np.inf), axis, keepdims)
-
-
-def nanmin(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    return min(_without_nan(a, np.inf), axis, keepdims)
-
-
-def _without_nan(a: Any, instead: float) -> Tensor:
-    x = convert_to_tensor(a)
-    return logic.where(math.is_nan(x), instead, x) if x.dtype.kind >= 2 else x
-
 
 # Choice, order and sets.
 
@@ -212,7 +66,8 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     return x if high is None else math.minimum(x, high)
 
 
-def sort(a: Any, axis: int | None = -1, descending: bool = False) -> Tensor:
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: Any = True,
+         descending: bool = False) -> Tensor:
     x = ravel(a) if axis is None else a
     return sorting.sort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
 
@@ -220,16 +75,34 @@ def sort(a: Any, axis: int | None = -1, descending: bool = False) -> Tensor:
 def argsort(a: Any, axis: int | None = -1, kind: str | None = None, stable: bool = True, descending: bool = False
             ) -> Tensor:
     x = ravel(a) if axis is None else a
-    return sorting.argsort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
+    found = sorting.argsort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
+    return astype(found, int64) if is_array(a) else found
 
 
-def searchsorted(a: Any, v: Any, side: str = "left") -> Tensor:
-    return sorting.searchsorted(a, v, side, int64)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    row, values = together(a, v)
+    if row.dtype is not values.dtype:
+        row, values = floats(row, values)
+    row = row if sorter is None else gather(row, sorter)
+    return shapes.reshape(sorting.searchsorted(row, ravel(values), side, int64), shapes.dims(values))
 
 
-def take(a: Any, indices: Any, axis: int | None = None) -> Tensor:
-    return gather(ravel(a), _from_start(ravel(a), indices, 0)) if axis is None else gather(
-        a, _from_start(convert_to_tensor(a), indices, axis), axis=axis)
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    """The elements sorted, of which those before and after the one at `kth` are in some order in NumPy."""
+    return sort(a, axis)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect") -> Tensor:
+    return argsort(a, axis)
+
+
+def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Tensor:
+    x = ravel(a) if axis is None else convert_to_tensor(a)
+    axis, places = axis or 0, convert_to_tensor(indices)
+    if mode == "raise":
+        return gather(x, _from_start(x, places, axis), axis=axis)
+    size = astype(shapes.dim(x, axis), places.dtype)
+    return gather(x, places % size if mode == "wrap" else clip(places, 0, size - 1), axis=axis)
 
 
 def _from_start(x: Tensor, indices: Any, axis: int) -> Tensor:
@@ -245,15 +118,6 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     return moveaxis(gather(moved, at, axis=moved.ndim - 1, batch_dims=moved.ndim - 1), -1, axis)
 
 
-def unique(ar: Any, return_counts: bool = False) -> Any:
-    """The distinct elements in sorted order, and with `return_counts` their counts."""
-    found = sorting.unique_with_counts(sorting.sort(ravel(ar)), int64)
-    return (found.y, found.count) if return_counts else found.y
-
-
-unique_values = unique
-
-
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
     places = astype(ravel(x), int64)
     size = math.maximum(reduction.reduce_max(concatenate([places, np.array([-1])])) + 1, astype(minlength, int64))
@@ -261,13 +125,25 @@ def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
     return scatter_nd(places[:, None], updates, [size])
 
 
-def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     x = convert_to_tensor(a)
+    if prepend is not None or append is not None:
+        x = concatenate([part for part in (_edge(prepend, x, axis), x, _edge(append, x, axis)) if part is not None],
+                        axis)
     for _ in builtins.range(n):
         axis %= x.ndim
         ahead, behind = x[shapes.along(axis, slice(1, None))], x[shapes.along(axis, slice(None, -1))]
         x = logic.not_equal(ahead, behind) if x.dtype.is_bool else ahead - behind
     return x
+
+
+def _edge(given: Any, x: Tensor, axis: int) -> Any:
+    """What `diff` puts before or after the elements."""
+    if given is None or np.ndim(given) if not isinstance(given, Tensor) else given.ndim:
+        return given
+    sizes = shapes.dims(x)
+    sizes[axis] = 1
+    return shapes.broadcast_to(together(x, given)[1], sizes)
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Tensor:
@@ -302,7 +178,7 @@ def array_equal(a1: Any, a2: Any) -> Any:
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     given = convert_to_tensor(x)
-    if given.dtype.kind < 2:
+    if given.dtype.level < 2:
         return given
     most = float(np.finfo(given.dtype.np).max)
     found = logic.where(math.is_nan(given), nan, given)
@@ -312,7 +188,7 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
 
 def round(a: Any, decimals: int = 0) -> Tensor:
     x = convert_to_tensor(a)
-    if x.dtype.kind < 2:
+    if x.dtype.level < 2:
         return x
     return math.rint(x) if not decimals else math.rint(x * 10.0 ** decimals) / 10.0 ** decimals
 
@@ -349,7 +225,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     return linalg.tensordot(x, y, axes)
 
 
-def einsum(subscripts: str, *operands: Any) -> Tensor:
+def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     return linalg.einsum(subscripts, *together(*operands))
 
 
@@ -371,33 +247,6 @@ def kron(a: Any, b: Any) -> Tensor:
         return ravel(outer(x, y))
     (m, n), (p, q) = shapes.dims(x), shapes.dims(y)
     return shapes.reshape(x[:, None, :, None] * y[None, :, None, :], [m * p, n * q])
-
-
-def trace(a: Any) -> Tensor:
-    return linalg.trace(a)
-
-
-def diagonal(a: Any) -> Tensor:
-    return linalg.diag_part(a)
-
-
-def diag(v: Any) -> Tensor:
-    x = convert_to_tensor(v)
-    return linalg.diag(x) if x.ndim == 1 else linalg.diag_part(x)
-
-
-def tril(m: Any, k: int = 0) -> Tensor:
-    return _triangle(m, lambda row, column: column <= row + k)
-
-
-def triu(m: Any, k: int = 0) -> Tensor:
-    return _triangle(m, lambda row, column: column >= row + k)
-
-
-def _triangle(m: Any, inside: Callable[[Any, Any], Any]) -> Tensor:
-    x = convert_to_tensor(m)
-    rows, columns = creation.range(shapes.dim(x, -2)), creation.range(shapes.dim(x, -1))
-    return logic.where(inside(rows[:, None], columns), x, creation.zeros_like(x))
 
 
 def real(val: Any) -> Tensor:

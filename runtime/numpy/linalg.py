@@ -1,17 +1,46 @@
 """`numpy.linalg` on tensors, with NumPy's names and arguments."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.numpy.arrays import floats, inexact
-from runtime.ops import creation, decompositions, linalg, math, reduction
+from runtime.core.types import int32, int64
+from runtime.numpy.arrays import astype, floats, inexact, larger, matrix_transpose, together
+from runtime.numpy.diagonals import diagonal as diagonal_of
+from runtime.numpy.diagonals import trace as trace_of
+from runtime.numpy.functions import cross, outer, tensordot, vecdot
+from runtime.ops import complex_numbers, creation, decompositions, linalg, logic, math, reduction
 from runtime.ops import shape as shapes
 
 __all__ = [
-    "cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_power", "norm", "qr", "slogdet", "solve", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm",
+    "matrix_power", "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve",
+    "svd", "svdvals", "tensordot", "trace", "vecdot", "vector_norm",
 ]
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -30,7 +59,7 @@ def det(a: Any) -> Tensor:
 
 
 def slogdet(a: Any) -> Any:
-    return decompositions.slogdet(inexact(a))
+    return SlogdetResult(*decompositions.slogdet(inexact(a)))
 
 
 def solve(a: Any, b: Any) -> Tensor:
@@ -42,16 +71,104 @@ def cholesky(a: Any) -> Tensor:
     return linalg.cholesky(inexact(a))
 
 
-def eigh(a: Any) -> Any:
-    return decompositions.eigh(inexact(a))
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    x = inexact(a)
+    return EighResult(*decompositions.eigh(x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x))))
 
 
-def eigvalsh(a: Any) -> Tensor:
-    return decompositions.eigvalsh(inexact(a))
+def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
+    x = inexact(a)
+    return decompositions.eigvalsh(x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x)))
 
 
-def qr(a: Any) -> Any:
-    return decompositions.qr(inexact(a))
+def qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "complete", "r"):
+        raise NotImplementedError(f"qr takes the modes reduced, complete and r, not {mode!r}")
+    found = decompositions.qr(inexact(a), mode == "complete")
+    return found[1] if mode == "r" else QRResult(*found)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """u, s and vᴴ, as `numpy.linalg.svd`."""
+    if not compute_uv:
+        return decompositions.svd(inexact(a), compute_uv=False)
+    s, u, v = decompositions.svd(inexact(a), full_matrices)
+    return SVDResult(u, s, complex_numbers.conj(linalg.matrix_transpose(v)))
+
+
+def svdvals(x: Any) -> Tensor:
+    found: Tensor = svd(x, compute_uv=False)
+    return found
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    u, s, vh = svd(a, False)
+    least = 1e-15 if rcond is None and rtol is None else rtol if rcond is None else rcond
+    large = s > astype(least, s.dtype) * reduction.reduce_max(s, -1, True)
+    inverse = astype(logic.where(large, 1 / logic.where(large, s, 1), 0), u.dtype)
+    v, uh = (complex_numbers.conj(linalg.matrix_transpose(x)) for x in (vh, u))
+    return linalg.matmul(v * inverse[..., None, :], uh)
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    x = inexact(A)
+    s = svdvals(x)
+    most = reduction.reduce_max(s, -1, True)
+    if tol is None:
+        size = larger(*shapes.dims(x)[-2:])
+        share = astype(size, s.dtype) * s.dtype.np.type(np.finfo(s.dtype.np).eps) if rtol is None else rtol
+        tol = most * share
+    return reduction.reduce_sum(astype(s > tol, int64), -1)
+
+
+def cond(x: Any, p: Any = None) -> Tensor:
+    a = inexact(x)
+    if p is None or p == 2:
+        s = svdvals(a)
+        return s[..., 0] / s[..., -1]
+    return norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
+    """The solution, the sums of squared residuals, the rank and the singular values, as `numpy.linalg.lstsq`."""
+    x, y = floats(a, b)
+    s = svdvals(x)
+    rows, columns = shapes.dims(x)
+    least = max(np.finfo(x.dtype.np).eps * max(rows, columns), 0) if rcond is None and type(rows) is type(
+        columns) is int else 1e-15 if rcond is None else rcond
+    rhs = y if y.ndim == 2 else y[:, None]
+    solution = linalg.matmul(pinv(x, least), rhs)
+    rank = reduction.reduce_sum(astype(s > astype(least, s.dtype) * s[0], int32))
+    rest = math.abs(rhs - linalg.matmul(x, solution))
+    residuals = reduction.reduce_sum(rest * rest, 0)
+    full = logic.logical_and(
+        logic.equal(rank, astype(columns, int32)), rows > columns)
+    residuals = residuals[:logic.where(full, shapes.dim(residuals, 0), 0)]
+    return solution if y.ndim == 2 else solution[:, 0], residuals, rank, s
+
+
+def multi_dot(arrays: Any) -> Tensor:
+    found = arrays[0]
+    for x in [*arrays][1:]:
+        found = linalg.tensordot(found, x, 1)
+    return convert_to_tensor(found)
+
+
+def matmul(x1: Any, x2: Any) -> Tensor:
+    x, y = together(x1, x2)
+    return x @ y
+
+
+def diagonal(x: Any, offset: int = 0) -> Tensor:
+    return diagonal_of(x, offset, -2, -1)
+
+
+def trace(x: Any, offset: int = 0, dtype: Any = None) -> Tensor:
+    return trace_of(x, offset, -2, -1, dtype)
+
+
+def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    return norm(x, ord, (-2, -1), keepdims)
 
 
 def matrix_power(a: Any, n: int) -> Tensor:

@@ -42,7 +42,7 @@ def _whole(function: Function) -> Function:
     """A rounding function, which returns ints unchanged."""
     def rounded(x: Any) -> Any:
         x = convert_to_tensor(x)
-        return x if x.dtype.kind < 2 else function(x)
+        return x if x.dtype.level < 2 else function(x)
 
     return rounded
 
@@ -51,7 +51,7 @@ def _truth(function: Function, of_ints: bool) -> Function:
     """A predicate of floats, which has one constant answer for all ints."""
     def asked(x: Any) -> Any:
         x = convert_to_tensor(x)
-        return function(x) if x.dtype.kind >= 2 else logic.equal(x, x) if of_ints else logic.not_equal(x, x)
+        return function(x) if x.dtype.level >= 2 else logic.equal(x, x) if of_ints else logic.not_equal(x, x)
 
     return asked
 
@@ -64,11 +64,20 @@ def _unless_nan(function: Function) -> Function:
     """The operand that is a number, if the other is NaN; otherwise `function` of both."""
     def chosen(x: Any, y: Any) -> Any:
         x, y = together(x, y)
-        if x.dtype.kind < 2:
+        if x.dtype.level < 2:
             return function(x, y)
         return logic.where(math.is_nan(x), y, logic.where(math.is_nan(y), x, function(x, y)))
 
     return chosen
+
+
+def _fmod(x: Any, y: Any) -> Any:
+    x, y = together(x, y)
+    if x.dtype.level >= 2 or y.dtype.level >= 2:
+        x, y = floats(x, y)
+        return math.fmod(x, y)
+    rest = x % y
+    return logic.where(logic.logical_and(logic.not_equal(rest, 0), logic.not_equal(x < 0, y < 0)), rest - y, rest)
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
@@ -78,7 +87,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 def _reciprocal(x: Any) -> Any:
     x = convert_to_tensor(x)
-    return 1 / x if x.dtype.kind >= 2 else 1 // x
+    return 1 / x if x.dtype.level >= 2 else 1 // x
 
 
 def _trunc(x: Any) -> Any:
@@ -97,7 +106,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "add": _operator("add"), "subtract": _operator("sub"), "multiply": _operator("mul"),
     "divide": _operator("truediv"), "true_divide": _operator("truediv"), "floor_divide": _operator("floordiv"),
     "remainder": _operator("mod"), "mod": _operator("mod"), "power": _operator("pow"), "pow": _operator("pow"),
-    "divmod": divmod, "fmod": _both_floats(math.fmod), "float_power": _both_floats(math.pow),
+    "divmod": divmod, "fmod": _fmod, "float_power": _both_floats(math.pow),
     "bitwise_and": _operator("and"), "bitwise_or": _operator("or"), "bitwise_xor": _operator("xor"),
     "left_shift": _operator("lshift"), "right_shift": _operator("rshift"),
     "bitwise_left_shift": _operator("lshift"), "bitwise_right_shift": _operator("rshift"),

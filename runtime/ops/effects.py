@@ -395,7 +395,7 @@ def _checked(name: str, x: Any, type: TensorType) -> Any:
         x = convert_to_tensor(x)
     array, weak = constant_array(x, strings=type.dtype.is_string)
     found = type_of_array(array, weak)
-    if weak and found.dtype.kind <= type.dtype.kind and not type.dtype.is_bool:
+    if weak and found.dtype.level <= type.dtype.level and not type.dtype.is_bool:
         array = adapt(array, type.dtype)
     elif found.dtype is not type.dtype:
         raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")

@@ -11,13 +11,11 @@ from runtime.core.op import Op, Sample
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, int32
-from runtime.ops.concat_split import concat
 from runtime.ops.creation import range as range_
-from runtime.ops.creation import zeros
-from runtime.ops.gather import are_within, boolean_mask, columns_of, depth_of, ignores, tensor_scatter_nd_update
+from runtime.ops.gather import columns_of, depth_of
 from runtime.ops.math import cast
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.shape import broadcast_to, dims, reshape
+from runtime.ops.shape import broadcast_to, dims, reshape, stack
 
 
 def _gather_nd_kernel(x: Any, indices: Any) -> Any:
@@ -55,16 +53,9 @@ def gather_nd(
         sizes = dims(rows)
         grids = []
         for axis in range(batch_dims):
-            line = [1] * rows.ndim
+            line = [1] * (rows.ndim - 1)
             line[axis] = -1
             grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
-            grids.append(broadcast_to(grid, [*sizes[:-1], 1]))
-        rows = concat([*grids, rows], -1)
-    if not ignores("gather_nd", bad_indices_policy):
-        return named(apply_one(GATHER_ND, x, rows), name)
-    within = reshape(are_within(x, rows), [-1])
-    flat = reshape(rows, [-1, rows.shape[-1]])
-    found = apply_one(GATHER_ND, x, boolean_mask(flat, within))
-    places = boolean_mask(range_(dims(flat)[0]), within)
-    filled = tensor_scatter_nd_update(zeros([dims(flat)[0], *dims(found)[1:]], x.dtype), places[:, None], found)
-    return named(reshape(filled, [*dims(rows)[:-1], *dims(found)[1:]]), name)
+            grids.append(broadcast_to(grid, sizes[:-1]))
+        rows = stack([*grids, *[rows[..., k] for k in range(rows.type.shape[-1] or 0)]], -1)
+    return named(apply_one(GATHER_ND, x, rows), name)

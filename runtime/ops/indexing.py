@@ -13,7 +13,6 @@ import numpy as np
 from runtime.core.errors import (
     DTypeError,
     IndexOutOfRangeError,
-    InvalidArgumentError,
     InvalidSliceError,
     OpError,
     ShapeError,
@@ -24,13 +23,14 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, shape_text
+from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, int64, shape_text
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import boolean_mask, gather, scatter
+from runtime.ops.gather_nd import gather_nd
 from runtime.ops.logic import less, where
 from runtime.ops.math import add, cast
 from runtime.ops.op_makers import apply_one, named
-from runtime.ops.shape import broadcast_to, dim, numbers, reshape, shape, size, stack
+from runtime.ops.shape import broadcast_to, dim, moveaxis, numbers, reshape, shape, size, stack
 from runtime.ops.static_arguments import axes_of, known_elements
 
 Part = int | str | None  # of a slice; "?": given by an operand
@@ -219,17 +219,18 @@ SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
 # Compiling an index.
 
 class _Index:
-    """A compiled index into `x`: the spec, its operands, and at most one array (indices or a bool mask)."""
+    """A compiled index of `x`: the spec, its operands, and the arrays, which are positions or bool masks, with their
+    axes in the result of the spec. `is_apart`: something stands between arrays, or an array and an int, so that the
+    axes of the positions are the first of the result (NumPy's rule)."""
 
     def __init__(self, x: Tensor, index: Any) -> None:
         entries = index if isinstance(index, tuple) else (index,)
+        if any([type(e) is list for e in entries]):
+            entries = tuple([_listed(e) if type(e) is list else e for e in entries])
         self.operands: list[Any] = []
-        self.array: Tensor | None = None
-        self.axis = 0  # the array's, in the result of the spec
+        self.arrays: list[tuple[int, Tensor]] = []
         spec: list[Entry] = []
         for e in entries:
-            if type(e) is list:
-                e = convert_to_tensor(e)
             kind = type(e)
             if kind is int or e is None:
                 spec.append(e)
@@ -245,14 +246,15 @@ class _Index:
                 spec += [_FULL] * (x.ndim - used)
             elif _rank(e) == 0:
                 spec.append(self._scalar(e))
-            elif self.array is not None:
-                raise InvalidArgumentError("an index has at most one tensor of rank 1 or more",
-                                           remedy="Use rt.gather_nd for several.")
             else:
-                self.array = convert_to_tensor(e)
-                self.axis = sum(type(entry) is tuple or entry is None for entry in spec)
-                spec += [_FULL] * _axes_used(e)
+                array = convert_to_tensor(e)
+                if not (array.dtype.is_bool or array.dtype.is_integer):
+                    raise DTypeError(f"arrays used as indices must be of integer or bool type, not {array.dtype.name}",
+                                     remedy="Cast it to rt.int64.")
+                self.arrays.append((sum(type(entry) is tuple or entry is None for entry in spec), array))
+                spec += [_FULL] * _axes_used(array)
         self.spec = tuple(spec)
+        self.is_apart = bool(self.arrays) and _are_apart(entries)
 
     def _scalar(self, e: Any) -> int | str:
         """An int, or "?" for a tensor."""
@@ -265,6 +267,16 @@ class _Index:
             raise DTypeError("an index is an int, a slice, None, `...` or an int or bool tensor, not "
                              f"{e!r} ({type(e).__name__})")
         return int(e.__index__())
+
+
+def _listed(entry: list[Any]) -> Tensor:
+    return convert_to_tensor(entry if entry else np.zeros(0, np.int64))
+
+
+def _are_apart(entries: tuple[Any, ...]) -> bool:
+    """Whether the ints and arrays of an index are not all next to each other."""
+    advanced = [not (e is None or e is Ellipsis or isinstance(e, slice)) for e in entries]
+    return False in advanced[advanced.index(True):len(advanced) - advanced[::-1].index(True)]
 
 
 def _compiled(x: Tensor, index: Any) -> _Index:
@@ -292,8 +304,8 @@ def _axes_used(e: Any) -> int:
 def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
     """`x[index]` (`tf.Tensor.__getitem__`): ints, slices of any step, None, `...`, and int scalar tensors.
 
-    Beyond TF2, one entry may be a tensor of indices (rank 1 or more) or a bool mask, which selects along its axis.
-    IndexOutOfRangeError for an index out of range; slices are clipped to the size, as in Python.
+    Beyond TF2, entries may be tensors of positions (rank 1 or more), which broadcast, and bool masks, as in NumPy.
+    IndexOutOfRangeError for an index out of range; slices are cut to the size, as in Python.
     """
     if not isinstance(x, Tensor):
         x = convert_to_tensor(x)
@@ -305,14 +317,57 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
                 return GraphTensor(node.inputs[index])
         return apply_one(GETITEM, x, index=(index,))
     compiled = _compiled(x, index)
-    array = compiled.array
-    if array is None:
+    if not compiled.arrays:
         return named(apply_one(GETITEM, x, *compiled.operands, index=compiled.spec), name)
     if any(entry != _FULL for entry in compiled.spec):
         x = apply(GETITEM, x, *compiled.operands, index=compiled.spec)
+    if len(compiled.arrays) > 1:
+        return named(_at_positions(x, compiled), name)
+    axis, array = compiled.arrays[0]
     if array.dtype.is_bool:
-        return boolean_mask(x, array, compiled.axis, name)
-    return gather(x, from_end(array, dim(x, compiled.axis)), axis=compiled.axis, name=name)
+        found = boolean_mask(x, array, axis)
+    else:
+        found = gather(x, from_end(array, dim(x, axis)), axis=axis)
+    count = 1 if array.dtype.is_bool else array.ndim
+    if compiled.is_apart and axis:
+        found = moveaxis(found, _axes_from(axis, count), _axes_from(0, count))
+    return named(found, name)
+
+
+def _axes_from(start: int, count: int) -> list[int]:
+    return [start + i for i in range(count)]
+
+
+def _at_positions(x: Tensor, index: _Index) -> Tensor:
+    """The elements of `x` at several arrays of positions, which broadcast against each other."""
+    axes: list[int] = []
+    positions: list[Tensor] = []
+    for axis, array in index.arrays:
+        parts = [array]
+        if array.dtype.is_bool:
+            _check_mask(x, axis, array)
+            parts = [apply_one(GETITEM, where(array), index=(_FULL, k)) for k in range(array.ndim)]
+        axes += _axes_from(axis, len(parts))
+        positions += [from_end(cast(part, int64), dim(x, axis + k)) for k, part in enumerate(parts)]
+    rank = max(part.ndim for part in positions)
+    total: Any = positions[0] * 0
+    for part in positions[1:]:
+        total = add(total, part * 0)  # a position out of range is found when it is used
+    places = stack([add(part, total) for part in positions], axis=-1)
+    found = gather_nd(moveaxis(x, axes, _axes_from(0, len(axes))), places)
+    first = 0 if index.is_apart else axes[0]
+    return moveaxis(found, _axes_from(0, rank), _axes_from(first, rank)) if first else found
+
+
+def _check_mask(x: Tensor, axis: int, mask: Tensor) -> None:
+    """ShapeError if a mask among other arrays has another size than the dimensions of `x` that it selects from."""
+    for k, count in enumerate(mask.type.shape):
+        own = x.type.shape[axis + k] if axis + k < x.ndim else 0
+        if count is not None and own is not None and count != own:
+            error = ShapeError(f"a mask of shape {shape_text(mask.type.shape)} does not fit dimension {axis + k} of the"
+                               f" tensor, which has {own} elements")
+            locate(error, user_position())
+            raise error
 
 
 def from_end(positions: Tensor, size: Any) -> Tensor:
@@ -331,7 +386,7 @@ def setitem(x: Any, index: Any, value: Any) -> Tensor:
     """
     x = convert_to_tensor(x)
     compiled = _compiled(x, index)
-    if compiled.array is None:
+    if not compiled.arrays:
         return apply_one(SETITEM, x, value, *compiled.operands, index=compiled.spec)
     places = getitem(reshape(range_(size(x)), shape(x)), index)
     if not isinstance(value, Tensor):

@@ -229,7 +229,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real keeps the real part."""
     want = as_dtype(dtype)
-    value = convert_to_tensor(x, dtype_hint=want if want.kind > 1 else None)  # keeps all bits of Python floats
+    value = convert_to_tensor(x, dtype_hint=want if want.level > 1 else None)  # Python's floats keep all of their bits
     if value.dtype is want and not value.type.weak:
         return value
     return named(_cast(value, want), name)
@@ -245,7 +245,7 @@ def _cast(x: Tensor, dtype: DType) -> Tensor:
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """`value` in another dtype, clipped to its range (`tf.saturate_cast`)."""
     x, want = convert_to_tensor(value), as_dtype(dtype)
-    if not want.is_integer or x.dtype.kind not in (1, 2):
+    if not want.is_integer or x.dtype.level not in (1, 2):
         return cast(x, want, name)
     low, high = want.limits
     if x.dtype.is_integer:
@@ -276,7 +276,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 def _is_inexact(x: Any) -> bool:
     if isinstance(x, (np.ndarray, np.generic)):
         return x.dtype.kind in "fc"
-    return x.dtype.kind >= 2 if isinstance(x, Tensor) else type(x) in (float, complex)
+    return x.dtype.level >= 2 if isinstance(x, Tensor) else type(x) in (float, complex)
 
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
@@ -285,9 +285,9 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     x, y = (v if isinstance(v, int) else convert_to_tensor(v) if given is None else convert_beside(v, given)
             for v in (x, y))
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
-    if any(dtype.kind != 1 for dtype in strong) or len(set(strong)) > 1:
-        return x, y  # floats, or operands that `divide` refuses
-    if not strong:  # computed from Python numbers alone: stays weak
+    if any(dtype.level != 1 for dtype in strong) or len(set(strong)) > 1:
+        return x, y  # floats; or operands that `divide` refuses
+    if not strong:  # made of Python numbers alone, and stays weak
         return tuple(apply(CAST, v, dtype=t.float32, weak=True) if isinstance(v, Tensor) else float(v)
                      for v in (x, y))  # type: ignore[return-value]
     dtype = t.float32 if strong[0] in _TO_FLOAT32 else t.float64

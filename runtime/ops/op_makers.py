@@ -144,7 +144,7 @@ def binary(
             for left, right in (((), ()), ((3,), ()), ((2, 1), (3,)), ((2, 3), (2, 3)), ((0, 3), (1, 1))):
                 yield tuple(random_array(rng, dtype, shape, low, high) for shape in (left, right)), {}
 
-    op = Op(name, kernel, rule, agree=slice(0, 2), widens=any(dtype.kind >= 2 for dtype in dtypes),
+    op = Op(name, kernel, rule, agree=slice(0, 2), widens=any(dtype.level >= 2 for dtype in dtypes),
             samples=samples or random_samples, errors=errors, doc=doc)
 
     def function(x: Any, y: Any, name: str | None = None) -> Any:

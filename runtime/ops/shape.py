@@ -80,13 +80,14 @@ SIZE: Final = Op("size", _size_kernel, lambda x, *, dtype: TensorType(dtype), sa
 
 
 def dim(x: Tensor, axis: int, dtype: DType = t.int32) -> Any:
-    """The size of dimension `axis` (0 or more): an int if it is known, else a scalar tensor of an int dtype.
+    """The size of dimension `axis`: an int where it is known, else a scalar tensor of an int dtype.
 
     ShapeError at run time if `dtype` cannot hold it.
     """
     size = x._array.shape[axis] if isinstance(x, EagerTensor) else x.type.shape[axis]
     if size is not None:
         return size
+    axis %= x.ndim
     return apply(DIM, x, axis=axis) if dtype is t.int32 else apply(DIM, x, axis=axis, dtype=dtype)
 
 

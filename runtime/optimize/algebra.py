@@ -152,7 +152,7 @@ def same(b: Builder, node: Node) -> Result:
     op = node.op.name
     if op in ("bitwise_and", "bitwise_or", "maximum", "minimum"):
         return x
-    if dtype_of(x).kind > 1:
+    if dtype_of(x).level > 1:
         return None
     return _filled(b, node, op in ("equal", "less_equal", "greater_equal"))
 
@@ -161,7 +161,7 @@ def same(b: Builder, node: Node) -> Result:
 def gather_constants(b: Builder, node: Node) -> Result:
     """(x + 1) + 2: x + 3. The same for -, *, &, | and ^. For integers and bools."""
     op, (x, y) = node.op.name, node.inputs
-    if dtype_of(x).kind > 1:
+    if dtype_of(x).level > 1:
         return None
     if y.constant is None:
         if x.constant is None or op == "subtract":
@@ -227,7 +227,7 @@ _OPPOSITE: Final = {"less": "greater_equal", "less_equal": "greater", "greater":
 def not_of_comparison(b: Builder, node: Node) -> Result:
     """not x == y: x != y, and vice versa. For integers and bools also not x < y: x >= y, and so on."""
     inner = made_by(node.inputs[0], *_OPPOSITE)
-    if inner is None or (inner.op.name not in ("equal", "not_equal") and dtype_of(inner.inputs[0]).kind > 1):
+    if inner is None or (inner.op.name not in ("equal", "not_equal") and dtype_of(inner.inputs[0]).level > 1):
         return None
     return b.apply(_OPPOSITE[inner.op.name], *inner.inputs)
 
@@ -308,7 +308,7 @@ def _holds(wide: DType, narrow: DType) -> bool:
     """Whether `wide` can represent each value of `narrow`."""
     if wide is narrow or narrow.is_bool:
         return True
-    if wide.is_bool or wide.kind < narrow.kind:
+    if wide.is_bool or wide.level < narrow.level:
         return False
     if wide.is_integer:
         return bool(wide.limits[0] <= narrow.limits[0] and narrow.limits[1] <= wide.limits[1])

@@ -61,7 +61,7 @@ def share(b: Builder, node: Node) -> Result:
     inputs: tuple[Value, ...] = tuple(node.inputs)
     if node.op.name in _SYMMETRIC and id(inputs[0]) > id(inputs[1]):
         type = inputs[0].type
-        if node.op.name in ("equal", "not_equal") or (isinstance(type, TensorType) and type.dtype.kind < 2):
+        if node.op.name in ("equal", "not_equal") or (isinstance(type, TensorType) and type.dtype.level < 2):
             inputs = inputs[::-1]
     key = node.op, inputs, tuple(node.params.items())
     try:

@@ -25,6 +25,7 @@ from autograph.backend import (
     has_staged_items,
     is_list,
     keyed,
+    register_indexed,
 )
 from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, want_sets, writes_tensor
 from runtime.core.config import settings
@@ -40,6 +41,7 @@ from runtime.core.text import Text, concat_text
 from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, wrap
 from runtime.numpy.array_indexing import numbers_in
 from runtime.numpy.array_objects import StagedArray
+from runtime.numpy.grids import GRIDS, at_index
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
@@ -457,6 +459,8 @@ def _getitem(container: Any, index: Any) -> Any:
         return item_of(container, index)
     if isinstance(container, np.ndarray):
         return convert_to_tensor(container)[index]
+    if type(container) in GRIDS:
+        return at_index(container, index)
     kinds = (*LISTS, tuple, range, str, bytes)
     if isinstance(index, (str, Text)) or isinstance(container, dict) or not isinstance(container, kinds):
         return container[index]
@@ -481,6 +485,8 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: partial(list_operation, name) for name in ("add", "mul", "iadd", "imul")},
 }
+
+register_indexed(*GRIDS)
 
 BACKEND: Final = Staging()
 for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows):

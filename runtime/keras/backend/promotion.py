@@ -82,7 +82,7 @@ def in_dtype(x: Any, name: str) -> Tensor:
 def floating(x: Any) -> Tensor:
     """A tensor of floats or complex numbers: integers and bools are cast as if combined with a Python float."""
     x = tensor(x)
-    if x.dtype.kind >= 2:
+    if x.dtype.level >= 2:
         return x  # type: ignore[no-any-return]
     return in_dtype(x, config.floatx() if x.dtype.name == "int64" else result(x.dtype.name, float))
 

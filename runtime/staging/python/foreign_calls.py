@@ -67,6 +67,7 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
+from runtime.staging.python.numpy_classes import instead_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Poison, flags, stages, view_of
@@ -325,7 +326,7 @@ def _inspecting(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Cal
             check_keys(value)
     if takes_tensors(fn) and any(isinstance(value, (ListItems, GraphTensor)) for value in values):
         return functools.partial(call_on_tensors, fn)
-    found = _method_of_object(fn, args, values)
+    found = _method_of_object(fn, args, values) or instead_of(fn, values)
     if found is not None:
         return found
     _refuse_action(fn, args, keywords)

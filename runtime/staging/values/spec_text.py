@@ -81,5 +81,5 @@ def _nested_text(spec: Nested) -> str:
 
 def _type_text(type: Type) -> str:
     if isinstance(type, TensorType) and type.weak:
-        return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.kind]}"
+        return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.level]}"
     return str(type)

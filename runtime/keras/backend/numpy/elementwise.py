@@ -211,7 +211,7 @@ def round(x: Any, decimals: int = 0) -> Tensor:
 def _same_for_ints(function: Callable[[Any], Tensor], of_ints: bool) -> Callable[[Any], Tensor]:
     def asked(x: Any) -> Tensor:
         x = tensor(x)
-        if x.dtype.kind >= 2:
+        if x.dtype.level >= 2:
             return function(x)
         return rnp.ones_like(x, bool) if of_ints else rnp.zeros_like(x, bool)
 
@@ -250,7 +250,7 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     x = tensor(x)
-    if x.dtype.kind < 2:
+    if x.dtype.level < 2:
         return x  # type: ignore[no-any-return]
     most = float(x.dtype.max)
     found = logic.where(math.is_nan(x), in_dtype(nan, x.dtype.name), x)

@@ -137,7 +137,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     cuts = [int(i) if not isinstance(i, Tensor) else i for i in indices_or_sections]
     if isinstance(size, int):
         cuts = [builtins.min(i, size) if isinstance(i, int) else i for i in cuts]
-    return rnp.split(x, cuts, axis)
+    return [*rnp.split(x, cuts, axis)]
 
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
@@ -148,9 +148,9 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
     parts = int(indices_or_sections)
     if not isinstance(size, int):
         cuts = [i * (size // parts) + math.minimum(size % parts, i) for i in builtins.range(1, parts)]
-        return rnp.split(x, cuts, axis)
+        return [*rnp.split(x, cuts, axis)]
     least, more = divmod(size, parts)
-    return rnp.split(x, [i * least + builtins.min(i, more) for i in builtins.range(1, parts)], axis)
+    return [*rnp.split(x, [i * least + builtins.min(i, more) for i in builtins.range(1, parts)], axis)]
 
 
 def hsplit(x: Any, indices_or_sections: Any) -> list[Tensor]:

@@ -1,0 +1,316 @@
+"""NumPy's statistics: quantiles, histograms, covariance; and differences, integrals and convolutions of samples."""
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from runtime.core.tensor import Tensor
+from runtime.core.types import float64, int64
+from runtime.numpy.arrays import (
+    asarray,
+    astype,
+    concatenate,
+    elements,
+    expand_dims,
+    floats,
+    larger,
+    linspace,
+    moveaxis,
+    ravel,
+    smaller,
+    together,
+)
+from runtime.numpy.functions import dot, searchsorted
+from runtime.numpy.reductions import averaged, is_array, max, mean, min, sum
+from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
+from runtime.ops import shape as shapes
+from runtime.ops.gather import gather, scatter_nd
+from runtime.ops.static_arguments import axes_of
+
+__all__ = [
+    "convolve", "corrcoef", "correlate", "cov", "digitize", "gradient", "histogram", "histogram_bin_edges", "median",
+    "nanmedian", "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "trapezoid", "trapz",
+]
+
+Axis = Any
+
+
+# Quantiles.
+
+def _last(x: Tensor, axis: Axis) -> tuple[Tensor, list[int]]:
+    """The tensor with some axes as one, the last; and these axes."""
+    axes = sorted(builtins.range(x.ndim) if axis is None else axes_of("a reduction", axis, x.ndim))
+    if len(axes) == x.ndim:
+        return ravel(x), axes
+    moved = moveaxis(x, axes, [*builtins.range(-len(axes), 0)])
+    return shapes.reshape(moved, [*shapes.dims(moved)[:x.ndim - len(axes)], -1]), axes
+
+
+def _kept(found: Tensor, axes: list[int], keepdims: bool, first: int = 0) -> Tensor:
+    return expand_dims(found, [first + axis for axis in axes]) if keepdims else found
+
+
+def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    x, axes = _last(averaged(a), axis)
+    ordered = sorting.sort(x)
+    count = shapes.dim(ordered, -1)
+    found = (ordered[..., (count - 1) // 2] + ordered[..., count // 2]) / 2
+    if x.dtype.level == 2:
+        found = logic.where(reduction.reduce_any(math.is_nan(ordered), -1), np.nan, found)
+    return _kept(found, axes, keepdims)
+
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    return _quantile(a, q, 1.0, axis, method, keepdims, False)
+
+
+def percentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    return _quantile(a, q, 100.0, axis, method, keepdims, False)
+
+
+def nanquantile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    return _quantile(a, q, 1.0, axis, method, keepdims, True)
+
+
+def nanpercentile(a: Any, q: Any, axis: Axis = None, method: str = "linear", keepdims: bool = False) -> Tensor:
+    return _quantile(a, q, 100.0, axis, method, keepdims, True)
+
+
+def nanmedian(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    return _quantile(a, 0.5, 1.0, axis, "linear", keepdims, True)
+
+
+def _quantile(a: Any, q: Any, whole: float, axis: Axis, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
+    if method not in _METHODS:
+        raise NotImplementedError(f"quantile and percentile take the methods {', '.join(_METHODS)}, not {method!r}")
+    given = averaged(a)
+    if is_array(a) and not isinstance(q, (int, float)):
+        given = astype(given, float64)
+    x, axes = _last(given, axis)
+    ordered, shares = sorting.sort(x), astype(q, float64) / whole
+    flat = ravel(shares)
+    is_nan = math.is_nan(ordered)
+    if skips_nan:
+        count = reduction.reduce_sum(astype(logic.logical_not(is_nan), int64), -1)[..., None]
+    else:
+        count = astype(shapes.dim(ordered, -1, int64), int64)
+    at = flat * astype(count - 1, float64)
+    low = math.rint(at) if method == "nearest" else math.floor(at)
+    high = math.ceil(at) if method in ("higher", "linear", "midpoint") else low
+    if method == "higher":
+        low = high
+    share = 0.5 * astype(logic.not_equal(high, low), float64) if method == "midpoint" else at - low
+    found = _between(ordered, low, high, astype(share, x.dtype), skips_nan)
+    if not skips_nan:
+        found = logic.where(reduction.reduce_any(is_nan, -1)[..., None], np.nan, found)
+    found = moveaxis(found, -1, 0)
+    found = shapes.reshape(found, [*shapes.dims(shares), *shapes.dims(found)[1:]])
+    return _kept(found, axes, keepdims, shares.ndim)
+
+
+def _between(ordered: Tensor, low: Tensor, high: Tensor, share: Tensor, per_row: bool) -> Tensor:
+    places = [math.maximum(astype(place, int64), 0) for place in (low, high)]
+    if per_row:
+        first, last = [gather(ordered, place, batch_dims=ordered.ndim - 1, axis=ordered.ndim - 1) for place in places]
+    else:
+        first, last = [gather(ordered, place, axis=ordered.ndim - 1) for place in places]
+    step = last - first
+    inside = logic.where(share >= 0.5, last - step * (1 - share), first + step * share)
+    return logic.where(logic.equal(first, last), first, inside)
+
+
+def nanvar(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    x = averaged(a if dtype is None else astype(a, dtype))
+    is_number = logic.logical_not(math.is_nan(x))
+    count = reduction.reduce_sum(astype(is_number, x.dtype), axis, True)
+    average = reduction.reduce_sum(logic.where(is_number, x, 0), axis, True) / count
+    apart = logic.where(is_number, x - average, 0)
+    total = reduction.reduce_sum(apart * apart, axis, True) / (count - astype(ddof, x.dtype))
+    return total if keepdims else shapes.squeeze(total, [*builtins.range(x.ndim)] if axis is None else axis)
+
+
+def nanstd(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False) -> Tensor:
+    return math.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+
+
+# Histograms.
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+    if isinstance(bins, str):
+        raise NotImplementedError("histogram takes bins as a number or as edges, not the name of an estimator")
+    edges = elements(bins)
+    if edges.ndim:
+        return edges
+    x = ravel(averaged(a))
+    low, high = (min(x), max(x)) if range is None else (astype(bound, float64) for bound in range)
+    flat = logic.equal(low, high)
+    low, high = logic.where(flat, low - 0.5, low), logic.where(flat, high + 0.5, high)
+    found: Tensor = linspace(low, high, bins + 1)
+    return found
+
+
+def _of_equal_width(x: Tensor, borders: Tensor, inside: Tensor, count: Any) -> Tensor:
+    """The bins of the elements that are inside, found by division, which may miss by one."""
+    first, width = borders[0], (borders[-1] - borders[0]) / astype(count, borders.dtype)
+    last = astype(count - 1, int64)
+    guess = astype(logic.where(inside, (x - first) / width, 0), int64)
+    place = math.minimum(math.maximum(guess, 0), last)
+    place = place - astype(x < gather(borders, place), int64)
+    place = math.maximum(place, 0)
+    return math.minimum(place + astype(x >= gather(borders, place + 1), int64), last)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+              ) -> tuple[Tensor, Tensor]:
+    edges = histogram_bin_edges(a, bins, range)
+    x, borders = together(ravel(averaged(a)), edges) if edges.dtype.level >= 2 else (ravel(asarray(a)), edges)
+    if x.dtype is not borders.dtype:
+        x, borders = astype(x, float64), astype(borders, float64)
+    count = shapes.dim(borders, 0, int64) - 1
+    inside = logic.logical_and(x >= borders[0], x <= borders[-1])
+    if elements(bins).ndim:
+        place = math.minimum(searchsorted(borders, x, "right") - 1, astype(count, int64))
+        place = logic.where(logic.equal(x, borders[-1]), count - 1, place)
+    else:
+        place = _of_equal_width(x, borders, inside, count)
+    place = logic.where(inside, place, astype(count, int64))
+    updates = creation.ones_like(place) if weights is None else ravel(elements(weights))
+    found = scatter_nd(place[:, None], updates, [count + 1])[:-1]
+    if not density:
+        return found, edges
+    widths = astype(edges[1:] - edges[:-1], float64)
+    return astype(found, float64) / widths / astype(reduction.reduce_sum(found), float64), edges
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    values, edges = together(x, bins)
+    up = searchsorted(edges, values, "left" if right else "right")
+    if isinstance(bins, (np.ndarray, list, tuple)) and not hasattr(type(bins), "__tensor__"):
+        plain = np.asarray(bins) if all(not isinstance(b, Tensor) for b in bins) else None
+        if plain is not None and (plain.size < 2 or plain[0] <= plain[-1]):
+            return up
+    down = shapes.dim(edges, 0, int64) - searchsorted(edges[::-1], values, "right" if right else "left")
+    return logic.where(reduction.reduce_all(edges[:-1] <= edges[1:]), up, down)
+
+
+# Covariance.
+
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Tensor:
+    x = _observations(m, y, rowvar)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    apart = x - mean(x, 1, keepdims=True)
+    count = astype(shapes.dim(x, 1, int64) - ddof, x.dtype.real_dtype)
+    found = linalg.matmul(apart, complex_numbers.conj(shapes.transpose(apart))) / astype(count, x.dtype)
+    return found[0, 0] if found.type.shape[0] == 1 else found
+
+
+def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
+    """The variables in rows, of floats."""
+    def rows(values: Any) -> Tensor:
+        x = averaged(values)
+        return x[None] if x.ndim < 2 else x if rowvar else shapes.transpose(x)
+
+    return rows(m) if y is None else concatenate([*floats(rows(m), rows(y))])
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
+    found = cov(x, y, rowvar)
+    if not found.ndim:
+        return found / found
+    scale = math.sqrt(complex_numbers.real(linalg.diag_part(found)))
+    found = found / astype(scale[:, None], found.dtype) / astype(scale, found.dtype)
+    return found if found.dtype.is_complex else math.minimum(math.maximum(found, -1), 1)
+
+
+# Samples of functions.
+
+def gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+    x = averaged(f)
+    axes = [*builtins.range(x.ndim)] if axis is None else axes_of("gradient", axis, x.ndim)
+    spaces = [1.0] * len(axes) if not varargs else [*varargs] * (len(axes) if len(varargs) == 1 else 1)
+    if len(spaces) != len(axes):
+        raise TypeError("gradient takes one distance, or one for each axis")
+    found = [moveaxis(_slopes(moveaxis(x, each, 0), space, edge_order), 0, each)
+             for each, space in zip(axes, spaces, strict=True)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slopes(x: Tensor, space: Any, edge_order: int) -> Tensor:
+    places = elements(space)
+    if not places.ndim:
+        step = astype(places, x.dtype)
+        inner = (x[2:] - x[:-2]) / (2 * step)
+        if edge_order == 1:
+            ends = (x[1:2] - x[:1]) / step, (x[-1:] - x[-2:-1]) / step
+        else:
+            ends = ((-1.5 * x[:1] + 2 * x[1:2] - 0.5 * x[2:3]) / step,
+                    (1.5 * x[-1:] - 2 * x[-2:-1] + 0.5 * x[-3:-2]) / step)
+        return concatenate([ends[0], inner, ends[1]])
+    steps = shapes.reshape(astype(places[1:] - places[:-1], x.dtype), [-1] + [1] * (x.ndim - 1))
+    before, after = steps[:-1], steps[1:]
+    inner = (-after / (before * (before + after)) * x[:-2] + (after - before) / (before * after) * x[1:-1]
+             + before / (after * (before + after)) * x[2:])
+    if edge_order == 1:
+        return concatenate([(x[1:2] - x[:1]) / steps[:1], inner, (x[-1:] - x[-2:-1]) / steps[-1:]])
+    one, two = steps[:1], steps[1:2]
+    first = (-(2 * one + two) / (one * (one + two)) * x[:1] + (one + two) / (one * two) * x[1:2]
+             - one / (two * (one + two)) * x[2:3])
+    one, two = steps[-2:-1], steps[-1:]
+    last = (two / (one * (one + two)) * x[-3:-2] - (two + one) / (one * two) * x[-2:-1]
+            + (2 * two + one) / (two * (one + two)) * x[-1:])
+    return concatenate([first, inner, last])
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    values = moveaxis(averaged(y), axis, -1)
+    pairs = values[..., 1:] + values[..., :-1]
+    if x is None:
+        return sum(pairs * dx / 2.0, -1)
+    places = averaged(x)
+    places = places if places.ndim == 1 else moveaxis(places, axis, -1)
+    pairs, steps = together(pairs, places[..., 1:] - places[..., :-1])
+    return sum(steps * pairs / 2.0, -1)
+
+
+trapz = trapezoid
+
+
+_SHORT = 32
+"""Up to this length, a convolution is a sum of shifted vectors."""
+
+
+def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
+    x, kernel = map(ravel, together(a, v))
+    sizes = x.type.shape[0], kernel.type.shape[0]
+    if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
+        x, kernel = kernel, x
+    n, m = shapes.dim(x, 0, int64), shapes.dim(kernel, 0, int64)
+    padded = concat_split.pad(x, [[m - 1, m - 1]])
+    if type(m) is int and 0 < m <= _SHORT:
+        found = kernel[0] * padded[m - 1:]
+        for k in builtins.range(1, m):
+            found = found + kernel[k] * padded[m - 1 - k:n + 2 * (m - 1) - k]
+    else:
+        places = creation.range(n + m - 1)[:, None] + creation.range(m)
+        found = dot(gather(padded, places), kernel[::-1])
+    if mode == "full":
+        return found
+    small, large = smaller(n, m), larger(n, m)
+    if mode == "same":
+        return found[(small - 1) // 2:(small - 1) // 2 + large]
+    if mode != "valid":
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    return found[small - 1:large]
+
+
+def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
+    x, kernel = together(a, v)
+    sizes = x.type.shape[0], kernel.type.shape[0]
+    if None not in sizes and sizes[0] < sizes[1]:  # type: ignore[operator]
+        return convolve(x[::-1], complex_numbers.conj(kernel), mode)[::-1]
+    return convolve(x, complex_numbers.conj(kernel)[::-1], mode)

@@ -1,0 +1,65 @@
+"""Classes of NumPy that are called with values of the graph: scalars, `vectorize`, `ndenumerate` and `ndindex`."""
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograph.backend import operators
+from runtime.core.errors import UnimplementedError
+from runtime.core.positions import located
+from runtime.core.tensor import GraphTensor
+from runtime.core.types import TensorShape
+from runtime.numpy.arrays import ravel
+from runtime.numpy.dispatch import scalar_of
+from runtime.numpy.rearranging import broadcast_arrays
+from runtime.ops.shape import dims
+from runtime.staging.python.elementwise import vectorized
+
+__all__ = ["instead_of"]
+
+Function = Callable[..., Any]
+
+
+def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
+    """What to call in place of a class of NumPy, or the call of a `vectorize`, for some arguments; None for others."""
+    if fn is np.ndindex:
+        return _index if any(isinstance(value, TensorShape) for value in values) else None
+    if not any(isinstance(value, GraphTensor) for value in values):
+        return None
+    if isinstance(fn, type) and issubclass(fn, np.generic) and issubclass(fn, (np.number, np.bool_)):
+        return functools.partial(scalar_of, fn)
+    if fn is np.ndenumerate:
+        return _enumerated
+    return _vectorized if fn is np.vectorize.__call__ else None
+
+
+def _index(*shape: Any) -> Any:
+    sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    return np.ndindex(*_known(sizes, "numpy.ndindex"))
+
+
+def _enumerated(arr: Any) -> Any:
+    sizes = _known(arr.shape, "numpy.ndenumerate")
+    return [(place, arr[place]) for place in itertools.product(*map(range, sizes))]
+
+
+def _known(sizes: Any, name: str) -> tuple[int, ...]:
+    found = tuple(sizes)
+    if all(type(size) is int for size in found):
+        return found
+    raise located(UnimplementedError(f"{name} takes an array whose shape is known when the function is traced",
+                                     remedy="Write nested loops: for i in range(a.shape[0]): ..."))
+
+
+def _vectorized(fn: Any, /, *args: Any, **keywords: Any) -> Any:
+    if keywords or fn.signature is not None or not 1 <= len(args) <= 3:
+        raise located(UnimplementedError(
+            "numpy.vectorize takes one to three arrays in a graph, by position, and no signature",
+            remedy="Write a loop over the elements, or use rt.vectorized_map."))
+    columns = broadcast_arrays(*args)
+    dtype = None if fn.otypes is None or len(fn.otypes) != 1 else np.dtype(fn.otypes[0])
+    return operators.call(vectorized)(fn.pyfunc, dtype, tuple(dims(columns[0])), *map(ravel, columns))
