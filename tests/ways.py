@@ -137,8 +137,8 @@ def run_shown(program: Program, arguments: tuple[Any, ...]) -> Outcome:
     source = ag.to_code(program.fn, stage="capture")
     between = () if "finally:" in source or ":=" in source else (("jumps", "expressions")[len(program.name) % 2],)
     stages = "statements", "compiled", *between
-    found, *others = (_run_text(program, arguments, stage) for stage in stages)
-    return next((other for other in others if difference(found, other, exact=True) is not None), found)
+    expected, found = run_python(program, arguments), [_run_text(program, arguments, stage) for stage in stages]
+    return next((each for each in found if difference(expected, each, exact=True) is not None), found[0])
 
 
 def _run_text(program: Program, arguments: tuple[Any, ...], stage: str) -> Outcome:
