@@ -21,7 +21,8 @@ from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
 from runtime.function.argument_structure import is_array
 from runtime.function.attribute_state import content_of
-from runtime.function.signature import ArrayPattern
+from runtime.function.signature import ArrayPattern, share_memory
+from runtime.function.visible_places import Visible
 from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
 
@@ -124,6 +125,16 @@ class ArrayArguments:
 
         cell.refusal = refusal
 
+    def _refuse_views(self, visible: Visible) -> None:
+        """Refuse changes of captured arrays that share memory with others that the code may read."""
+        arrays = visible.arrays()
+        for array in self.inputs_outside:
+            others = {id(x) for x in arrays if x is not array and share_memory(array, x)}
+            found = next((path for (path, *_), _ in visible.holders_of(others)), None) if others else None
+            if found is not None:
+                own = next((path for (path, *_), _ in visible.holders_of({id(array)})), "array")
+                self._refuse_writes(self.captured[id(array)], own, found)
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Let the caller's references count while the function is traced."""
@@ -134,6 +145,8 @@ class ArrayArguments:
     def substituted(self, heap: Heap) -> Iterator[None]:
         """While the function is traced, replace the captured arrays by their objects wherever the traced code can find
         them. On TraceAgain everything is restored."""
+        if self.inputs_outside:
+            self._refuse_views(Visible(heap))
         self._substitute(heap)
         try:
             with scopes(*heap.reach.scopes):

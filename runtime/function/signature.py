@@ -42,7 +42,8 @@ from runtime.function.variable_argument import VariableArgument, VariableSpec, i
 from runtime.numpy.array_choices import owners_of
 
 __all__ = [
-    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "weakly", "with_arrays",
+    "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "share_memory", "weakly",
+    "with_arrays",
 ]
 
 ATTRIBUTES: Final = "<attributes>"
@@ -128,7 +129,7 @@ class Call:
 
     def shares(self, arrays: Sequence[Any]) -> bool:
         """Whether its arguments share memory with one of these."""
-        return bool(arrays) and any(_share(x, array) for x in self._own_arrays() for array in arrays)
+        return bool(arrays) and any(share_memory(x, array) for x in self._own_arrays() for array in arrays)
 
     def _own_arrays(self) -> Iterator[Any]:
         return (self.passed[i] for i, *_ in self.arrays)
@@ -327,7 +328,7 @@ def _arrays(passed: Sequence[Any]) -> ArrayPattern:
         if not isinstance(x, np.ndarray) and not getattr(x, "is_object", False):
             continue
         same = next((j for j, other in found if other is x), i)
-        shared = tuple([j for j, other in found if other is not x and _share(other, x)]) if same == i else ()
+        shared = tuple([j for j, other in found if other is not x and share_memory(other, x)]) if same == i else ()
         pattern.append((i, same, not isinstance(x, np.ndarray) or is_writeable(x), shared))
         found.append((i, x))
     return tuple(pattern)
@@ -343,10 +344,10 @@ _PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
 """The dtype codes that native code supports."""
 
 
-def _share(a: Any, b: Any) -> bool:
+def share_memory(a: Any, b: Any) -> bool:
     """Whether two arrays, or two views in a traced function, share memory."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return np.may_share_memory(a, b)
+        return np.may_share_memory(a, b) and np.shares_memory(a, b)  # the first is fast
     return any(one is other for one in owners_of(a) for other in owners_of(b))
 
 

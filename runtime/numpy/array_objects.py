@@ -37,6 +37,7 @@ from runtime.numpy.array_indexing import (
     shape_of,
     with_numbers,
 )
+from runtime.ops import complex_numbers
 from runtime.ops.complex_numbers import complex as complex_
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import scatter
@@ -186,7 +187,17 @@ class StagedArray(GraphTensor):
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
                ) -> Any:
+        if not copy and arrays.numpy_dtype(dtype) is self.dtype:
+            return self
         return ArrayCell(as_tensor(arrays.astype(self.__tensor__(), dtype)))
+
+    def conj(self) -> Any:
+        return self if self.dtype.level < 3 else ArrayCell(as_tensor(complex_numbers.conj(self.__tensor__())))
+
+    conjugate = conj
+
+    def __pos__(self) -> Any:
+        return ArrayCell(self.__tensor__())
 
     @property
     def real(self) -> Any:

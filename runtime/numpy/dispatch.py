@@ -18,7 +18,7 @@ from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_methods import ArrayMethods
 from runtime.core.array_mode import existed_before, want_objects
-from runtime.core.array_promotion import mark_as_array
+from runtime.core.array_promotion import is_of_arrays, mark_as_array
 from runtime.core.errors import StagingError, UnimplementedError, locate
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
@@ -57,7 +57,7 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     itself checks only the classes of some arguments."""
     if function is not np.concatenate:  # np.concatenate also takes arrays of different lengths
         args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
-    if function in _KEEPING and len(args) == 1 and not kwargs and isinstance(args[0], StagedArray):
+    if (function in _KEEPING or function is np.array) and _returns_argument(function, *args, **kwargs):
         return args[0]
     if function in CREATION:
         return new_array(CREATION[function](*args, **kwargs))
@@ -66,6 +66,16 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
             args = convert_to_tensor(args[0]), *args[1:]
         return function(*args, **kwargs)
     return function(*args, **kwargs) if isinstance(function, np.ufunc) else _array_function(function, args, kwargs)
+
+
+def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = None, **kwargs: Any) -> bool:
+    """Whether `np.asarray(x)` and its like return `x`, an array of the graph, itself."""
+    is_array = isinstance(x, StagedArray) or (type(x) is GraphTensor and is_of_arrays(x.type))
+    copies = kwargs.get("copy", function is np.array)
+    return bool(
+        is_array and x.ndim and not copies and order in (None, "A", "C", "K")
+        and kwargs.keys() <= {"copy", "device", "subok"}
+        and (dtype is None or arrays.numpy_dtype(dtype) is x.dtype))
 
 
 def scalar_of(kind: type[Any], value: Any) -> Any:
@@ -127,6 +137,8 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     if args and isinstance(args[0], StagedArray):
         if func in CHANGING and _takes(CHANGING[func], args, kwargs):
             return CHANGING[func](*args, **kwargs)
+        if func is np.real:
+            return args[0].real
         if func in _VIEWS:
             return _view(func, args[0], args[1:], kwargs)
     if (len(args) > 1 or kwargs) and func in FUNCTIONS:

@@ -8,11 +8,15 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType, MemberDescriptorType
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import is_body, is_container, is_internal, keyed, operators
+from runtime.core.array_promotion import is_of_arrays
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
+from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
@@ -34,6 +38,13 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
     return present if of_value else ~present
 
 
+def _of_numpy(value: Any) -> Any:
+    """An array or scalar of NumPy of the class that `value` has in Python, if it is made of arrays; else None."""
+    if isinstance(value, StagedArray) or (type(value) is GraphTensor and is_of_arrays(value.type)):
+        return np.empty((0,) * value.ndim, value.dtype.np) if value.ndim else value.dtype.np.type(0)
+    return None
+
+
 def _python_number(value: Any) -> Any:
     """A value of the class that `value` has in Python, if it is text or derived from Python numbers; else `value`."""
     if isinstance(value, Text):
@@ -49,7 +60,8 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
     kind = getattr(builtins.type(value), "__stands_for__", None)
     if kind is not None:
         return builtins.issubclass(kind, classes)
-    found = tested_maybe_none(value, lambda x: builtins.isinstance(_python_number(x), classes))
+    found = tested_maybe_none(value, lambda x: builtins.isinstance(_python_number(x), classes) or (
+        (array := _of_numpy(x)) is not None and builtins.isinstance(array, classes)))
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
     return found
@@ -74,7 +86,8 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")
-    return builtins.type(_python_number(value))
+    array = _of_numpy(value)
+    return builtins.type(_python_number(value) if array is None else array)
 
 
 def is_same(value: Any, other: Any) -> Any:

@@ -1,0 +1,79 @@
+"""Which arrays are the same one, or share memory, in traced functions: as in NumPy, or an error."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+RETURN_ARGUMENT: dict[str, Callable[[Any], Any]] = {
+    "asarray": lambda a: np.asarray(a), "of its dtype": lambda a: np.asarray(a, dtype=a.dtype),
+    "asanyarray": lambda a: np.asanyarray(a), "ascontiguousarray": lambda a: np.ascontiguousarray(a),
+    "astype without a copy": lambda a: a.astype(np.float64, copy=False), "np.real": lambda a: np.real(a),
+    "real": lambda a: a.real, "conj": lambda a: a.conj(), "array without a copy": lambda a: np.array(a, copy=None),
+}
+COPY: dict[str, Callable[[Any], Any]] = {
+    "+a": lambda a: +a, "array": lambda a: np.array(a), "astype": lambda a: a.astype(np.float64),
+    "another dtype": lambda a: np.asarray(a, np.float32), "np.conj": lambda a: np.conj(a), "copy": lambda a: a.copy(),
+}
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("name", [*RETURN_ARGUMENT, *COPY])
+def test_what_is_written_to(name: str, executor: str) -> None:
+    if name == "array without a copy" and np.__version__ < "2":
+        pytest.skip("NumPy 1 takes None for no copy of nothing")
+    make = {**RETURN_ARGUMENT, **COPY}[name]
+
+    def f(a):
+        b = make(a)
+        b[0] = 9
+        return a, b
+
+    expected, found = np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(2, 3)
+    pairs = [(expected, found), *zip(f(expected), rt.function(f, executor=executor)(found), strict=True)]
+    for one, other in pairs:
+        np.testing.assert_array_equal(np.asarray(other), one)
+    assert (expected[0, 0] == 9) == (name in RETURN_ARGUMENT)
+
+
+def test_types() -> None:
+    @rt.function
+    def f(a, n):
+        one = a[0, 0]
+        return [isinstance(a, np.ndarray), type(a) is np.ndarray, isinstance(a, (list, np.ndarray)),
+                isinstance(a, list), isinstance(one, float), isinstance(one, np.floating), isinstance(n, rt.Tensor),
+                isinstance(n, np.ndarray)]
+
+    found = [bool(x) for x in f(np.ones((2, 2)), rt.constant(1))]
+    assert found == [True, True, True, False, True, True, True, False]
+
+
+class _Grid:
+    def __init__(self) -> None:
+        self.cells = np.zeros((3, 3))
+        self.row = self.cells[1]
+        self.even, self.odd = np.arange(6.0)[::2], np.arange(6.0)[1::2]
+
+    @rt.function
+    def step(self, x):
+        self.cells[1, 1] = x
+        return self.row * 1
+
+    @rt.function
+    def fill(self, x):
+        self.cells[1, 1] = x
+        self.even[0] = x
+        return self.odd + self.even
+
+
+def test_a_view_beside_its_base_is_found_at_the_first_call() -> None:
+    grid = _Grid()
+    for _ in range(2):
+        with pytest.raises(rt.errors.StagingError, match="'_Grid.cells' is changed, which may share memory with"):
+            grid.step(rt.constant(2.0, rt.float64))
+    assert not grid.cells.any()
+    assert [*grid.fill(rt.constant(2.0, rt.float64)).numpy()] == [3.0, 5.0, 9.0] and grid.row[1] == 2
