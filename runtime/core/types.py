@@ -361,7 +361,8 @@ def join_shapes(a: Shape, b: Shape) -> Shape | None:
 
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     """The most specific type that includes the values of both, or None: differing dimensions become unknown; ranks and
-    dtypes must be equal. If it `adapts`, a weak dtype adapts to the other as in `promote`."""
+    dtypes must be equal. If it `adapts`, a weak dtype adapts to the other as in `promote`, ints become floats beside a
+    Python float, as in arithmetic, and a scalar int becomes a Python float."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
             return None
@@ -374,7 +375,9 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
         return None
     try:
         of_arrays = (a.of_arrays or a.weak) and (b.of_arrays or b.weak)
-        return TensorType(promote((a, b))[0], shape, a.weak and b.weak, of_arrays)
+        dtype, weak = promote((a, b), widens=adapts)
+        becomes_number = not shape and dtype.level == 2 and {a.dtype.level, b.dtype.level} == {1, 2}
+        return TensorType(dtype, shape, weak or (a.weak != b.weak and becomes_number), of_arrays)
     except DTypeError:
         return None
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidNumberError, NumberOverflowError
-from runtime.core.op import Op, Sample
+from runtime.core.op import CAST, Op, Sample
 from runtime.core.operations import OPERATIONS
-from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
+from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, broadcast_shapes
 from runtime.ops.op_makers import (
     ALL,
@@ -104,7 +104,7 @@ def _select_kernel(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
-SELECT: Final = Op("where", _select_kernel, _select_rule, agree=slice(1, 3), samples=_select_samples,
+SELECT: Final = Op("where", _select_kernel, _select_rule, agree=slice(1, 3), widens=True, samples=_select_samples,
                    doc="x where the condition holds, else y; all three broadcast.")
 
 
@@ -136,7 +136,15 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return named(apply_one(NONZERO, condition), name)
     if x is None or y is None:
         raise ValueError("where takes both x and y, or neither")
-    return named(apply_one(SELECT, condition, x, y), name)
+    return named(apply_one(SELECT, condition, _beside(x, y), _beside(y, x)), name)
+
+
+def _beside(x: Any, other: Any) -> Any:
+    """A scalar int tensor beside a Python float as a Python float, as which it can meet ints and floats."""
+    is_float = type(other) is float or (isinstance(other, GraphTensor) and other.type.weak and other.dtype.level == 2)
+    if not is_float or type(x) is not GraphTensor or x.type.shape or x.type.weak or x.dtype.level != 1:
+        return x
+    return apply(CAST, x, dtype=t.float64, weak=True)
 
 
 OPERATIONS.define(

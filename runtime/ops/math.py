@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
+from runtime.core.array_promotion import is_of_arrays
 from runtime.core.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
 from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
@@ -285,12 +286,14 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     x, y = (v if isinstance(v, int) else convert_to_tensor(v) if given is None else convert_beside(v, given)
             for v in (x, y))
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
-    if any(dtype.level != 1 for dtype in strong) or len(set(strong)) > 1:
+    differ = len(set(strong)) > 1
+    if any(dtype.level != 1 for dtype in strong) or (differ and not any(
+            isinstance(v, GraphTensor) and is_of_arrays(v.type) for v in (x, y))):
         return x, y  # floats; or operands that `divide` refuses
     if not strong:  # made of Python numbers alone, and stays weak
         return tuple(apply(CAST, v, dtype=t.float32, weak=True) if isinstance(v, Tensor) else float(v)
                      for v in (x, y))  # type: ignore[return-value]
-    dtype = t.float32 if strong[0] in _TO_FLOAT32 else t.float64
+    dtype = t.float32 if strong[0] in _TO_FLOAT32 and not differ else t.float64
     return tuple(_cast(v, dtype) if isinstance(v, Tensor) else v for v in (x, y))  # type: ignore[return-value]
 
 

@@ -40,7 +40,8 @@ def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
 
 def _of_numpy(value: Any) -> Any:
     """An array or scalar of NumPy of the class that `value` has in Python, if it is made of arrays; else None."""
-    if isinstance(value, StagedArray) or (type(value) is GraphTensor and is_of_arrays(value.type)):
+    if isinstance(value, StagedArray) or (
+            type(value) is GraphTensor and is_of_arrays(value.type) and not value.type.weak):
         return np.empty((0,) * value.ndim, value.dtype.np) if value.ndim else value.dtype.np.type(0)
     return None
 
