@@ -179,9 +179,10 @@ class RolledLoop(Protocol):
         undone, and the loop runs in Python. No handler of the user's may catch an error that is due to the attempt.
         """
 
-    def leaks(self, holder: Any, value: Any) -> bool:
-        """Whether the object `holder` outlives the trace while `value`, which the staged loop has stored in it, does
-        not. Python ran the body only once, during tracing, so `holder` keeps the trace-time value."""
+    def leaks(self, stores: Sequence[tuple[Any, Any, Any]]) -> bool:
+        """Whether an object outlives the trace, while a value that the staged loop has stored in it does not: in Python
+        the loop runs once, while it is traced, and leaves a Python value there. `stores`: of each the object (as
+        `Reached`), the key and the value."""
 
 
 class UnrolledLoop:

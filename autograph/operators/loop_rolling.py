@@ -106,11 +106,12 @@ class _Attempt:
         """Stage the loop. Raises _NotTheSame if that changes an object in a way that only iterations in Python can."""
         assert self.before is not None
         self.stage(self.loop)
-        for reached, _, new in self.before.heap.changes():
+        changes = [*self.before.heap.changes()]
+        for reached, _, _ in changes:
             if any(reached.value is items for items in self.over):
                 raise _NotTheSame(f"it changes the {type(reached.value).__name__} that it runs over")
-            if new is not UNBOUND and self.loop.leaks(reached.value, new):
-                raise _NotTheSame("it puts a value into an object that was there before the call")
+        if self.loop.leaks([change for change in changes if change[2] is not UNBOUND]):
+            raise _NotTheSame("it puts a value into an object that was there before the call")
 
     def note_end(self) -> None:
         """Called where the loop has ended in Python."""

@@ -35,7 +35,7 @@ from runtime.core.trace import add_input, current_graph, open_traces, set_output
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
-from runtime.function.attribute_state import AttributeStates
+from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.constant_guards import holds, large_in
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
@@ -505,7 +505,7 @@ class Function(Called, Inspected):
                     except NeedsNumbers:
                         outside.need_numbers()
                         raise
-                    except Exception:
+                    except (Exception, NeedsAttributes):
                         if not creation.created:
                             outside.heap.restore()  # undo all effects of the trace
                         raise

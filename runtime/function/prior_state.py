@@ -24,6 +24,7 @@ from autograph.backend import (
     DICTS,
     LISTS,
     UNBOUND,
+    Globals,
     Heap,
     Reach,
     Reached,
@@ -60,6 +61,7 @@ from runtime.function.visible_places import CONSTANTS, Constant, Reading, Visibl
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.row_table import own_rows, table_of
 from runtime.staging.values.iterables import Poison
+from runtime.staging.values.trials import Store
 
 __all__ = ["PriorState", "parts_of_argument"]
 
@@ -309,13 +311,21 @@ class PriorState:
         return (self._visible.containers() - self.numbers.keys() - own,
                 [x for x in arrays if id(x) not in passed and not call.shares([x])])
 
-    def leaks_into(self, holder: Any, value: Any) -> bool:
-        """Whether `value`, which the trace stores in `holder`, contains a value of the graph, and `holder` is a
-        pre-existing object."""
+    def leaks_into(self, stores: Sequence[Store]) -> bool:
+        """Whether one of these values contains a value of the graph, and is stored in a pre-existing object, at a place
+        that is no state of the call; NeedsAttributes if they all can be."""
+        known = set() if self.call.attributes is None else self.call.attributes.keys
+        found = [(root, None if self._is_whole(root.value) else key) for root, key, value in stores
+                 if self._leaks(root.value, value) and not is_in(known, root.value, key)]
+        places = self._places(found)
+        if found and len(places) == len(found) and self.call.finds_attributes:
+            raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # their numbers become inputs at once
+        return bool(found)
+
+    def _leaks(self, holder: Any, value: Any) -> bool:
         if isinstance(holder, StagedArray):  # writes to an array are copied back to the caller's array
             return False
-        is_module = type(holder).__name__ == "Globals"
-        return (is_module or self.existed(holder)) and graph_value_in(value, self.existed) is not None
+        return (type(holder) is Globals or self.existed(holder)) and graph_value_in(value, self.existed) is not None
 
     def check(self, value: Any) -> None:
         """StagingError if a pre-existing object that the function returns contains values of the graph."""

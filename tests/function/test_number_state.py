@@ -326,3 +326,47 @@ def test_a_trace_that_needs_the_numbers_changes_nothing_before_the_next(executor
     for _ in range(4):
         assert float(f(rt.constant(1.0))) == float(program(want, 1.0))
     assert plain(vars(o)) == plain(vars(want))
+
+
+class Generator:
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def draw(self) -> float:
+        self.state = (1664525 * self.state + 1013904223) % 2**32
+        return self.state / 2**32
+
+
+class Particle:
+    def __init__(self, x: float, v: float) -> None:
+        self.x, self.v = x, v
+
+
+def drawn(generator, count):
+    total = 0.0
+    for _ in range(count):
+        total += generator.draw()
+    return total
+
+
+def simulated(particles, steps):
+    for _ in range(steps):
+        for p in particles:
+            p.v += sum((q.x - p.x) * 0.01 for q in particles if q is not p) * 0.1
+        for p in particles:
+            p.x += p.v * 0.1
+    return sum(p.x for p in particles)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize(("function", "make"), [
+    (drawn, lambda: Generator(5)), (simulated, lambda: [Particle(float(i), 0.1 * i) for i in range(4)])])
+def test_a_long_loop_that_changes_attributes_is_one_loop_of_the_graph(function: Any, make: Any, executor: str) -> None:
+    traced = rt.function(function, executor=executor)
+    for _ in range(2):
+        expected, found = make(), make()
+        for _ in range(2):
+            assert float(traced(found, 1200)) == pytest.approx(function(expected, 1200), rel=1e-6)
+            objects = zip(found, expected, strict=True) if isinstance(found, list) else [(found, expected)]
+            assert all(vars(one) == pytest.approx(vars(other), rel=1e-12) for one, other in objects)
+    assert all(sum(1 for _ in trace.graph.walk()) < 500 for trace in traced.concrete_functions)

@@ -44,7 +44,7 @@ from runtime.staging.values.lattice import (
     text,
 )
 from runtime.staging.values.strings import characters
-from runtime.staging.values.trials import TrialFailed, note_iteration, refuse_accidents, trials
+from runtime.staging.values.trials import Store, TrialFailed, note_iteration, refuse_accidents, trials
 
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
 
@@ -117,9 +117,9 @@ class RolledLoop:
             trials.outside = outer
         return None
 
-    def leaks(self, holder: Any, value: Any) -> bool:
+    def leaks(self, stores: Sequence[Store]) -> bool:
         """Whether a value that the staged loop stores in an object would escape from the graph with it."""
-        return trials.leaks is not None and trials.leaks(holder, value)
+        return trials.leaks is not None and trials.leaks(stores)
 
     def check(self, body: Graph, init: Sequence[Any] | None, specs: Sequence[Spec], names: Sequence[str]) -> None:
         """TrialFailed if less would be known about the state after the loop than after the unrolled one."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Protocol
 
-from autograph.backend import is_converted, is_internal, of_trace
+from autograph.backend import Reached, is_converted, is_internal, of_trace
 from runtime.core.array_mode import NeedsNumbers
 from runtime.core.errors import StagingError
 from runtime.core.graph import COUNT, Graph, Node, Value, loops
@@ -24,8 +24,12 @@ from runtime.core.positions import is_users
 from runtime.staging.values.iteration_values import Undecided, all_values
 
 __all__ = [
-    "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "note_iteration",
+    "Store", "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "note_iteration",
     "refuse_accidents", "refuse_choice", "refuse_new_key", "trials", "trying_numbers", "watch_call"]
+
+
+Store = tuple[Reached, Any, Any]
+"""An object, a key in it, and the value that is stored there."""
 
 
 class TrialFailed(StagingError):
@@ -59,7 +63,7 @@ class _Trials(threading.local):
     """Whether the function is being traced with numbers as inputs whose values it may need to know."""
     iterations_left: int | None = None
     """How many more loop iterations may compute with Python numbers alone before these become inputs; None: any."""
-    leaks: Callable[[Any, Any], bool] | None = None
+    leaks: Callable[[Sequence[Store]], bool] | None = None
     """Whether a value that the trace stores in an object would escape from the graph with it."""
 
     def __init__(self) -> None:
@@ -74,7 +78,7 @@ _MANY_ITERATIONS: Final = 1000
 
 
 @contextmanager
-def leaking(leaks: Callable[[Any, Any], bool]) -> Iterator[None]:
+def leaking(leaks: Callable[[Sequence[Store]], bool]) -> Iterator[None]:
     """Set the predicate for values that would escape from the graph being traced."""
     outer, trials.leaks = trials.leaks, leaks
     try:
