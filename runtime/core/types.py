@@ -360,9 +360,8 @@ def join_shapes(a: Shape, b: Shape) -> Shape | None:
 
 
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
-    """The most specific type that includes the values of both, or None: differing dimensions become unknown; ranks and
-    dtypes must be equal. If it `adapts`, a weak dtype adapts as in `promote`; beside a Python float ints become floats,
-    a scalar one a Python float."""
+    """The join, or None: differing dimensions become unknown; ranks and dtypes must be equal. If it `adapts`, a weak
+    dtype adapts as in `promote`; beside a Python float ints become floats, a scalar one a Python float."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
             return None
