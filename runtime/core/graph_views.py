@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
+from autograph.backend import until_gone
 from runtime.core.errors import MissingKeyError
 from runtime.core.graph import Graph, Node, Value, param_text
 from runtime.core.growing_lists import GraphList
@@ -132,8 +132,9 @@ class GraphDef:
         return "\n".join([*map(str, self.node), *inner])
 
 
-_known: WeakKeyDictionary[Graph, dict[int, str]] = WeakKeyDictionary()
-"""The names that operations of graphs have, by the numbers of their nodes or values."""
+_known: dict[int, tuple[dict[int, str], object]] = {}
+"""By id of a graph, the names of its operations, by the numbers of their nodes or values; and what removes them when it
+is freed."""
 
 
 def _members(graph: Graph) -> Iterator[Node | Value]:
@@ -143,7 +144,9 @@ def _members(graph: Graph) -> Iterator[Node | Value]:
 
 def _names(graph: Graph, of: Node | Value | None = None) -> dict[int, str]:
     """The names of the operations of a graph, all of them or at least that of one."""
-    known = _known.setdefault(graph, {})
+    if id(graph) not in _known:
+        _known[id(graph)] = {}, until_gone(graph, _known, id(graph))
+    known = _known[id(graph)][0]
     if of is not None and of.number in known:
         return known
     taken, counts = set(known.values()), Counter[str]()

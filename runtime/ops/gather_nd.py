@@ -12,7 +12,8 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType, int32
 from runtime.ops.creation import range as range_
-from runtime.ops.gather import columns_of, depth_of
+from runtime.ops.creation import zeros
+from runtime.ops.gather import are_within, boolean_mask, columns_of, depth_of, ignores, tensor_scatter_nd_update
 from runtime.ops.math import cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.shape import broadcast_to, dims, reshape, stack
@@ -58,4 +59,11 @@ def gather_nd(
             grid = reshape(cast(range_(sizes[axis]), rows.dtype), line)
             grids.append(broadcast_to(grid, sizes[:-1]))
         rows = stack([*grids, *[rows[..., k] for k in range(rows.type.shape[-1] or 0)]], -1)
-    return named(apply_one(GATHER_ND, x, rows), name)
+    if not ignores("gather_nd", bad_indices_policy):
+        return named(apply_one(GATHER_ND, x, rows), name)
+    within = reshape(are_within(x, rows), [-1])
+    flat = reshape(rows, [-1, rows.shape[-1]])
+    found = apply_one(GATHER_ND, x, boolean_mask(flat, within))
+    places = boolean_mask(range_(dims(flat)[0]), within)
+    filled = tensor_scatter_nd_update(zeros([dims(flat)[0], *dims(found)[1:]], x.dtype), places[:, None], found)
+    return named(reshape(filled, [*dims(rows)[:-1], *dims(found)[1:]]), name)

@@ -232,7 +232,7 @@ def test_what_needs_python(capsys: pytest.CaptureFixture[str]) -> None:
         f = rt.function(fn)
         first = f(given)
         result, seen = frames(f, given)
-        assert seen[0] == "call" and f.cache_info() == (1, 1, 64, 1)
+        assert seen[0] == "run_arrays" and f.cache_info() == (1, 1, 64, 1)
         assert type(result) is type(first)
         results.append(result)
     assert "run 2.0\nrun 2.0\n" == capsys.readouterr().out
@@ -668,7 +668,7 @@ def test_a_trace_that_drops_itself() -> None:
         f(x)
         dropping.set()
         result, seen = frames(f, x)
-        assert result.numpy() == 2 and seen[0] == "call"
+        assert result.numpy() == 2 and seen[0] == "run_arrays"
     assert f.experimental_get_tracing_count() == 5
 
 
