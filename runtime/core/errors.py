@@ -236,7 +236,7 @@ _SUBJECTS: Final = {
 
 def subject(name: str) -> str:
     """How messages refer to the state variable `name`."""
-    if name.startswith("ag__held"):
+    if name.startswith("ag__aliased_"):
         return "a list or object that has several names"
     name = unnumbered(name)
     return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)

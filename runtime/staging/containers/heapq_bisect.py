@@ -5,7 +5,6 @@ Items of a heap end up in the same places as in Python. They are compared by `<`
 """
 # The code that converts has no annotations: the values may be anything that is ordered.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
-# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
 import bisect

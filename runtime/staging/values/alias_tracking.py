@@ -162,8 +162,6 @@ class tracking(AbstractContextManager[Any]):
     """Trace a body, or (`alone`) a function, in isolation from the open bodies. At its end, StagingError for changes of
     elements of staged lists that the lists do not have, and for changes of containers that may be aliases."""
 
-    returned: Any = None
-
     def __init__(self, alone: bool = False) -> None:
         self.alone = alone
 

@@ -144,10 +144,10 @@ def trace_function(call: Callable[[], Any]) -> Any:
     such as by a `raise` under a condition: then the graph raises it, in order.
     """
     try:
-        with tracking(alone=True) as held:
-            held.returned = call()
+        with tracking(alone=True):
+            returned = call()
             _refuse_accidents()
-            return held.returned
+            return returned
     except Unreachable:
         _refuse_accidents()
         return NEVER

@@ -968,3 +968,19 @@ def not_changed(x):
 @pytest.mark.parametrize("fn", [item_of_a_dict_in_itself, attribute_of_an_object_in_itself, not_changed])
 def test_parts_of_what_contains_itself(fn: Any) -> None:
     assert float(rt.function(fn)(rt.constant(1.0))) == float(fn(rt.constant(1.0)))
+
+
+def test_errors_name_what_has_no_variable_of_its_own() -> None:
+    @rt.function
+    def f(x):
+        a = [x]
+        b = a
+        if x > 0:
+            a.append(rt.constant([1.0, 2.0]))
+            a = [x]
+        else:
+            a = [1]
+        return b
+
+    with pytest.raises(rt.errors.StagingError, match=r": a list or object that has several names is \[float32\[\], "):
+        f(rt.constant(1.0))
