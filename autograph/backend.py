@@ -32,7 +32,7 @@ from autograph.core.backend import (
 )
 from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.collection import rarely_collected
-from autograph.core.deep_stack import lower_limit, raise_limit, with_room
+from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
@@ -44,7 +44,7 @@ from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
 from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
-from autograph.core.versions import LOGGING_SKIPS_ITSELF, unbound_text
+from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
@@ -82,6 +82,7 @@ from autograph.state.structure import (
 
 __all__ = [
     "ATOMS",
+    "CALLS_SHARE_STACK",
     "DICTS",
     "HEAP_TYPE",
     "LISTS",
@@ -193,6 +194,7 @@ __all__ = [
     "unnumbered",
     "until_gone",
     "unwrap",
+    "users_limit",
     "variables",
     "was_before",
     "with_parts",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from autograph.core.trace_cleanup import of_trace
 
-__all__ = ["TooDeep", "lower_limit", "raise_limit", "with_room"]
+__all__ = ["TooDeep", "lower_limit", "raise_limit", "users_limit", "with_room"]
 
 T = TypeVar("T")
 _STACK = 256 << 20  # bytes; reserved, and used only as the recursion needs it
@@ -59,6 +59,11 @@ def lower_limit(limit: int) -> None:
     limits = _asked.limits
     at = len(limits) - 1 if limits[-1] == limit else limits.index(limit)
     _asked.limits = limits[:at] + limits[at + 1:]
+
+
+def users_limit() -> int:
+    """The recursion limit that the user's program has set, for its own frames."""
+    return _users if _raised else sys.getrecursionlimit()
 
 
 class TooDeep(RecursionError):

@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 __all__ = [
-    "ANNOTATES_LATER", "CELLS_ARE_LOCALS", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME",
+    "ANNOTATES_LATER", "CALLS_SHARE_STACK", "CELLS_ARE_LOCALS", "CODE_HAS_PLACES", "CODE_HAS_QUALNAME",
     "GENERATORS_SHOW_LOCALS", "INLINES_COMPREHENSIONS", "LOGGING_SKIPS_ITSELF", "NESTS_FSTRINGS", "RAISE_HAS_OWN_STATE",
     "STARS_IN_SUBSCRIPTS", "TRIES_ARE_TABLES", "TYPE_PARAMETERS", "unbound_text",
 ]
@@ -15,6 +15,8 @@ CODE_HAS_QUALNAME: Final = _VERSION >= (3, 11)
 """`co_qualname`."""
 CELLS_ARE_LOCALS: Final = _VERSION >= (3, 11)
 """Instructions number cells after the local variables; earlier versions number them separately."""
+CALLS_SHARE_STACK: Final = _VERSION >= (3, 11)
+"""Calls of Python functions by Python functions take no C stack."""
 CODE_HAS_PLACES: Final = _VERSION >= (3, 11)
 """`co_positions`: lines and columns of each instruction."""
 TRIES_ARE_TABLES: Final = _VERSION >= (3, 11)

@@ -225,7 +225,7 @@ class SharedObjects:
                     if not (raised.in_trace(error) or (twins.places and raised.is_of_numbers(error))):
                         raise
                     places |= twins.places
-                    attempts = _attempts(places, at_once=isinstance(error, TrialTooLarge))
+                    attempts = _attempts(places if twins.places else (), at_once=isinstance(error, TrialTooLarge))
                     if (exact := next((each for each in attempts if each not in tried), None)) is not None:
                         tried.add(exact)
                         self._exact = before[1] | exact
@@ -293,9 +293,9 @@ def _attempts(places: Collection[Place], at_once: bool) -> Iterator[frozenset[Pl
     alone = [place for place in numbers if not place[1].endswith(_LIST)]
     if len(alone) <= _MOST_TRIED and not at_once:
         yield from (frozenset([place]) for place in alone)
-    if len(alone) != 1 and not at_once:
+    if len(alone) > 1 and not at_once:
         yield frozenset(map(_argument, alone))
-    if at_once or len(alone) < len(numbers):
+    if numbers and (at_once or len(alone) < len(numbers)):
         yield frozenset(map(_argument, numbers))
 
 

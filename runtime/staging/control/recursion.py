@@ -21,23 +21,26 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import LISTS, Heap, Place, cell_is_filled, has_staged_items, meet_all, of_trace
+from autograph.backend import (
+    CALLS_SHARE_STACK,
+    LISTS,
+    Heap,
+    Place,
+    cell_is_filled,
+    has_staged_items,
+    lower_limit,
+    meet_all,
+    of_trace,
+    raise_limit,
+    users_limit,
+)
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
-from runtime.core.trace import (
-    add_input,
-    apply,
-    capture,
-    convert_to_tensor,
-    current_graph,
-    tracing,
-    watching,
-    wrap,
-)
+from runtime.core.trace import add_input, apply, capture, convert_to_tensor, current_graph, tracing, watching, wrap
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
@@ -57,6 +60,8 @@ _MOST: Final = 300  # limit of inlined recursive calls of a function under tenso
 _DEEP: Final = 4  # with more nested calls than this, widening is tried: to trace all calls as one graph
 _DEEP_IN_PYTHON: Final = 20  # likewise at each multiple of this, under no tensor condition, if an error may end them
 _MANY: Final = 12  # likewise with more calls than this in total
+_CALLS: Final = 8  # the recursion limit is raised for this many calls at a time,
+_FRAMES: Final = 40  # for so many frames of operators between the frames of a call, which are the user's own
 _DEEPEST: Final = 12  # limit of nested inlined calls if widening has failed
 _MOST_CALLEES: Final = 30
 _ATOMS: Final = (bool, int, str, bytes, complex, type(None))
@@ -235,13 +240,18 @@ def recursive(fn: Any, form: Any) -> Any:
             return _outermost(fn, form, here, args, kwargs)
         if depth():
             return _called(fn, form, here, args, kwargs)
-        _active.in_python += 1
-        try:  # inlined here, since Python's recursion limit is meant for the user's own frames
+        if _active.in_python > users_limit():
+            raise RecursionError("maximum recursion depth exceeded")
+        _active.in_python += 1  # inlined here, since Python's recursion limit is meant for the user's own frames
+        room = raise_limit(_FRAMES * _CALLS) if CALLS_SHARE_STACK and not _active.in_python % _CALLS else None
+        try:
             if outer is not None:
                 _check_depth_in_python(outer, _active.in_python)
             return form(*args, **kwargs)
         finally:
             _active.in_python -= 1
+            if room is not None:
+                lower_limit(room)
 
     return called
 

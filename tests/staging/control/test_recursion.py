@@ -1,6 +1,8 @@
 """Recursion that a tensor decides: a graph that calls itself."""
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -376,3 +378,33 @@ def test_nothing_follows_branches_that_never_return():
     for fn in endless, raising:
         graph = rt.function(fn).get_concrete_function(rt.TensorSpec([], rt.int32)).graph
         assert [node.op.name for node in graph.nodes][-1] == "cond"
+
+
+def test_recursion_that_python_decides_is_as_deep_as_pythons() -> None:
+    """Each of its calls has many frames of operators between them."""
+    limit = sys.getrecursionlimit()
+
+    @rt.function
+    def f(x, depths):
+        calls = []
+
+        def search(k):
+            for step in (1, 2):
+                if k > 0:
+                    for _ in (1,):
+                        if step == 1:
+                            calls.append(k)
+                            return search(k - step)
+            return 0
+
+        return x + search(len(depths)) + len(calls)
+
+    assert float(f(rt.constant(1.0), "a" * 300)) == 301
+
+    @rt.function
+    def endless_search(n):
+        return endless_search(n + 1)
+
+    with pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
+        endless_search(0)
+    assert sys.getrecursionlimit() == limit
