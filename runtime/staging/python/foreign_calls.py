@@ -165,7 +165,7 @@ def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
             if in_body() and (message := refusal_of(fn, args)) is not None:
                 raise staging_error(*message)
             check_draw(fn, args, any(stages(value) for value in _within((*args, *keywords.values()))))
-            if args and isinstance(args[0], StagedArray) and fn.__name__ == "shuffle":
+            if args and isinstance(args[0], (StagedArray, GraphTensor)) and fn.__name__ == "shuffle":
                 return _shuffle(fn, *args, **keywords)
         is_guarded = current_graph() is not None and _may_inspect(fn)
         return from_numpy((_guarded(fn, args, keywords) if is_guarded else fn)(*args, **keywords))
@@ -176,6 +176,8 @@ def _call_anew(fn: Any, /, *args: Any, **keywords: Any) -> Any:
 
 def _shuffle(fn: Any, array: StagedArray, axis: int = 0) -> None:
     """Shuffle an array of the graph by a generator of NumPy's, which would exchange views of it."""
+    if not isinstance(array, StagedArray):
+        raise want_objects(staging_error("a tensor is shuffled here, and it does not change", "Use rt.random.shuffle."))
     size = array.shape[axis]
     if not isinstance(size, int):
         raise staging_error("an array whose length only the graph knows is shuffled here by a generator of NumPy's",

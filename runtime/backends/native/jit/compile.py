@@ -35,7 +35,10 @@ def _host() -> Any:
     llvm.initialize_native_asmparser()
     for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
         llvm.add_symbol(name, address)
-    return llvm.Target.from_default_triple()
+    found = llvm.Target.from_default_triple()
+    # It stays: an interrupt that ends the import of this module would let the main thread free it, and lose the next one
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
+    return found
 
 
 def target(level: int | None = None) -> Any:
@@ -47,12 +50,12 @@ def target(level: int | None = None) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def features() -> str:
-    return str(llvm.get_host_cpu_features().flatten())
+    return apart(lambda: str(llvm.get_host_cpu_features().flatten()))
 
 
 @functools.lru_cache(maxsize=1)
 def has_fma() -> bool:
-    return "+fma" in features().split(",") or not llvm.get_default_triple().startswith("x86")
+    return "+fma" in features().split(",") or not apart(llvm.get_default_triple).startswith("x86")
 
 
 @functools.lru_cache(maxsize=1)
@@ -78,9 +81,9 @@ class Code:
 
     def __init__(self, text: str, describe: Callable[[int], Any]) -> None:
         self.text = text
-        entry = _support()
 
         def made() -> tuple[int, bool]:
+            _support()  # not on the main thread, where an interrupt would leave LLVM's objects
             level = _level_of(text)
             key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
             known = object_cache.load(key)
@@ -93,7 +96,7 @@ class Code:
 
         self.body, self.cached = apart(made)
         words = describe(self.body)
-        self.function = _new_function(ctypes.byref(entry), id(words), None)
+        self.function = _new_function(ctypes.byref(_support()), id(words), None)
 
     def optimized(self) -> tuple[str, str]:
         """The optimised LLVM IR of the module, and the assembly."""
