@@ -36,7 +36,7 @@ def _host() -> Any:
     for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
         llvm.add_symbol(name, address)
     found = llvm.Target.from_default_triple()
-    # It stays: an interrupt that ends the import of this module would let the main thread free it, and lose the next one
+    # It stays: an interrupt that ends the import of this module would let the main thread free it, and lose another one
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
     return found
 
