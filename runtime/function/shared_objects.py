@@ -46,7 +46,7 @@ _FEW: Final = 4  # number of objects of a class, or of values of a number, that 
 _MOST: Final = 1000  # maximal number of parts of the objects of one call that share traces
 _MOST_NUMBERS: Final = 64  # in a list or tuple with one input per number
 _MOST_MADE: Final = 6_000
-_MOST_UNSHARED: Final = 12_000  # nodes and values of traces with numbers as inputs that one call each has used
+_MOST_UNSHARED: Final = 12_000  # total size, in nodes and values, of traces with numbers as inputs that are not shared
 _MOST_TRIED: Final = 4  # maximal number of numbers that are tried one by one as constants
 _DYNAMIC: Final = frozenset({
     "__class__", "__dict__", "asdict", "attrgetter", "copy", "deepcopy", "delattr", "dir", "getattr", "hasattr",
@@ -97,7 +97,7 @@ class SharedObjects:
         """Whether all numbers among the arguments are inputs, because the function computes at length with them."""
         self.most_made = _MOST_MADE
         """The maximal number of nodes and values in an attempt to trace with numbers as inputs."""
-        self._unshared = 0  # nodes and values of the last traces with numbers as inputs, each used by one call
+        self._unshared: list[int] = []  # the sizes of the last traces with numbers as inputs, each used by one call
         self.is_exact = False
         """Whether tracing with numbers in objects as inputs fails, so that they are constants of a trace."""
         self._trying = threading.local()
@@ -237,12 +237,13 @@ class SharedObjects:
             self._trying.now = around
 
     def _note_use(self, twins: Twins) -> None:
-        """Note whether a call with numbers as inputs had a trace. If none has for long, since something else differs
-        from call to call, such as the lengths of nested lists, these arguments are known to their traces again."""
+        """Note whether a call with numbers as inputs has used an existing trace. If several in a row have not, since
+        something else differs from call to call, such as the lengths of nested lists, and their traces are large, the
+        numbers in these arguments are constants again."""
         places = {_argument(place) for place in twins.places if place[0] is Arguments}
-        self._unshared = self._unshared + self._trying.made if places and self._trying.made else 0
-        if self._unshared > _MOST_UNSHARED:
-            self._unshared, self._exact = 0, self._exact | places
+        self._unshared = [*self._unshared, self._trying.made] if places and self._trying.made else []
+        if len(self._unshared) >= _FEW and sum(self._unshared) > _MOST_UNSHARED:
+            self._unshared, self._exact = [], self._exact | places
 
     def _share_less(self, twins: Twins) -> bool:
         """Make numbers, or else objects, constants of their traces, if any are abstracted; returns whether there were
