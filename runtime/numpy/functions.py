@@ -26,6 +26,7 @@ from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
+from runtime.ops.indexing import from_end
 
 __all__ = [
     "allclose", "angle", "argpartition", "argsort", "argwhere", "around", "array_equal", "bincount", "clip",
@@ -100,21 +101,16 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> 
     x = ravel(a) if axis is None else convert_to_tensor(a)
     axis, places = axis or 0, convert_to_tensor(indices)
     if mode == "raise":
-        return gather(x, _from_start(x, places, axis), axis=axis)
+        return gather(x, from_end(places, shapes.dim(x, axis)), axis=axis)
     size = astype(shapes.dim(x, axis), places.dtype)
     return gather(x, places % size if mode == "wrap" else clip(places, 0, size - 1), axis=axis)
-
-
-def _from_start(x: Tensor, indices: Any, axis: int) -> Tensor:
-    places = convert_to_tensor(indices)
-    return logic.where(places < 0, places + astype(shapes.dim(x, axis), places.dtype), places)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
     if axis is None:
         return take(arr, indices)
     x, places = convert_to_tensor(arr), convert_to_tensor(indices)
-    moved, at = moveaxis(x, axis, -1), moveaxis(_from_start(x, places, axis), axis, -1)
+    moved, at = moveaxis(x, axis, -1), moveaxis(from_end(places, shapes.dim(x, axis)), axis, -1)
     return moveaxis(gather(moved, at, axis=moved.ndim - 1, batch_dims=moved.ndim - 1), -1, axis)
 
 

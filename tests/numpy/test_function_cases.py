@@ -126,6 +126,8 @@ REARRANGED: list[Case] = [
     (lambda x, y: np.ravel_multi_index((x, y), (3, 4)), (np.array([1, 2]), np.array([3, 0]))),
     (lambda x: np.trim_zeros(x), (np.array([0, 0, 1, 2, 0, 3, 0]),)), (lambda x, w: np.broadcast_arrays(x, w), (X, W)),
     (lambda x: np.take(x, [0, 9, -1], mode="wrap"), (V,)), (lambda x: np.take(x, [0, 9, -1], mode="clip"), (V,)),
+    (lambda x, i: np.take(x, i), (np.arange(300.0), np.array([-1, 5], np.int8))),
+    (lambda x, i: np.take_along_axis(x, i, 0), (np.arange(300.0), np.array([-1, 5], np.int8))),
     (lambda x: np.ix_(x > 0, [0, 1]), (V,)), (lambda x: np.zeros_like(x, order="C"), (X,)),
     (lambda x: np.zeros_like(x, shape=(2, 2)), (X,)), (lambda x: np.copy(x, order="C"), (X,)),
     (lambda x: np.linspace(x[0], x[1], 3), (V,)), (lambda x, y: np.linspace(x, y, 5), (W, W + 1)),

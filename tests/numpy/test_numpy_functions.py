@@ -100,7 +100,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]
 SIZES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda n: np.zeros(n + 1), (3,)), (lambda n: np.ones((n, 2), int), (3,)), (lambda n: np.full(n, 2.5), (3,)),
-    (lambda n: np.empty([n, n]) * 0, (3,)), (lambda n: np.eye(n), (3,)), (lambda n: np.identity(n), (3,)),
+    (lambda n: np.zeros_like(np.empty([n, n])), (3,)), (lambda n: np.eye(n), (3,)), (lambda n: np.identity(n), (3,)),
     (lambda n: np.eye(n, n + 1, 1), (3,)), (lambda n: np.arange(n), (3,)), (lambda n: np.arange(1.0, n * 2, 0.5), (3,)),
     (lambda n: np.linspace(0.0, 1.0, n), (5,)), (lambda n: np.linspace(0.0, 1.0, n, endpoint=False), (5,)),
     (lambda n: np.array([n, n * 2]), (3,)), (lambda n: np.zeros(shape=n), (3,)),
