@@ -167,9 +167,10 @@ def dtypes(a, k):
     assert np.float64 == a.dtype and np.dtype(float) == a.dtype and a.dtype in (np.float32, np.float64)
     assert np.issubdtype(k.dtype, np.integer) and k.dtype != int and np.iinfo(k.dtype).max == 2**15 - 1
     assert np.can_cast(a.dtype, np.complex128) and np.result_type(a.dtype, np.float32) == a.dtype
-    return (np.zeros(len(a), dtype=a.dtype), np.zeros(a.shape, a.dtype), np.empty(n, a.dtype) * 0, a.astype(k.dtype),
-            np.array([1, 2], a.dtype), np.ones(n, k.dtype), np.full(n, 2, a.dtype), np.arange(n, dtype=a.dtype),
-            np.zeros_like(a, dtype=k.dtype), a.item((1, 2)), np.array([a[0, 0], a[0, 1]], dtype=a.dtype))
+    return (np.zeros(len(a), dtype=a.dtype), np.zeros(a.shape, a.dtype), np.zeros_like(np.empty(n, a.dtype)),
+            a.astype(k.dtype), np.array([1, 2], a.dtype), np.ones(n, k.dtype), np.full(n, 2, a.dtype),
+            np.arange(n, dtype=a.dtype), np.zeros_like(a, dtype=k.dtype), a.item((1, 2)),
+            np.array([a[0, 0], a[0, 1]], dtype=a.dtype))
 
 
 def leaves(x: Any) -> list[Any]:

@@ -16,7 +16,8 @@ GRID, INTS = np.arange(12.0).reshape(3, 4), np.arange(12)
 
 MAKERS: dict[str, Callable[[Any], Any]] = {
     "zeros": lambda n: np.zeros((3, 4)), "zeros(n)": lambda n: np.zeros((n, n)), "bools": lambda n: np.zeros(n, bool),
-    "empty": lambda n: np.empty(3) * 0, "ones": lambda n: np.ones(3), "ones(n)": lambda n: np.ones(n, np.int16),
+    "empty": lambda n: np.zeros_like(np.empty(3)), "ones": lambda n: np.ones(3),
+    "ones(n)": lambda n: np.ones(n, np.int16),
     "full": lambda n: np.full((3, 4), 10**9), "full(n)": lambda n: np.full(n, 7),
     "full of bools": lambda n: full(3, True), "arange": lambda n: np.arange(5),
     "array": lambda n: np.array([[1.0, 2], [3, 4], [5, 6]]), "eye": lambda n: np.eye(3),
