@@ -1,6 +1,7 @@
 """NumPy's functions that create, reshape, join and split arrays."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from runtime.ops.static_arguments import axes_of
 
 __all__ = [
     "append", "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "astype", "atleast_1d", "atleast_2d",
-    "broadcast_to", "column_stack", "concat", "concatenate", "copy", "dstack", "empty", "empty_like", "expand_dims",
-    "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "linspace", "matrix_transpose",
-    "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "permute_dims", "ravel", "repeat", "reshape",
-    "roll", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
+    "atleast_3d", "broadcast_to", "column_stack", "concat", "concatenate", "copy", "dstack", "empty", "empty_like",
+    "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "linspace",
+    "matrix_transpose", "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "permute_dims", "ravel", "repeat",
+    "reshape", "roll", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
     "vstack", "zeros", "zeros_like",
 ]
 
@@ -151,6 +152,11 @@ def atleast_2d(a: Any) -> Tensor:
     return x if x.ndim > 1 else x[None]
 
 
+def atleast_3d(a: Any) -> Tensor:
+    x = atleast_2d(a)
+    return x if x.ndim > 2 else x[..., None]
+
+
 def tile(A: Any, reps: Any) -> Tensor:
     x = elements(A)
     times = [reps] if isinstance(reps, (int, Tensor)) else [*reps]
@@ -235,8 +241,7 @@ def hstack(tup: Any) -> Tensor:
 
 
 def dstack(tup: Any) -> Tensor:
-    parts = [*map(atleast_2d, together(*tup))]
-    return concat_split.concat([part[..., None] if part.ndim == 2 else part for part in parts], 2)
+    return concat_split.concat([*map(atleast_3d, together(*tup))], 2)
 
 
 def column_stack(tup: Any) -> Tensor:
@@ -290,18 +295,20 @@ def _sizes(shape: Any) -> Any:
 
 
 def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Tensor:
-    if shape is not None:
-        return creation.zeros(_sizes(shape), convert_to_tensor(a).dtype if dtype is None else numpy_dtype(dtype))
-    return creation.zeros_like(a, None if dtype is None else numpy_dtype(dtype))
+    return _alike(creation.zeros_like, creation.zeros, a, dtype, shape)
 
 
 empty_like = zeros_like
 
 
 def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Tensor:
-    if shape is not None:
-        return creation.ones(_sizes(shape), convert_to_tensor(a).dtype if dtype is None else numpy_dtype(dtype))
-    return creation.ones_like(a, None if dtype is None else numpy_dtype(dtype))
+    return _alike(creation.ones_like, creation.ones, a, dtype, shape)
+
+
+def _alike(make_alike: Callable[..., Tensor], make: Callable[..., Tensor], a: Any, dtype: Any, shape: Any) -> Tensor:
+    """The tensor that `make` makes of the dtype and shape given, or else of those of `a`."""
+    kind = None if dtype is None else numpy_dtype(dtype)
+    return make_alike(a, kind) if shape is None else make(_sizes(shape), kind or convert_to_tensor(a).dtype)
 
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None

@@ -8,8 +8,7 @@ import numpy as np
 
 from runtime.core import pytree
 from runtime.core.array_mode import existed_before, want_objects
-from runtime.core.errors import StagingError, UnimplementedError, locate
-from runtime.core.positions import user_position
+from runtime.core.errors import StagingError, UnimplementedError
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.numpy import arrays, functions
@@ -30,9 +29,8 @@ def put_out(result: Any, out: Any, name: str) -> Any:
     if isinstance(out, Tensor) or current_graph() is not None:
         what = "a tensor, which does not change" if isinstance(out, Tensor) else (
             "a NumPy array from outside, which is not known before the graph runs")
-        error = StagingError(f"{name} is to put its result into {what}",
-                             remedy="Make that array in the function, or use the result.")
-        locate(error, user_position())
+        error = located(StagingError(f"{name} is to put its result into {what}",
+                                     remedy="Make that array in the function, or use the result."))
         raise want_objects(error) if current_graph() is not None else error
     np.copyto(out, np.asarray(result), casting="same_kind")
     return out
@@ -40,9 +38,8 @@ def put_out(result: Any, out: Any, name: str) -> Any:
 
 def refusal(x: Any, name: str, instead: str) -> Exception:
     """The error for a method or an attribute that would change a tensor."""
-    error = StagingError(f"a tensor does not change in place, as with {name!r}",
-                         remedy=f"Assign another tensor to the variable: {instead}.")
-    locate(error, user_position())
+    error = located(StagingError(f"a tensor does not change in place, as with {name!r}",
+                                 remedy=f"Assign another tensor to the variable: {instead}."))
     return want_objects(error) if isinstance(x, GraphTensor) else error
 
 

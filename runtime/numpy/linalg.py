@@ -72,13 +72,17 @@ def cholesky(a: Any) -> Tensor:
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:
-    x = inexact(a)
-    return EighResult(*decompositions.eigh(x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x))))
+    return EighResult(*decompositions.eigh(_lower(a, UPLO)))
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
+    return decompositions.eigvalsh(_lower(a, UPLO))
+
+
+def _lower(a: Any, UPLO: str) -> Tensor:
+    """A Hermitian matrix with its elements in the lower triangle, where the decompositions read them."""
     x = inexact(a)
-    return decompositions.eigvalsh(x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x)))
+    return x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x))
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:

@@ -8,6 +8,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.arrays import astype, concatenate, floats, larger, together
 from runtime.numpy.reductions import averaged
+from runtime.numpy.statistics import convolve
 from runtime.ops import creation, decompositions, math, reduction
 from runtime.ops import shape as shapes
 
@@ -83,8 +84,4 @@ def polysub(a1: Any, a2: Any) -> Tensor:
 
 
 def polymul(a1: Any, a2: Any) -> Tensor:
-    x, y = together(a1, a2)
-    n, m = shapes.dim(x, 0, int64), shapes.dim(y, 0, int64)
-    table = concatenate([x[:, None] * y, creation.zeros([n, n], x.dtype)], 1)
-    sheared = shapes.reshape(shapes.reshape(table, [-1])[:n * (n + m - 1)], [n, n + m - 1])
-    return reduction.reduce_sum(sheared, 0)
+    return convolve(a1, a2)

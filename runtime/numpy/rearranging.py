@@ -13,7 +13,6 @@ from runtime.core.types import float64, int64
 from runtime.numpy.arrays import (
     asarray,
     astype,
-    atleast_2d,
     concatenate,
     elements,
     larger,
@@ -28,9 +27,10 @@ from runtime.numpy.arrays import (
 from runtime.ops import concat_split, creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter
+from runtime.ops.indexing import from_end
 
 __all__ = [
-    "array_split", "atleast_3d", "broadcast_arrays", "choose", "delete", "dsplit", "ediff1d", "extract", "geomspace",
+    "array_split", "broadcast_arrays", "choose", "delete", "dsplit", "ediff1d", "extract", "geomspace",
     "hsplit", "indices", "insert", "ix_", "logspace", "pad", "ravel_multi_index", "resize", "select", "split",
     "trim_zeros", "unravel_index", "vsplit",
 ]
@@ -62,20 +62,21 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     return x
 
 
-def _mirrored(places: Any, size: Any) -> Any:
+def _reflected(places: Any, size: Any) -> Any:
     period = larger(2 * size - 2, 1)
-    return _folded(places % period, size, period)
+    return _folded(places, size, period, period)
 
 
-def _folded(places: Any, size: Any, period: Any) -> Any:
-    return logic.where(places < size, places, period - places)
+def _folded(places: Any, size: Any, period: Any, ends: Any) -> Any:
+    """Places within a period that goes to the last element and back; `ends` is the sum of two mirrored places."""
+    places = places % period
+    return logic.where(places < size, places, ends - places)
 
 
 _PLACES: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "edge": lambda places, size: math.minimum(math.maximum(places, 0), size - 1),
-    "reflect": _mirrored,
-    "symmetric": lambda places, size: logic.where(
-        places % (2 * size) < size, places % (2 * size), 2 * size - 1 - places % (2 * size)),
+    "reflect": _reflected,
+    "symmetric": lambda places, size: _folded(places, size, 2 * size, 2 * size - 1),
     "wrap": lambda places, size: places % size}
 """By the mode: the places of the elements, for places beyond the ends."""
 
@@ -108,17 +109,15 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     if places.ndim and places.dtype.is_bool:
         places = ravel(logic.where(places))
     elif not places.ndim or places.type.shape == (1,):
-        place = places if not places.ndim else places[0]
-        place = astype(logic.where(place < 0, place + astype(size, place.dtype), place), int64)
+        place = astype(from_end(places if not places.ndim else places[0], size), int64)
         if axis is None or not added.ndim:
             block = ravel(added) if not rest else shapes.broadcast_to(added, [1, *rest])
-        elif added.ndim < x.ndim or not places.ndim:
-            block = shapes.broadcast_to(added, rest)[None] if added.ndim < x.ndim else moveaxis(added, axis, 0)
+        elif added.ndim < x.ndim:
+            block = shapes.broadcast_to(added, rest)[None]
         else:
             block = moveaxis(added, axis, 0)
         return _back(concatenate([x[:place], block, x[place:]]), axis)
-    places = astype(places, int64)
-    places = logic.where(places < 0, places + size, places)
+    places = from_end(astype(places, int64), size)
     count = shapes.dim(places, 0, int64)
     added = moveaxis(added, axis, 0) if axis is not None and added.ndim == x.ndim else added
     both = concatenate([shapes.broadcast_to(added, [count, *rest]), x])
@@ -156,8 +155,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     places = ravel(asarray(obj))
     if places.dtype.is_bool:
         return _back(boolean_mask(x, logic.logical_not(places)), axis)
-    places = astype(places, int64)
-    places = logic.where(places < 0, places + size, places)
+    places = from_end(astype(places, int64), size)
     kept = scatter(creation.ones([size], bool), places[:, None], creation.zeros_like(places, bool))
     return _back(boolean_mask(x, kept), axis)
 
@@ -227,11 +225,6 @@ def vsplit(ary: Any, indices_or_sections: Any) -> Any:
 
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
     return split(ary, indices_or_sections, 2)
-
-
-def atleast_3d(a: Any) -> Tensor:
-    x = convert_to_tensor(a)
-    return atleast_2d(x)[..., None] if x.ndim != 1 and x.ndim < 3 else x[None, :, None] if x.ndim == 1 else x
 
 
 def broadcast_arrays(*args: Any) -> tuple[Tensor, ...]:

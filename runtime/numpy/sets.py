@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from runtime.core.errors import UnimplementedError, locate
-from runtime.core.positions import user_position
+from runtime.core.errors import UnimplementedError
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int64
@@ -87,10 +87,9 @@ def _groups(rows: Tensor, equal_nan: bool) -> _Groups:
 def _columns(table: Tensor) -> int:
     count = table.type.shape[1]
     if count is None:
-        error = UnimplementedError("unique along an axis takes a tensor whose other sizes are known when it is traced",
-                                   remedy="Give the argument a shape: rt.ensure_shape(x, [None, 3]).")
-        locate(error, user_position())
-        raise error
+        raise located(UnimplementedError(
+            "unique along an axis takes a tensor whose other sizes are known when it is traced",
+            remedy="Give the argument a shape: rt.ensure_shape(x, [None, 3])."))
     return count
 
 

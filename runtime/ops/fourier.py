@@ -69,8 +69,7 @@ def _swapped(x: Tensor, axis: int = -2) -> Tensor:
     return transpose(x, order)
 
 
-def _checked(op: str, input: Any, rank: int) -> Tensor:
-    x = _complex(input)
+def _checked(op: str, x: Tensor, rank: int) -> Tensor:
     if x.ndim < rank:
         raise located(ShapeError(f"{op} takes a tensor of rank {rank} or more, not {x.type}"))
     return x
@@ -78,22 +77,22 @@ def _checked(op: str, input: Any, rank: int) -> Tensor:
 
 def fft2d(input: Any, name: str | None = None) -> Tensor:
     """`fft` of the last two axes (`tf.signal.fft2d`)."""
-    return named(_swapped(fft(_swapped(fft(_checked("fft2d", input, 2))))), name)
+    return named(_swapped(fft(_swapped(fft(_checked("fft2d", _complex(input), 2))))), name)
 
 
 def ifft2d(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `fft2d` (`tf.signal.ifft2d`)."""
-    return named(_swapped(ifft(_swapped(ifft(_checked("ifft2d", input, 2))))), name)
+    return named(_swapped(ifft(_swapped(ifft(_checked("ifft2d", _complex(input), 2))))), name)
 
 
 def fft3d(input: Any, name: str | None = None) -> Tensor:
     """`fft` of the last three axes (`tf.signal.fft3d`)."""
-    return named(_swapped(fft(_swapped(fft2d(_checked("fft3d", input, 3)), -3)), -3), name)
+    return named(_swapped(fft(_swapped(fft2d(_checked("fft3d", _complex(input), 3)), -3)), -3), name)
 
 
 def ifft3d(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `fft3d` (`tf.signal.ifft3d`)."""
-    return named(_swapped(ifft(_swapped(ifft2d(_checked("ifft3d", input, 3)), -3)), -3), name)
+    return named(_swapped(ifft(_swapped(ifft2d(_checked("ifft3d", _complex(input), 3)), -3)), -3), name)
 
 
 def _resized(x: Tensor, size: Any) -> Tensor:
@@ -120,8 +119,7 @@ def _real_transform(op: str, input_tensor: Any, fft_length: Any, count: int) -> 
     x = convert_to_tensor(input_tensor)
     check_dtype(op, x.dtype, FLOATS)
     sizes = _lengths(op, fft_length, count)
-    if x.ndim < count:
-        raise located(ShapeError(f"{op} takes a tensor of rank {count} or more, not {x.type}"))
+    x = _checked(op, x, count)
     if sizes is not None:
         x = _resized(x, sizes[-1])
     x = getitem(fft(x), (..., slice(None, dim(x, x.ndim - 1) // 2 + 1)))
@@ -132,7 +130,7 @@ def _real_transform(op: str, input_tensor: Any, fft_length: Any, count: int) -> 
 
 
 def _inverse_real_transform(op: str, input_tensor: Any, fft_length: Any, count: int) -> Tensor:
-    x = _checked(op, input_tensor, count)
+    x = _checked(op, _complex(input_tensor), count)
     sizes = _lengths(op, fft_length, count)
     for axis in range(-count, -1):
         turned = _swapped(x, axis)

@@ -20,7 +20,7 @@ from runtime.core.errors import (
 )
 from runtime.core.op import Errors, Op, Sample
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, int64, shape_text
@@ -364,10 +364,8 @@ def _check_mask(x: Tensor, axis: int, mask: Tensor) -> None:
     for k, count in enumerate(mask.type.shape):
         own = x.type.shape[axis + k] if axis + k < x.ndim else 0
         if count is not None and own is not None and count != own:
-            error = ShapeError(f"a mask of shape {shape_text(mask.type.shape)} does not fit dimension {axis + k} of the"
-                               f" tensor, which has {own} elements")
-            locate(error, user_position())
-            raise error
+            raise located(ShapeError(f"a mask of shape {shape_text(mask.type.shape)} does not fit dimension {axis + k}"
+                                     f" of the tensor, which has {own} elements"))
 
 
 def from_end(positions: Tensor, size: Any) -> Tensor:
