@@ -32,7 +32,7 @@ from autograph.core.backend import (
 )
 from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.collection import rarely_collected
-from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, with_room
+from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, with_limit, with_room
 from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
@@ -197,6 +197,7 @@ __all__ = [
     "users_limit",
     "variables",
     "was_before",
+    "with_limit",
     "with_parts",
     "with_room",
 ]

@@ -22,6 +22,7 @@ from interrupts import interrupted, left_over
 import runtime as rt
 from autograph.core.backend import ambient
 from autograph.core.code_cache import until_gone
+from autograph.core.deep_stack import lower_limit, raise_limit, users_limit, with_limit
 from autograph.core.trace_cleanup import restored
 from runtime.backends.native.abi import interruptible
 from runtime.backends.native.jit.compile import Code
@@ -120,14 +121,24 @@ def test_a_trace_that_is_left_anywhere_is_put_back() -> None:
     def work() -> None:
         graph = rt.Graph("f")
         with tracing(graph):
-            pass
+            lower_limit(raise_limit(100))
 
-    moment = 1
+    moment, limit = 1, sys.getrecursionlimit()
     while interrupting(moment, lambda: restored(work)):
         assert not [*left_over()], moment
         assert ambient.backend is None
+        assert (sys.getrecursionlimit(), users_limit()) == (limit, limit), moment
         moment += 1
-    assert moment > 30
+    assert moment > 60
+
+
+def test_a_limit_that_is_left_anywhere_is_put_back() -> None:
+    moment, limit = 1, sys.getrecursionlimit()
+    while interrupting(moment, lambda: with_limit(100, sys.getrecursionlimit)):
+        assert (sys.getrecursionlimit(), users_limit()) == (limit, limit), moment
+        moment += 1
+    assert moment > 20
+    assert with_limit(100, sys.getrecursionlimit) == limit + 100
 
 
 def test_a_call_that_is_left_anywhere_in_what_native_code_asks_of_python(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from autograph.core.trace_cleanup import of_trace
 
-__all__ = ["TooDeep", "lower_limit", "raise_limit", "users_limit", "with_room"]
+__all__ = ["TooDeep", "lower_limit", "raise_limit", "users_limit", "with_limit", "with_room"]
 
 T = TypeVar("T")
 _STACK = 256 << 20  # bytes; reserved, and used only as the recursion needs it
@@ -36,11 +36,16 @@ class _Asked(threading.local):
             if not _raised:
                 _users = sys.getrecursionlimit()
             super().__setattr__(name, limits)
+            thread = threading.get_ident()
             if limits:
-                _raised[threading.get_ident()] = limits
-            elif _raised.pop(threading.get_ident(), None) is None:
+                _raised[thread] = limits
+            elif thread not in _raised:
                 return
-            sys.setrecursionlimit(max([each[-1] for each in _raised.values()], default=_users))
+            # The entry goes after the limit: one that an interrupt leaves behind is found by the next assignment.
+            others = [each[-1] for owner, each in _raised.items() if owner != thread]
+            sys.setrecursionlimit(max([*limits[-1:], *others], default=_users))
+            if not limits:
+                del _raised[thread]
 
 
 _asked = of_trace(_Asked())
@@ -59,6 +64,20 @@ def lower_limit(limit: int) -> None:
     limits = _asked.limits
     at = len(limits) - 1 if limits[-1] == limit else limits.index(limit)
     _asked.limits = limits[:at] + limits[at + 1:]
+
+
+def with_limit(frames: int, work: Callable[[], T]) -> T:
+    """The result of `work`, called with the recursion limit raised by `frames`; for use outside of traces, too: the
+    limit is restored twice, since one signal cannot interrupt both."""
+    before = _asked.limits
+    try:
+        try:
+            raise_limit(frames)
+            return work()
+        finally:
+            _asked.limits = before
+    finally:
+        _asked.limits = before
 
 
 def users_limit() -> int:
@@ -87,8 +106,8 @@ def with_room(work: Callable[[], T]) -> T:
         except BaseException as error:
             outcome.extend((False, error))
 
-    with _lock:
-        limit, size = raise_limit(_LIMIT), threading.stack_size()
+    def run_in_thread() -> None:
+        size = threading.stack_size()
         try:
             thread = threading.Thread(target=run, name=_LARGE, daemon=True)
             threading.stack_size(_STACK)
@@ -99,7 +118,9 @@ def with_room(work: Callable[[], T]) -> T:
             thread.join()
         finally:
             threading.stack_size(size)
-            lower_limit(limit)
+
+    with _lock:
+        with_limit(_LIMIT, run_in_thread)
     done, value = outcome
     if done:
         return value  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from autograph.backend import lower_limit, raise_limit, with_room
+from autograph.backend import with_limit, with_room
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import better_error, kernel_for
@@ -169,11 +169,7 @@ def executable(graph: Graph, watch: Watch | None = None) -> Callable[..., tuple[
             return tuple([_result(x) for x in run([*inputs, *rest])])
 
     def call_deep(*inputs: Any) -> tuple[Any, ...]:
-        limit = raise_limit(frames)
-        try:
-            return call(*inputs)
-        finally:
-            lower_limit(limit)
+        return with_limit(frames, lambda: call(*inputs))
 
     return call if program.depth < _DEEP else call_deep
 
