@@ -30,7 +30,12 @@ __all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "ro
 
 
 class Restage(BaseException):
-    """Raised when a body changed something that was not state: the statement is staged again with that as state."""
+    """Raised when a body changed something that was not state: the statement is staged again with that as state. A
+    statement may be left within one that is nested in it: `state` is its own."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__("a statement has more state")
+        self.state = state
 
 
 class Remake(BaseException):
@@ -381,7 +386,7 @@ class Body:
         if functions:
             _refuse_advanced(self.state.iterators, functions)
         if self.state.discovered:  # immediately: a result computed from it would be in other variables, too
-            raise Restage
+            raise Restage(self.state)
         if self.changes:
             raise RotateLoop
         if changed is not None and ambient.backend is not None:
@@ -467,7 +472,9 @@ def staged(
                     rollback(mark)
                     before.take_back()
                     after = run(variables, names)
-        except Restage:
+        except Restage as wanted:
+            if wanted.state is not variables:
+                raise
             rollback(mark)
             before.take_back()  # bodies that run in Python have changed the user's own lists and objects
         except Remake as wanted:

@@ -1,17 +1,19 @@
 """Places in the user's source, for errors, warnings and the nodes of graphs."""
 from __future__ import annotations
 
+import bisect
+import dis
 import linecache
 import sys
 import threading
 from types import CodeType, FrameType, TracebackType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "scope", "staging_error",
-           "user_position"]
+__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "return_position", "scope",
+           "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -168,3 +170,24 @@ def located(error: E) -> E:
     """The error, with the user's position."""
     locate(error, user_position())
     return error
+
+
+def return_position(fn: Any, name: str | None = None) -> Position | None:
+    """The position of the last `return` of a function, or, with `name`, of the last one that reads that variable."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return None
+    starts = sorted((start, line) for start, _, line in code.co_lines() if line is not None)
+    reads: dict[int, int] = {}  # by line, the offset of the last read
+    found = None
+    for instruction in dis.get_instructions(code):
+        place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # -1, the last, if before the first
+        line = starts[place - 1][1] if starts else 0
+        held = instruction.argval
+        names = held if isinstance(held, tuple) else (held,)
+        is_read = instruction.opname.startswith("LOAD_") and name in names
+        if name is None or is_read:
+            reads[line] = instruction.offset
+        if instruction.opname in ("RETURN_VALUE", "RETURN_CONST") and line in reads:
+            found = Position(code.co_filename, line, code.co_name, code, reads[line])
+    return found

@@ -23,7 +23,7 @@ from runtime.core.array_mode import NeedsNumbers, tracing_objects
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import COUNT, INSTEAD, Graph, Unrolled, loops
-from runtime.core.positions import user_position
+from runtime.core.positions import return_position, user_position
 from runtime.core.profiling import phase
 from runtime.core.pruning import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
@@ -42,7 +42,7 @@ from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.inspection import Inspected
 from runtime.function.method import Method
 from runtime.function.prior_state import PriorState
-from runtime.function.results import Pack, plan, return_position
+from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending, is_traced_here
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly

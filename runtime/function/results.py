@@ -1,8 +1,6 @@
 """The results of a traced function: tensors in it become results of the graph, and are inserted again in each call."""
 from __future__ import annotations
 
-import bisect
-import dis
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
@@ -29,7 +27,7 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
-from runtime.core.positions import Position
+from runtime.core.positions import return_position
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
@@ -77,6 +75,7 @@ from runtime.function.reconstruction import (
 )
 from runtime.function.signature import Call
 from runtime.function.unstacked import items_of_list, tensors_of_rows
+from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
@@ -84,10 +83,10 @@ from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
-from runtime.staging.values.select import Select, alternatives_of, choose
+from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
 
-__all__ = ["Pack", "plan", "result_specs", "return_position"]
+__all__ = ["Pack", "plan", "result_specs"]
 
 class Pack:
     """Builds the function's return value from the results of a graph: `pack(results, call)`, for each call.
@@ -186,6 +185,8 @@ class _Planner:
         if self.outside.call.twins is not None and is_number(value) and value.dtype.level == 1:
             number_in = _take(self.outputs, widened(value))
             return lambda values: tensor_of(number_in(values))
+        if self.keeps_arrays and isinstance(value, SelectedArray):
+            return _plan_chosen(value, self.outputs, lambda one: self.part(one, path))
         known = self.recipes.get(id(value))
         if self.keeps_arrays and is_of_numpy(value) and not isinstance(known and known[1], ArrayMade):
             leaf = self.outside.leaves.get(id(value))
@@ -535,9 +536,9 @@ def _plan_row(returned: Row, outputs: list[Any], numbers: bool = False) -> Sprea
     return Spread(pack)
 
 
-def _plan_chosen(returned: Select, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
-    """The object itself, as soon as the index is known."""
-    one_of, at = alternatives_of(returned)
+def _plan_chosen(returned: Select | SelectedArray, outputs: list[Any], plan: Callable[[Any], Part]) -> Part:
+    """The object or array itself, as soon as the index is known."""
+    one_of, at = identities_of(returned)
     take, parts = _take(outputs, at), [plan(one) for one in one_of]
 
     def pack(values: Values) -> Any:
@@ -577,24 +578,3 @@ def _check_bound(presence: Presence, fn: Any) -> None:
     joined = presence.bound.value.node
     for node in graph.nodes[before:]:
         node.position = return_position(fn, presence.name) or (joined.position if joined is not None else None)
-
-
-def return_position(fn: Any, name: str | None = None) -> Position | None:
-    """The position of the last `return` of a function, or, with `name`, of the last one that reads that variable."""
-    code = getattr(fn, "__code__", None)
-    if code is None:
-        return None
-    starts = sorted((start, line) for start, _, line in code.co_lines() if line is not None)
-    reads: dict[int, int] = {}  # by line, the offset of the last read
-    found = None
-    for instruction in dis.get_instructions(code):
-        place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # -1, the last, if before the first
-        line = starts[place - 1][1] if starts else 0
-        held = instruction.argval
-        names = held if isinstance(held, tuple) else (held,)
-        is_read = instruction.opname.startswith("LOAD_") and name in names
-        if name is None or is_read:
-            reads[line] = instruction.offset
-        if instruction.opname in ("RETURN_VALUE", "RETURN_CONST") and line in reads:
-            found = Position(code.co_filename, line, code.co_name, code, reads[line])
-    return found

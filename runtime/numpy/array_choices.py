@@ -25,7 +25,7 @@ from runtime.numpy.array_indexing import (
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
 
-__all__ = ["JoinedArray", "SelectedArray", "as_left", "owners_of", "selected"]
+__all__ = ["JoinedArray", "SelectedArray", "as_left", "choices_of", "owners_of", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
@@ -76,6 +76,10 @@ class SelectedArray(StagedArray):
             self._known = known(now, self._chosen([x.__tensor__() for x in self.one_of]))
         return self._known.elements
 
+    def know(self, elements: Known) -> None:
+        """Take these as the elements while the arrays keep their contents."""
+        self._known = elements
+
     def _chosen(self, values: Sequence[GraphTensor]) -> GraphTensor:
         found: Any = values[0]
         for j, value in enumerate(values[1:], 1):
@@ -84,7 +88,10 @@ class SelectedArray(StagedArray):
 
     def write(self, contents: Any) -> None:
         for j, x in enumerate(self.one_of):
-            x.write(where(equal(self.index, j), contents, x.__tensor__()))
+            x.write(self._if_chosen(j, contents, x.__tensor__()))
+
+    def _if_chosen(self, j: int, new: Any, old: GraphTensor) -> Any:
+        return new if len(self.one_of) == 1 else where(equal(self.index, j), new, old)
 
     def __getitem__(self, index: Any) -> Any:
         index = plain_index(index)
@@ -100,7 +107,7 @@ class SelectedArray(StagedArray):
             return
         value = cast_into(value, self.dtype)
         for j, x in enumerate(self.one_of):
-            x[index] = where(equal(self.index, j), value, get_elements(x.__tensor__(), index))
+            x[index] = self._if_chosen(j, value, get_elements(x.__tensor__(), index))
 
     def __viewed__(self) -> tuple[StagedArray, ...]:
         return self.one_of
@@ -111,9 +118,28 @@ class SelectedArray(StagedArray):
     def __rebuild__(self, leaves: Sequence[Any]) -> Any:
         return SelectedArray(self.one_of, leaves[0])
 
+    def some_elements(self) -> GraphTensor:
+        return self.one_of[0].leaf
+
+    def place_of(self, x: StagedArray) -> Any:
+        """The index of an array, or of another choice among some of these, in `one_of`."""
+        one_of, index = choices_of(x)
+        places = [next(k for k, array in enumerate(self.one_of) if array is one) for one in one_of]
+        if index is None or places == [*range(len(places))]:
+            return places[0] if index is None else index
+        found: Any = places[0]
+        for k, place in enumerate(places[1:], 1):
+            found = where(equal(index, k), place, found)
+        return found
+
     @property
     def alternatives(self) -> tuple[Any, ...]:
         return tuple(map(id, self.one_of))
+
+
+def choices_of(x: Any) -> tuple[tuple[Any, ...], Any]:
+    """The arrays that `x` may be, and the index of the one that it is; itself, and None, if that is known."""
+    return (x.one_of, x.index) if isinstance(x, SelectedArray) else ((x,), None)
 
 
 class JoinedArray(StagedArray):

@@ -352,25 +352,6 @@ def test_a_view_that_may_be_a_copy() -> None:
         f(grid(2, 2))
 
 
-def test_arrays_that_a_loop_exchanges() -> None:
-    """Which one a name has after the loop is not known, so none can be changed that has other names."""
-    def f(a: Any, b: Any, n: Any) -> Any:
-        for _ in range(n):
-            a, b = b, a
-        a[0] = 1
-        return a
-
-    with pytest.raises(rt.errors.StagingError, match="the same array here as another name"):
-        rt.function(f)(grid(2), grid(2), rt.constant(3))
-
-    def read(a: Any, b: Any, n: Any) -> Any:
-        for _ in range(n):
-            a, b = b, a
-        return a.sum()
-
-    assert rt.function(read)(grid(2), grid(2) + 1, rt.constant(1)) == 3
-
-
 def test_gradients_flow_through_writes() -> None:
     def f(x: Any) -> Any:
         o = np.zeros_like(x)

@@ -1246,7 +1246,7 @@ def test_state_that_does_not_settle_is_an_error() -> None:
 
     def restaged(variables: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
         variables.discovered = {"x"}
-        raise Restage
+        raise Restage(variables)
 
     backend: Any = SimpleNamespace(stages=lambda value: False, came_back=lambda lists: None)
     with pytest.raises(RuntimeError, match="^what a staged statement changes does not settle: x$"):

@@ -17,10 +17,8 @@ from runtime.core.tensor_writes import written_by
 from runtime.core.text import Text
 from runtime.core.trace import apply, current_graph, set_outputs, tracing
 from runtime.core.types import TensorType
-from runtime.numpy.array_choices import SelectedArray
-from runtime.numpy.array_objects import ArrayCell
 from runtime.ops.control import COND
-from runtime.ops.logic import bitwise_and, bitwise_or, where
+from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
@@ -103,14 +101,6 @@ class Traced:
         end = BodyEnd(values, self.origins, self.left)
         end.made |= self.made
         return end
-
-    def array(self, i: int) -> ArrayCell | None:
-        """The pre-existing array that the variable refers to after the branch, or None."""
-        assert self.values is not None
-        value = self.values[i]
-        _, found = self.origins.get(id(value), (None, value))
-        is_outside = isinstance(found, ArrayCell) and found.born is not None and found.born.contains(current_graph())
-        return found if is_outside else None
 
     def join_contents(self, chosen: Sequence[int], names: Sequence[str]) -> None:
         """Replace Selects of containers in these of the branch's final values by containers of the joined contents."""
@@ -221,9 +211,6 @@ def _join(
     a, b = true.values[i], false.values[i]
     if isinstance(a, _FUNCTIONS) and isinstance(b, _FUNCTIONS) and a != b:
         return Static(either(pred, a, b))
-    chosen, otherwise = true.array(i), false.array(i)
-    if chosen is not None and otherwise is not None and chosen is not otherwise and chosen.type == otherwise.type:
-        return Static(SelectedArray([otherwise, chosen], where(pred, 1, 0)))
     try:
         return join(true.describe(i), false.describe(i), cells)
     except Conflict as conflict:

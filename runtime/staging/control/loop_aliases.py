@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from autograph.backend import references
 from runtime.core.positions import user_position
+from runtime.staging.control.exchanged_arrays import ALIASED
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, without_age
 
@@ -132,7 +133,7 @@ class LoopAliases:
     def may_read(self, i: int) -> bool:
         """Whether the body may read the initial value of a variable; one without a user's name is read through
         attributes or items that are variables of the state."""
-        return self.read[i] or (self.names[i].startswith("ag__aliased_") and any(
+        return self.read[i] or (self.names[i].startswith(ALIASED) and any(
             is_read and not name.isidentifier() for name, is_read in zip(self.names, self.read, strict=True)))
 
     def refuse(self, i: int, value: Any) -> NoReturn:

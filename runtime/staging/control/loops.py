@@ -22,12 +22,10 @@ from runtime.core.tensor_writes import Leaving, followed
 from runtime.core.text import Text
 from runtime.core.trace import (
     add_input,
-    announce_errors,
     apply,
     capture,
     convert_to_tensor,
     current_graph,
-    raising,
     set_outputs,
     tracing,
 )
@@ -35,8 +33,10 @@ from runtime.core.types import TensorShape, TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
 from runtime.staging.control.checkpoints import checkpoint_param
+from runtime.staging.control.exchanged_arrays import Form, exchanging
 from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
+from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
@@ -71,12 +71,10 @@ from runtime.staging.values.list_elements import check_repeated
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
 from runtime.staging.values.trials import Trial
 
-__all__ = ["Truth", "stage_reduce", "stage_while"]
+__all__ = ["stage_reduce", "stage_while"]
 
 MAX_TRACES: Final = 24  # types widen a few times at most; after more traces there is no fixpoint
 _SPREADING: Final = 3  # after this many traces, a change is assumed to spread from item to item: all are widened
-
-Truth = Callable[[Any], Any]  # from a condition's value to a bool scalar tensor, or a bool
 
 MakeItems = Callable[[Graph], list[Callable[[], Any]]]
 """Adds the body's inputs that precede the state; returns functions that make the item while the body is traced."""
@@ -101,9 +99,10 @@ class _Loop:
     """One staged loop. `specs` describe the state; they are widened until a trace of the body leaves them unchanged."""
 
     def __init__(
-        self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any]
+        self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any],
+        form: Form,
     ) -> None:
-        self.body_fn, self.init, self.names = body_fn, list(init), names
+        self.body_fn, self.init, self.names, self.form = body_fn, list(init), names, form
         self.specs = [self._start(i) for i in range(len(init))]
         self.ambiguous = {id(content) for value in init for content in alias_tracking.contents_of(value).values()
                           if alias_tracking.may_alias(content)}
@@ -242,8 +241,9 @@ class _Loop:
         """Variables that are a Select of containers before the loop, and a new container after an iteration."""
         if self.out is None:
             return self._indexed(self.specs) if indices.asked else self.specs
-        self.cells = CellJoin(self.init, [BodyEnd(self.init), self.end])
+        self.cells = CellJoin(self.init, [BodyEnd(self.init), self.end], self.form.selects)
         widened = [self._widen(i, spec) for i, spec in enumerate(self.specs)]
+        self.form.check_join(self, widened)
         pairs = list(zip(self.specs, widened, strict=True))
         if any(isinstance(old, Static) and isinstance(new, Leaf) for old, new in pairs):
             # which rows became staged lists may depend on values of the first iteration only
@@ -315,17 +315,35 @@ class _Loop:
 
     def _read(self) -> list[bool]:
         """For each variable, whether the body or the test may read its value at the beginning of an iteration."""
-        graphs = [self.graph] if self.test is None else [self.graph, self.test]
-        used: set[int] = set()
-        for graph in graphs:
-            values = {*graph.outputs, *(value for node in graph.nodes for value in node.inputs)}
-            used |= {k for k, value in enumerate(graph.inputs[-len(self.inputs):]) if value in values}
-        found = []
-        leaves = iter(range(len(self.inputs)))
-        for spec in self.specs:
-            own = [next(leaves) for _ in leaf_types(spec)]
-            found.append(not own or not used.isdisjoint(own))
+        passed = {k for graph in self._graphs() for k, value in self._state(graph) if value in graph.outputs}
+        used = passed | self._used()
+        return [not own or not used.isdisjoint(own) for own in self._leaves()]
+
+    def uses(self, i: int) -> bool:
+        own, used = self._leaves()[i], self._used()
+        return not used.isdisjoint(own) or any(
+            value is output and place != k for k, value in self._state(self.graph) if k in own
+            for place, output in enumerate(self.graph.outputs))
+
+    def _graphs(self) -> list[Graph]:
+        return [self.graph] if self.test is None else [self.graph, self.test]
+
+    def _used(self) -> set[int]:
+        """The indices of the leaves of the state with which the body or the test computes."""
+        found: set[int] = set()
+        for graph in self._graphs():
+            values = {value for node in graph.nodes for value in node.inputs}
+            found |= {k for k, value in self._state(graph) if value in values}
         return found
+
+    def _state(self, graph: Graph) -> list[tuple[int, Value]]:
+        """The inputs of the body or the test that are leaves of the state, numbered."""
+        return [*enumerate(graph.inputs[len(graph.inputs) - len(self.inputs):])]
+
+    def _leaves(self) -> list[list[int]]:
+        """For each variable, the indices of its leaves among those of the state."""
+        leaves = iter(range(len(self.inputs)))
+        return [[next(leaves) for _ in leaf_types(spec)] for spec in self.specs]
 
     def finish(self, trial: Trial | None) -> None:
         """Make the state after an iteration the outputs of the body's graph. TrialFailed if `trial` rejects it."""
@@ -337,6 +355,7 @@ class _Loop:
                 outputs = [leaf for spec, value in zip(self.specs, self.out, strict=True)
                            for leaf in lower(spec, value, self.origins)]
             set_outputs(self.graph, outputs)
+        self.form.check_body(self)
         if trial is not None:
             trial.check(self.graph, None if self.out is None else self.init, self.specs, self.names)
         writes = check_repeated(self.known)
@@ -390,7 +409,7 @@ class _Loop:
 
         self.test = graph
         with Contents(self.init):
-            going = trace_body(graph, _Test(test_fn, truth), values, self.leaving)
+            going = trace_body(graph, Test(test_fn, truth), values, self.leaving)
         with tracing(graph):
             set_outputs(graph, [False if going is None else going])
         return graph
@@ -472,33 +491,6 @@ class _Loop:
         return replace(spec, type=wide, fixed=True)
 
 
-class _Test:
-    """A test whose result is converted to a bool scalar while its graph is open."""
-
-    def __init__(self, test_fn: Branch, truth: Truth) -> None:
-        self.filename, self.lineno = test_fn.filename, test_fn.lineno
-        self.test_fn, self.truth = test_fn, truth
-
-    def __call__(self, *values: Any) -> Any:
-        return self.truth(self.test_fn(*values))
-
-
-class _Pulling:
-    """A body after which the next element is pulled from a stream, which may raise."""
-
-    def __init__(self, body_fn: Branch) -> None:
-        self.filename, self.lineno = body_fn.filename, body_fn.lineno
-        self.body_fn, self.fn = body_fn, getattr(body_fn, "fn", None)
-
-    def __call__(self, *values: Any) -> Any:
-        result = self.body_fn(*values)
-        graph = current_graph()
-        assert graph is not None
-        with raising(None):
-            announce_errors(graph, (Exception,))
-        return result
-
-
 def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:
     """Make the input at `position` a capture of `outer`."""
     inner = graph.inputs.pop(position)
@@ -535,15 +527,18 @@ def stage_while(
     truth: Truth,
 ) -> tuple[Any, ...]:
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
-    trial = options.get("rolled")
-    loop = _Loop(body_fn, init, names, options)
-    params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
-              **checkpoint_param(options, False)}
-    loop.finish(trial)
     limit = options.get("maximum_iterations")
-    if limit is None:
-        return loop.apply(WHILE_LOOP, (), False, **params)
-    return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
+
+    def stage(init: Sequence[Any], form: Form) -> tuple[Any, ...]:
+        loop = _Loop(body_fn, init, names, options, form)
+        params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
+                  **checkpoint_param(options, False)}
+        loop.finish(options.get("rolled"))
+        if limit is None:
+            return loop.apply(WHILE_LOOP, (), False, **params)
+        return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
+
+    return exchanging(stage, init)
 
 
 def stage_reduce(
@@ -552,8 +547,7 @@ def stage_reduce(
 ) -> tuple[Any, ...]:
     """The state after `for item in items: state = body_fn(item, *state)`, which stops when `test_fn(*state)` is
     false."""
-    trial, runs = options.get("rolled"), False
-    limit = options.get("maximum_iterations")
+    limit, runs = options.get("maximum_iterations"), False
     operands: list[Any]
     params: dict[str, Any] = {}
     if isinstance(items, Counted):
@@ -584,15 +578,19 @@ def stage_reduce(
             inputs = [add_input(graph, type, "item") for type in items.types]
             return [lambda: items.pack(inputs)]
 
-    loop = _Loop(body_fn if isinstance(items, Counted) else _Pulling(body_fn), init, names, options)
-    if isinstance(items, Counted):
-        loop.over = IteratedLists(items.lists, None if test_fn is None else _Test(test_fn, truth))
-    if test_fn is None:
-        loop.settle(make_items)
-        params["body"] = loop.graph
-    else:
-        test = loop.settle_with_test(make_items, test_fn, truth)
-        params |= {"body": loop.graph, "test": test}
-    params |= checkpoint_param(options, isinstance(items, Counted))
-    loop.finish(trial)
-    return loop.apply(REDUCE, operands, runs, **params)
+    def stage(init: Sequence[Any], form: Form) -> tuple[Any, ...]:
+        body = body_fn if isinstance(items, Counted) else Pulling(body_fn)
+        loop = _Loop(body, init, names, options, form)
+        if isinstance(items, Counted):
+            loop.over = IteratedLists(items.lists, None if test_fn is None else Test(test_fn, truth))
+        if test_fn is None:
+            loop.settle(make_items)
+            graphs = {"body": loop.graph}
+        else:
+            test = loop.settle_with_test(make_items, test_fn, truth)
+            graphs = {"body": loop.graph, "test": test}
+        loop.finish(options.get("rolled"))
+        return loop.apply(
+            REDUCE, operands, runs, **params, **graphs, **checkpoint_param(options, isinstance(items, Counted)))
+
+    return exchanging(stage, init)

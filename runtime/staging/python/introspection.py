@@ -16,13 +16,14 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.variable_bindings import Placeholder
+from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
-from runtime.staging.values.select import Select, alternatives_of, has_attribute, is_one, tested, unknown
+from runtime.staging.values.select import Select, alternatives_of, has_attribute, identities_of, is_one, tested, unknown
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "tested_maybe_none"]
 
@@ -99,14 +100,13 @@ def is_same(value: Any, other: Any) -> Any:
         return same_or_none(value, other, _is_content)
     if value is other:
         return True
-    for one, second in itertools.product(*[
-            alternatives_of(each)[0] if isinstance(each, Select) else (each,) for each in (value, other)]):
+    for one, second in itertools.product(*[identities_of(each)[0] for each in (value, other)]):
         if one is not second and is_container(one) and is_container(second):
             check_comparison(one, second)
     for one, second in ((value, other), (other, value)):
         if isinstance(one, ChosenRow) and (isinstance(second, Row) or type(second) is list):
             one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")
-        if isinstance(one, Select):
+        if isinstance(one, (Select, SelectedArray)):
             return is_one(one, second)
         if isinstance(one, Placeholder):
             return one.is_same(second)

@@ -26,7 +26,10 @@ from runtime.staging.values.lattice import Origins
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
 
-__all__ = ["BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified", "without_age"]
+__all__ = [
+    "BodyEnd", "Place", "Point", "aliases_after_errors", "assigned_values", "surely", "unified", "with_contents",
+    "without_age",
+]
 
 Place = tuple[Any, ...]
 
@@ -140,7 +143,7 @@ def assigned_values(
 ) -> list[Any]:
     """The values that a statement assigns to its variables in place of `init`, with original containers where the
     variable must refer to them; records may-alias pairs at the `ends` of the paths through the statement."""
-    values = [_with(value, {place: content for place in contents_of(value)
+    values = [with_contents(value, {place: content for place in contents_of(value)
                             if (content := surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
@@ -284,18 +287,18 @@ def surely(i: int, place: Place, ends: Sequence[BodyEnd]) -> Any:
                              for end, may_be in found) else None
 
 
-def _with(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
+def with_contents(value: Any, found: Mapping[Place, Any], place: Place = ()) -> Any:
     """`value` with the containers `found`, by place, substituted."""
     if not found:
         return value
     if isinstance(value, MaybeObject):
-        return MaybeObject(_with(value.content, found, place), value.presence)
+        return MaybeObject(with_contents(value.content, found, place), value.presence)
     if place in found:
         return found[place]
     if not isinstance(value, tuple) and not is_container(value):
         return value
     parts = parts_in(value)
-    others = [_with(part, found, (*place, key)) for key, part in parts]
+    others = [with_contents(part, found, (*place, key)) for key, part in parts]
     if all(part is other for (_, part), other in zip(parts, others, strict=True)):
         return value
     if isinstance(value, tuple):

@@ -13,6 +13,9 @@ from typing import Any
 from autograph.backend import duplicate, is_container, is_record, parts_in, references, with_parts
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
+from runtime.core.trace import current_graph
+from runtime.numpy.array_choices import SelectedArray
+from runtime.numpy.array_objects import ArrayCell
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
 from runtime.staging.values.alias_tracking import (
     contents_of,
@@ -23,25 +26,29 @@ from runtime.staging.values.alias_tracking import (
     record_exit,
 )
 from runtime.staging.values.iterables import flags
-from runtime.staging.values.lattice import Custom, Nested, Spec, Static
+from runtime.staging.values.lattice import Custom, Nested, Spec, Static, value_of
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of, among, use
 
 __all__ = [
-    "CellJoin", "cells_in", "cells_of", "chooses", "chosen_cells", "contents_begun", "is_from_outside", "joined",
+    "CellJoin", "arrays_of", "cells_in", "cells_of", "chooses", "chosen_cells", "contents_begun",
+    "is_from_outside", "joined",
 ]
 
 
 class CellJoin:
-    """Joins containers after a statement, given the variables `init` before it and the `ends` of its bodies."""
+    """Joins containers after a statement, given the variables `init` before it and the `ends` of its bodies. `arrays`:
+    also arrays; otherwise their contents are joined."""
 
-    def __init__(self, init: Sequence[Any], ends: Sequence[BodyEnd]) -> None:
-        self.init, self.ends = init, ends
+    def __init__(self, init: Sequence[Any], ends: Sequence[BodyEnd], arrays: bool = True) -> None:
+        self.init, self.ends, self.arrays = init, ends, arrays
         self._known: dict[int, tuple[Any, bool]] = {}
 
-    def join(self, a: Spec, b: Spec) -> Select | None:
-        """The Select, without an index yet, over the containers of two specs; the container itself if it is the same
-        and a spec refers to it by identity; None if the contents are to be joined."""
+    def join(self, a: Spec, b: Spec) -> Any:
+        """The Select or SelectedArray, without an index yet, over the containers of two specs; the container itself if
+        it is the same and a spec refers to it by identity; None if the contents are to be joined."""
+        if arrays_of(a) and arrays_of(b):
+            return self._join_arrays(a, b) if self.arrays else None
         left, right = cells_of(a), cells_of(b)
         if not left or not right or (
                 len({type(cell) for cell in (*left, *right)}) > 1 and not self._can_be_mixed((*left, *right))):
@@ -51,6 +58,15 @@ class CellJoin:
         if len(cells) == 1:
             return cells[0] if refers else None
         return among(cells) if refers or any(map(self.has_other_names, cells)) else None
+
+    def _join_arrays(self, a: Spec, b: Spec) -> SelectedArray | None:
+        arrays = list({id(array): array for spec in (a, b) for array in arrays_of(spec)}.values())
+        refers = any(isinstance(value_of(spec), SelectedArray) for spec in (a, b))
+        if any(array.type != arrays[0].type for array in arrays) or not (
+                refers or (len(arrays) > 1 and any(map(self.has_other_names, arrays)))):
+            return None
+        flags.objects_are_chosen = True
+        return SelectedArray(arrays, None)
 
     @property
     def are_of_branches(self) -> bool:
@@ -64,7 +80,12 @@ class CellJoin:
             or any(map(self.has_other_names, cells)))
 
     def alone(self, spec: Spec) -> Any:
-        """The container of a value bound on one path only, if other names refer to it; else None."""
+        """The container of a value bound on one path only, if other names refer to it (for an array, a SelectedArray
+        of it); else None."""
+        arrays = arrays_of(spec) if self.arrays and isinstance(spec, Custom) else ()
+        if len(arrays) == 1 and not isinstance(value_of(spec), SelectedArray) and self.has_other_names(arrays[0]):
+            flags.objects_are_chosen = True
+            return SelectedArray(arrays, None)
         cells = cells_of(spec) if isinstance(spec, (Nested, Custom)) else ()
         if len(cells) != 1 or not self.has_other_names(cells[0]):
             return None
@@ -119,6 +140,20 @@ def cells_of(spec: Spec) -> Sequence[Any]:
     if isinstance(spec, (Nested, Custom)) and spec.target is not None and is_cell(spec.target):
         return (spec.target,)
     return ()
+
+
+def arrays_of(spec: Spec) -> Sequence[ArrayCell]:
+    """The arrays from before the statement that a value of this spec may be; empty for other values."""
+    value = value_of(spec)
+    if isinstance(value, SelectedArray):
+        arrays: Sequence[Any] = value.one_of
+    else:
+        arrays = (spec.target,) if isinstance(value, ArrayCell) and isinstance(spec, Custom) else ()
+    return arrays if all(_is_from_before(array) for array in arrays) else ()
+
+
+def _is_from_before(array: Any) -> bool:
+    return isinstance(array, ArrayCell) and array.born is not None and array.born.contains(current_graph())
 
 
 def chosen_cells(value: Select) -> Sequence[Any]:
@@ -196,21 +231,21 @@ def is_from_outside(cell: Any) -> bool:
 
 
 def contents_begun(entry: Any, init: Any) -> dict[Place, Any]:
-    """The containers, by place, that represent those of `init` at the beginning of a loop's body; alternatives of
-    Selects represent themselves."""
+    """The containers, by place, that represent those of `init` at the beginning of a loop's body; those among which a
+    Select or SelectedArray selects represent themselves."""
     found = contents_of(entry)
     for place, cell in contents_of(init).items():
-        if place not in found and isinstance(_at(entry, place), Select):
+        if place not in found and isinstance(_at(entry, place), (Select, SelectedArray)):
             found[place] = cell
     return found
 
 
 def _at(value: Any, place: Place) -> Any:
-    """The part of a value at that place, or the first Select on the way to it."""
+    """The part of a value at that place, or the first Select or SelectedArray on the way to it."""
     for key in place:
         if isinstance(value, MaybeObject):
             value = value.content
-        if isinstance(value, Select):
+        if isinstance(value, (Select, SelectedArray)):
             break
         value = dict(parts_in(value)).get(key)
     return value.content if isinstance(value, MaybeObject) else value

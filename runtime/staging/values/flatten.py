@@ -34,7 +34,7 @@ from runtime.core.tensor_writes import remember
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph, hint, raising
 from runtime.core.types import ListType, TensorType, Type, Weak
-from runtime.numpy.array_choices import JoinedArray
+from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import list_cast
@@ -88,6 +88,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
             leaves = spec.like.leaves_of(value)
         elif isinstance(spec.like, Select):
             leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
+        elif isinstance(spec.like, SelectedArray):
+            leaves = [spec.like.place_of((origins or {}).get(id(value), (None, value))[1])]
         elif isinstance(value, StagedSet):
             types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
             leaves = [*value.with_types(types[2:])] if value.leaves or types else []

@@ -40,7 +40,7 @@ from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
-from runtime.numpy.array_choices import JoinedArray, owners_of
+from runtime.numpy.array_choices import JoinedArray, SelectedArray, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
@@ -247,7 +247,7 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Static) != isinstance(b, Static):
         a, b = _in_parts(a), _in_parts(b)
     if cells is not None and (cell := cells.join(a, b)) is not None:
-        return Custom(cell, (_INDEX,)) if isinstance(cell, Select) else Static(cell)
+        return _by_identity(cell)
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
@@ -265,6 +265,11 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
     return _join_classes(a, b, cells) or _join_leaves(a, b)
+
+
+def _by_identity(cell: Any) -> Spec:
+    """The spec of a value that is that container, or the one at an index of a Select."""
+    return Custom(cell, (_INDEX,)) if isinstance(cell, (Select, SelectedArray)) else Static(cell)
 
 
 def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
@@ -405,7 +410,7 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
         child = join(children[0], children[1], cells)
     else:
         cell = None if cells is None else cells.alone(children[0])
-        child = _on_one_path(children[0]) if cell is None else Static(cell)
+        child = _on_one_path(children[0]) if cell is None else _by_identity(cell)
     return Optional(_as_leaves(child), unbound, none)
 
 

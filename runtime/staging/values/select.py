@@ -19,7 +19,7 @@ from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
-from runtime.numpy.array_choices import selected
+from runtime.numpy.array_choices import SelectedArray, choices_of, selected
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
 from runtime.staging.values.iterables import flags, indexable
@@ -39,6 +39,7 @@ __all__ = [
     "choose",
     "either",
     "has_attribute",
+    "identities_of",
     "index_of",
     "is_number",
     "is_one",
@@ -83,6 +84,7 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         return first
     if _are_arrays(values):
         refuse_choice(len(values))
+        flags.objects_are_chosen = True
         return selected(values, at)
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
@@ -246,6 +248,12 @@ class Select:
         raise unknown(self, "it has no text but by a method `__repr__` or `__str__` of its class")
 
 
+def identities_of(x: Any) -> tuple[tuple[Any, ...], Any]:
+    """The objects or arrays that `x` may be, and the index of the one that it is; itself, and None, if that is known.
+    """
+    return alternatives_of(x) if isinstance(x, Select) else choices_of(x)
+
+
 def alternatives_of(x: Select) -> tuple[tuple[Any, ...], Any]:
     """The alternatives, and the index of the selected one."""
     return x._ag_one_of, x._ag_at
@@ -267,12 +275,12 @@ def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
         remedy or "Use its index, or its attributes and items.")
 
 
-def is_one(x: Select, other: Any) -> Any:
+def is_one(x: Select | SelectedArray, other: Any) -> Any:
     """`x is other`: a bool, or a bool scalar tensor."""
-    one_of, at = alternatives_of(x)
+    one_of, at = identities_of(x)
     if x is other:
         return True
-    others, there = alternatives_of(other) if isinstance(other, Select) else ((other,), None)
+    others, there = identities_of(other)
     numbers: dict[int, int] = {}
     mine, its = ([numbers.setdefault(id(one), len(numbers)) for one in each] for each in (one_of, others))
     if not {*mine} & {*its}:

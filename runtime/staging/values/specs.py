@@ -186,7 +186,8 @@ class Cells(Protocol):
         """Whether values are joined after branches, not after loop iterations."""
 
     def join(self, a: Spec, b: Spec) -> Any:
-        """The Select for a value that may be either, or the container if both are the same; None to join contents."""
+        """The Select or SelectedArray for a value that may be either, or the container if both are the same; None to
+        join contents."""
 
     def alone(self, spec: Spec) -> Any:
         """The container of a variable that is absent on other paths, by identity; None to use its contents."""
