@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import builtins
 import sys
+from collections.abc import Iterator
 from inspect import CO_GENERATOR
 from types import CellType, CodeType, FunctionType
 from typing import Any, cast
 
 from autograph.codegen.gast_to_ast import to_ast
-from autograph.core.tracebacks import BODY, CONVERTED
+from autograph.core.tracebacks import BODY, CONVERTED, TEMPORARIES
 from autograph.core.versions import CODE_HAS_QUALNAME, TYPE_PARAMETERS
 from autograph.frontend.source import Source
 
@@ -118,7 +119,8 @@ def _code(source: Source, tree: Any, original: CodeType, known: tuple[str, ...])
             module, source.filename, "exec", flags=original.co_flags & _FUTURES, dont_inherit=True
         )
     code = _find(compiled, getattr(function, "name", "<lambda>"))
-    code = _renamed(code, original.co_name, inside + code.co_name, _qualified_name(original), names)
+    code = _renamed(code, original.co_name, inside + code.co_name, _qualified_name(original), names,
+                    frozenset(_names_in(original)))
     return code.replace(co_flags=code.co_flags | original.co_flags & _ITERABLE_COROUTINE)
 
 
@@ -202,9 +204,20 @@ def _with_child(code: CodeType, child: CodeType, renamed: CodeType) -> CodeType:
     return code.replace(co_consts=(*(renamed if c is child else c for c in code.co_consts), CONVERTED))
 
 
-def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Key, str | None]) -> CodeType:
+def _names_in(code: CodeType) -> Iterator[str]:
+    """The names of variables of a code object, and of those nested in it."""
+    yield from (*code.co_varnames, *code.co_cellvars, *code.co_freevars, *code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
+
+def _renamed(
+    code: CodeType, name: str, inside: str, outside: str, made: dict[Key, str | None], users: frozenset[str]
+) -> CodeType:
     """The code, and all code nested in it, with the names that it would have in the user's function, and the marks of
-    conversion. `inside`: its qualified name in the factory; `outside`: the new one."""
+    conversion. `inside`: its qualified name in the factory; `outside`: the new one; `users`: the names of the user's
+    variables."""
     joint = ".<locals>." if _is_function(code) else "."
     qualified: dict[Any, Any] = {inside: outside}
     constants: list[Any] = []
@@ -217,7 +230,7 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
                 of_child = [c for c in constant.co_consts if isinstance(c, CodeType) and c.co_name == named][-1]
                 constants.append(_with_child(constant, of_child, _renamed(
                     of_child, of_child.co_name, inside + joint + of_child.co_name,
-                    outside + joint + of_child.co_name, made)))
+                    outside + joint + of_child.co_name, made, users)))
                 continue
             frame = made.get(key, child)
             new = outside if frame is None else outside + joint + frame
@@ -225,10 +238,13 @@ def _renamed(code: CodeType, name: str, inside: str, outside: str, made: dict[Ke
                 path = new = child
             if key not in made or path not in qualified:  # else it is the name of a user's lambda
                 qualified[path] = new
-            constant = _renamed(constant, name if frame is None else frame, path, new, made)
+            constant = _renamed(constant, name if frame is None else frame, path, new, made, users)
         constants.append(constant)
     constants = [qualified.get(c, c) if type(c) is str else c for c in constants]
-    marks = (BODY, CONVERTED) if made.get(_key(code), "") is None else (CONVERTED,)
+    marks: tuple[Any, ...] = (BODY, CONVERTED) if made.get(_key(code), "") is None else (CONVERTED,)
+    own = [n for n in (*code.co_varnames, *code.co_cellvars) if n.startswith("value_") and n not in users]
+    if own:
+        marks = ((TEMPORARIES, *own), *marks)
     changes: dict[str, Any] = {"co_name": name, "co_consts": (*constants, *marks)}
     if CODE_HAS_QUALNAME:
         changes["co_qualname"] = outside

@@ -13,14 +13,23 @@ if not RAISE_HAS_OWN_STATE:
     import ctypes
 
 __all__ = [
-    "BODY", "CONVERTED", "convert_file", "hide_package", "is_body", "is_converted", "is_internal", "is_opaque",
-    "own_errors", "prune", "settle", "stand_in",
+    "BODY", "CONVERTED", "TEMPORARIES", "convert_file", "hide_package", "is_body", "is_converted", "is_internal",
+    "is_opaque", "own_errors", "prune", "settle", "stand_in", "temporaries_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
 """The last constant of every code object produced by conversion."""
 BODY: Final = "autograph: body"
 """The last constant but one in the code of a body or operand that conversion turned into a function."""
+
+
+TEMPORARIES: Final = "autograph: temporaries"
+"""The first item of a constant of converted code: the names of variables that only conversion has."""
+
+
+def temporaries_in(code: CodeType) -> tuple[str, ...]:
+    """The variables of converted code that hold a value for the statement that needs it, and are not the user's."""
+    return next((c for c in code.co_consts[-3:] if type(c) is tuple and c[:1] == (TEMPORARIES,)), ())
 
 
 def is_converted(code: CodeType) -> bool:

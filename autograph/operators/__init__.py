@@ -589,7 +589,11 @@ def setitem(target: Any, index: Any, value: Any, /) -> Any:
     """The value of `target` after `target[index] = value`: itself, or a new value if it is immutable."""
     backend = backend_of(target)
     if backend is not None:
-        return backend.setitem(target, index, value)
+        after = backend.changing(target)
+        made = backend.setitem(target, index, value)
+        if after is not None:
+            after()
+        return made
     proxy = place(target)
     proxy[index] = spread(value) if type(index) is slice and proxy is target else value
     return target

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from autograph.core.lists import LISTS
 from autograph.core.slots import Globals, fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_opaque
+from autograph.core.tracebacks import is_opaque, temporaries_in
 from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
 from autograph.state.structure import ATOMS, unwrapped
 
@@ -121,6 +121,8 @@ def references(values: Iterable[Any]) -> Counter[int]:
             local = unwrapped(local)
             if id(local) not in wanted:
                 count.meet(local)
+                continue
+            if name.startswith("value_") and name in temporaries_in(code):
                 continue
             if name in code.co_freevars:
                 free[name] = id(local)

@@ -19,7 +19,7 @@ from runtime.core.positions import staging_error
 from runtime.core.types import TensorType, dtype_of
 
 __all__ = [
-    "ITEM", "ITEMS", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
+    "ITEM", "ITEMS", "LIST", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
     "repr_of", "show", "show_tensor", "split",
 ]
 
@@ -36,7 +36,9 @@ ITEM: Final = "!r"
 """The spec for an item of a container: a scalar as Python's number, an array by `repr`."""
 ITEMS: Final = "!items"
 """The spec for the items of a list, without the brackets around them."""
-SPECS: Final = frozenset({STR, REPR, ITEM, ITEMS, *_TEXTS})
+LIST: Final = "!list"
+"""The spec for the array of the items of a list."""
+SPECS: Final = frozenset({STR, REPR, ITEM, ITEMS, LIST, *_TEXTS})
 """No format spec of a user equals one of these."""
 _FLOAT_TYPES: Final = tuple("eEfFgGn%")
 
@@ -54,6 +56,8 @@ def show(x: Any, spec: str = "") -> str:
             return items
         text = f"[{items}]"
         return format(text, "" if spec == "!r" else spec)
+    if x.ndim and spec == LIST:
+        return show([*x], ITEM)
     if x.ndim:
         return repr(x) if spec == "!r" else format(x, spec)
     return format(_python_number(x[()], spec), "" if spec == "!r" else spec)

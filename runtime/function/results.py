@@ -74,7 +74,7 @@ from runtime.function.reconstruction import (
     spread_items,
 )
 from runtime.function.signature import Call
-from runtime.function.unstacked import items_of_list, tensors_of_rows
+from runtime.function.unstacked import items_of_list, items_of_row, tensors_of_rows
 from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
@@ -82,6 +82,7 @@ from runtime.staging.values.dict import StagedEntries, empty_dict_like
 from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
+from runtime.staging.values.list_rows import ROW
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
@@ -515,6 +516,8 @@ def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spr
         found = [items_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
+        found = [[*map(items_of_row, column)] if part is ROW else column
+                 for part, column in zip(pytree.flatten(returned.structure), found, strict=True)]
         return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
 
     return Spread(_of_lists(returned.leaves, outputs, returned.holding, made, numbers))

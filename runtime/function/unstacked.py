@@ -13,7 +13,7 @@ from runtime.function.executors import unstacking
 from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
 
-__all__ = ["items_of_list", "tensors_of_rows"]
+__all__ = ["items_of_list", "items_of_row", "tensors_of_rows"]
 
 _SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 _set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # the setter of the slot
@@ -32,6 +32,13 @@ def items_of_list(column: EagerList) -> list[Any]:
         return [EagerTensor(x) for x in whole]
     native = unstacking()
     return _wrapped(list(whole)) if native is None else native[1](list(whole))
+
+
+def items_of_row(row: Any) -> list[Any]:
+    """The Python list for a row of a list of lists: of Python numbers, or of eager tensors."""
+    if not isinstance(row, EagerTensor):
+        return row if isinstance(row, list) else [*row.tolist()]
+    return [row[i] for i in range(len(row._array))] if recorders else tensors_of_rows(row._array)
 
 
 def tensors_of_rows(array: np.ndarray[Any, np.dtype[Any]]) -> list[EagerTensor]:

@@ -503,7 +503,7 @@ def _from_tensor_rule(x: Type, *size: Type) -> ListType:
 
 
 _FROM_TENSOR: Final = Op("list_from_tensor", _from_tensor_kernel, _from_tensor_rule,
-                         errors=(ShapeError,),
+                         errors=lambda node: (ShapeError,) if len(node.operands) > 1 else (),
                          doc="The rows of a tensor as a list; a second operand is how many there must be.")
 
 

@@ -11,7 +11,7 @@ from runtime.core.errors import DTypeError
 from runtime.core.formatting import repr_of
 from runtime.core.op import CONST, Op, Sample
 from runtime.core.operations import OPERATIONS
-from runtime.core.text import ITEM, STR, Hole, Template, Text, split
+from runtime.core.text import ITEM, LIST, STR, Hole, Template, Text, split
 from runtime.core.trace import apply, wrap
 from runtime.core.types import TensorType, Type
 from runtime.ops.logic import logical_not
@@ -63,16 +63,20 @@ _RECORDS: Final = Op("render_records", _records_kernel, _records_rule,
 class _Part:
     """Stands for a part of a record in the template of the record's text."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, is_list: bool) -> None:
+        self.number, self.is_list = number, is_list
 
     def __text__(self, spec: str) -> Text:
-        return Text(Template(("", ""), (Hole(ITEM),)), (self.number,))
+        return Text(Template(("", ""), (Hole(LIST if self.is_list else ITEM),)), (self.number,))
 
 
-def text_of_records(columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any]) -> Text:
-    """The text of the items of a list of records in the current graph; `pack` builds a record from its parts."""
-    record, order = split(repr_of(pack(map(_Part, range(len(columns))))))
+def text_of_records(
+    columns: Sequence[Any], pack: Callable[[Iterable[Any]], Any], lists: Sequence[bool] | None = None
+) -> Text:
+    """The text of the items of a list of records in the current graph; `pack` builds a record from its parts. `lists`:
+    which parts are tensors of the items of a list."""
+    lists = [False for _ in columns] if lists is None else lists
+    record, order = split(repr_of(pack(map(_Part, range(len(columns)), lists))))
     return Text.held(apply(_RECORDS, *columns, record=record, order=order).value)
 
 

@@ -5,6 +5,8 @@ import collections
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from runtime.staging.values.list_rows import ROW
+
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 
 LITERALS: Final = (type(None), bool, int, float, str, bytes)
@@ -25,6 +27,8 @@ class Structure:
     def of(self, x: Any) -> Any:
         """The JSON of `x`. NotSavedError unless it consists of tensors, literals, and lists, tuples and dicts of
         these."""
+        if x is ROW:
+            return {"row": None}
         if self._is_tensor(x):
             self.leaves.append(x)
             return {"leaf": len(self.leaves) - 1}
@@ -54,6 +58,8 @@ def rebuilt(
         return staged(content)
     if kind == "leaf":
         return leaf(content)
+    if kind == "row":
+        return ROW
     if kind == "value":
         return literal(content)
     if kind == "dict":

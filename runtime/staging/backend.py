@@ -72,7 +72,8 @@ from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
-from runtime.staging.values.list_elements import element_of, put_back
+from runtime.staging.values.list_elements import after_change, element_of, put_back
+from runtime.staging.values.list_rows import is_row
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
@@ -399,7 +400,7 @@ def _element(value: Any) -> Any:
     if value is None:
         raise staging_error("an item of this list is None, and a list that is made while the graph runs holds tensors",
                             "Make it a `for` statement if nobody needs the list, or give each item a value.")
-    return convert_to_tensor(value) if is_staged_list(value) else value
+    return convert_to_tensor(value) if is_staged_list(value) and not is_row(value) else value
 
 
 def _refuse_write(target: Any, index: Any, value: Any) -> None:
@@ -471,7 +472,9 @@ def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete_item_of(container, index)
     elif type(container) is not list or has_staged_items(container):
+        element = element_of(container)
         del _written(container)[index]
+        after_change(element)
     elif type(index) is slice:
         put_slice(container, index, [])
     else:

@@ -49,6 +49,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
+from runtime.staging.values.list_elements import after_change, element_of
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
@@ -370,8 +371,7 @@ def method_of_sequence(method: Any) -> Any:
     if has_staged_items(sequence):
         if method.__name__ in _OPERATORS:
             return functools.partial(_OPERATORS[method.__name__], sequence)
-        return lambda *args, **kwargs: unview(
-            getattr(view_of(sequence), method.__name__)(*[view_of(there(arg)) for arg in args], **kwargs))
+        return functools.partial(_called, sequence, method.__name__)
     if method.__name__ in ("extend", "extendleft") and is_list(sequence):
         return functools.partial(_extend, method)
     if found is None or type(sequence) not in (*LISTS, tuple) or (method.__name__ == "pop" and type(sequence) is deque):
@@ -382,6 +382,13 @@ def method_of_sequence(method: Any) -> Any:
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called
+
+
+def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+    element = element_of(sequence)
+    result = unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
+    after_change(element)
+    return result
 
 
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {

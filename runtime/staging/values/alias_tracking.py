@@ -30,6 +30,7 @@ __all__ = [
     "Changes",
     "Element",
     "KnownElements",
+    "Move",
     "after_return",
     "aliases_of",
     "as_originals",
@@ -109,6 +110,22 @@ class Element:
         return self.items is not None and owner is not None and is_staged_list(owner) and self.items.same(owner[0])
 
 
+@dataclass
+class Move:
+    """An element of a staged list that was also put at another index of it, as the first half of an exchange does: it
+    is in both places until the one at `index` is replaced. `count`: by how much it raised the number of elements that
+    may be in several places."""
+
+    owner: list[Any]
+    index: Any
+    count: int
+    items: StagedItems | None = None
+    """The contents of the list since."""
+
+    def is_in_step(self, owner: list[Any]) -> bool:
+        return self.owner is owner and self.items is not None and self.items.same(owner[0])
+
+
 @dataclass(frozen=True)
 class _Relation:
     """May-alias pair."""
@@ -140,6 +157,8 @@ class _Body:
     is_loop: bool = False
     shared: int = 0
     """For a function: how often it traced code after which several places in staged lists may share one element."""
+    moves: list[Move] = field(default_factory=list)
+    """For a function: the last puts that may be the first half of an exchange."""
     written: list[Any] = field(default_factory=list)
     """Staged lists whose elements were changed."""
     compared: list[Any] = field(default_factory=list)

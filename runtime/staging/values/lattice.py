@@ -45,12 +45,13 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like
+from runtime.staging.values.list_rows import ROW, is_row, leaves_of, row_type
+from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, is_row_spec, representatives
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
-from runtime.staging.values.spec_text import contents_of_array, kind_text, remedy_for_lists, text
+from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_lists, text
 from runtime.staging.values.specs import (
     BY_VALUE,
     TEXT,
@@ -66,6 +67,7 @@ from runtime.staging.values.specs import (
     Static,
     Variants,
     type_of,
+    value_of,
 )
 
 __all__ = [
@@ -74,14 +76,6 @@ __all__ = [
     "remedy_for_lists", "shared", "targets", "text", "type_of",
     "value_of", "with_staged_lists",
 ]
-
-
-class Conflict(Exception):
-    """Two values have no join: `left` and `right` describe the conflicting parts."""
-
-    def __init__(self, left: Spec, right: Spec) -> None:
-        super().__init__(f"{text(left)} and {text(right)}")
-        self.left, self.right = left, right
 
 
 def shared(values: Sequence[Any], i: int) -> int | None:
@@ -372,11 +366,6 @@ def _memories(spec: Spec) -> frozenset[Memory]:
     return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
 
 
-def value_of(spec: Spec) -> Any:
-    """The value, or container, that a spec describes; None for a tensor."""
-    return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
-
-
 def _is_text(spec: Spec) -> bool:
     return isinstance(spec.value, (str, Text)) if isinstance(spec, Static) else isinstance(spec, Custom) and (
         spec.kind is ChosenText)
@@ -453,9 +442,18 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
     structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
     if structure is None:
         return Custom(StagedItems((), empty_like(a)), (_elements(a, b, a.children, b.children),), target)
+    try:
+        return _joined_columns(a, b, structure)
+    except Conflict:
+        if not isinstance(structure, list):
+            raise
+    return _joined_columns(a, b, ROW)  # lists of different lengths
+
+
+def _joined_columns(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
-    return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), target)
+    return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), _target(a, b))
 
 
 def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
@@ -539,12 +537,15 @@ def with_staged_lists(spec: Spec) -> Spec:
 
 
 def _structure(spec: Nested | Custom) -> Any:
-    """The structure of the elements, unless they are tensors."""
+    """The structure of the elements, unless they are tensors. Its leaves for lists of unknown length are ROW."""
     if isinstance(spec, Custom):
         return spec.like.structure
+    if any(map(is_row_spec, spec.children)):
+        return ROW
     items = [_item(child) for child in spec.children if not _is_atom(child)]
     found = next(filter(pytree.is_nested, items), None)
-    return None if found is None else pytree.map_structure(lambda leaf: leaf, found)  # a copy: the list may change
+    return None if found is None else pytree.map_structure(
+        lambda leaf: ROW if is_row(leaf) else leaf, found)  # a copy: the list may change
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
@@ -553,13 +554,23 @@ def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tu
         if _structure(spec) is None:
             raise Conflict(a, b)
         return [(child,) for child in spec.children]
+    parts = pytree.flatten(structure)
     try:
-        for item in map(_item, spec.children):
-            pytree.assert_same_structure(structure, item)
+        items = [leaves_of(structure, _item(child)) for child in spec.children]
     except (TypeError, ValueError):
         raise Conflict(a, b) from None
-    rows = [tuple(map(Static, pytree.flatten(_item(child)))) for child in spec.children]
-    return list(zip(*rows, strict=True)) or [()] * len(pytree.flatten(structure))
+    return [tuple([spec for leaves in items for spec in ([Static(leaves[k])] if part is not ROW
+                                                         else _row_specs(leaves[k], a, b))])
+            for k, part in enumerate(parts)]
+
+
+def _row_specs(row: Any, a: Spec, b: Spec) -> list[Spec]:
+    """The spec of the tensor that stores a row, which is a list or the spec of a staged list; none for an empty list.
+    """
+    spec = row if isinstance(row, Custom) else describe(row)
+    if not isinstance(spec, (Nested, Custom)) or _structure(spec) is not None:
+        raise Conflict(a, b)
+    return [Leaf(row_type(_element_type(a, b, spec.children, ())))] if spec.children else []
 
 
 def _item(spec: Spec) -> Any:
@@ -574,7 +585,7 @@ def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) ->
 def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
     """The join of the types of both lists' items, or staged lists' elements. Conflict if there is none."""
     found: Type | None = None
-    for child in _representatives((*mine, *theirs)):
+    for child in representatives((*mine, *theirs)):
         if _is_array(child):
             note_put(False)
         type = _leaf_type(contents_of_array(child))
@@ -583,18 +594,6 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
         found = type if found is None or type is None else join_types(found, type, adapts=True)
         if found is None:
             raise Conflict(a, b)
-    assert isinstance(found, TensorType), "lists of different lengths are not both empty"
+    if not isinstance(found, TensorType):  # of rows that are all empty
+        raise Conflict(a, b)
     return found
-
-
-def _representatives(specs: Sequence[Spec]) -> list[Spec]:
-    """Fewer specs with the same join: of Python numbers, only the smallest and the largest of each type."""
-    others: list[Spec] = []
-    numbers: dict[Any, set[Any]] = {bool: set(), int: set(), float: set()}
-    for spec in specs:
-        if type(spec) is Static and type(spec.value) in numbers:
-            numbers[type(spec.value)].add(spec.value)
-        else:
-            others.append(spec)
-    some = [choose(found) for found in numbers.values() if found for choose in (min, max)]
-    return [*others, *map(Static, some)]

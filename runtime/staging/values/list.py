@@ -31,9 +31,9 @@ from runtime.ops.lists import (
     list_pop,
     list_set,
     list_slice,
-    list_stack,
 )
 from runtime.ops.logic import greater
+from runtime.ops.tensor_lists import element_at, stacked, with_element
 from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, flags, view_of
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class StagedList(StagedSequence):
     # For staging and the executors.
 
     def __tensor__(self) -> Tensor:
-        result: Tensor = list_stack(self._list)
+        result: Tensor = stacked(self._list)
         return result
 
     def __iterable__(self) -> Counted:
@@ -301,14 +301,14 @@ class StagedList(StagedSequence):
         return self._get(index)
 
     def _get(self, index: Any) -> Any:
-        found = list_get(self._list, index)
+        found = element_at(self._list, index)
         return ListElement(self.owner, index, found) if lists_hold_arrays() and found.ndim else found
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             OPERATIONS.replace_slice(self, index, x)
         else:
-            self._list = list_set(self._list, index, element_as_tensor(x))
+            self._list = with_element(self._list, index, element_as_tensor(x))
 
     def __add__(self, other: Any) -> StagedList:
         if not isinstance(other, (list, StagedList)):

@@ -10,12 +10,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from autograph.backend import containers_in, fill, is_container, parts_in, references
+from runtime.core.graph import Value
 from runtime.core.positions import user_position
+from runtime.core.tensor import GraphTensor
 from runtime.staging.values.alias_tracking import (
     Changes,
     Element,
     KnownElements,
+    Move,
     bodies_open,
     elements_with,
     is_same,
@@ -24,8 +29,8 @@ from runtime.staging.values.alias_tracking import (
 from runtime.staging.values.list import PUTS
 
 __all__ = [
-    "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items", "record_put", "record_read",
-    "record_taken",
+    "after_change", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items", "record_put",
+    "record_read", "record_taken",
 ]
 
 
@@ -77,18 +82,64 @@ def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> N
     found, body = containers_in([x]), bodies_open()[-1]
     known = [e for e in body.elements if e.owner is owner and e.is_in_step() and not e.is_own]
     back = [e for e in known if id(e.value) in found and _is_index(e.index, index)]
+    if back:
+        _put_back(x, owner, change, known, back, len(back) == len(found))
+    else:
+        _put_new(x, owner, index, change, known)
+
+
+def _put_back(
+    x: Any, owner: list[Any], change: Callable[[], object], known: Sequence[Element], back: Sequence[Element],
+    is_all: bool,
+) -> None:
+    """Put an element where it was read from. `back`: the records of its parts; `is_all`: of all parts."""
+    body, moves = bodies_open()[-1], _moves_in(owner)
     record_put(x, owner, {id(e.value) for e in back})
     changed = [e for e in back if e.changes]
-    stale = _other_copies(found, owner) if changed else []
+    stale = _other_copies({id(e.value) for e in back}, owner) if changed else []
     if changed and (bodies_open()[0].shared or not all(_is_one(e, known) and e.whole is not None and not e.changes
                                                        for e in stale)):
         refuse_element(changed[0])
     change()
-    stays = [e for e in known if len(back) == len(found) > 0 or _keeps_place(e.index, index)]
+    for move in moves:
+        move.items = owner[0]
+    stays = [e for e in known if is_all or _keeps_place(e.index, back[0].index)]
     body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements]
     if changed:
         record_read(x, owner, changed[0].index)
         body.written.append(owner)
+
+
+def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object], known: Sequence[Element]) -> None:
+    """Put another element at an index: that is the element there from now on, and the one before is not. An element
+    that was read from another place of the list is in both until that is replaced, as in an exchange."""
+    body, function = bodies_open()[-1], bodies_open()[0]
+    moves, shared, count = _moves_in(owner), function.shared, len(body.elements)
+    record_put(x, owner)
+    before = [e for e in known if e.whole is x and not e.is_taken]
+    if index is not None and before:
+        moves.append(Move(owner, before[0].index, function.shared - shared))
+    change()
+    for move in moves:
+        move.items = owner[0]
+        if _is_index(move.index, index):
+            function.shared -= move.count
+    function.moves = [move for move in moves if not _is_index(move.index, index)]
+    place = -1 if index is None else index
+    for k, e in enumerate(body.elements):
+        if k >= count:
+            body.elements[k] = replace(e, index=place, items=owner[0], whole=x)
+        elif e.owner is owner and e.whole is x and not e.changes:
+            body.elements[k] = replace(e, is_own=True)
+        elif _is_one(e, known) and _is_index(e.index, index):
+            body.elements[k] = replace(e, is_taken=True)
+        elif _is_one(e, known) and _keeps_place(e.index, index):
+            body.elements[k] = replace(e, items=owner[0])
+
+
+def _moves_in(owner: list[Any]) -> list[Move]:
+    """The last moves of elements of a list that has not changed since."""
+    return [move for move in bodies_open()[0].moves if move.is_in_step(owner)]
 
 
 def _after(e: Element, changed: Sequence[Element], stale: Sequence[Element], stays: Sequence[Element]) -> Element:
@@ -116,7 +167,24 @@ def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
 
 
 def _is_index(a: Any, b: Any) -> bool:
-    return a is not None and (is_same(a, b) or (type(a) is int and type(b) is int and a == b))
+    """Whether two indices are the same: `i + 1` is, each time."""
+    if a is None or b is None:
+        return False
+    if type(a) is int and type(b) is int:
+        return a == b
+    return is_same(a, b) or (isinstance(a, GraphTensor) and isinstance(b, GraphTensor) and _are_equal(a.value, b.value))
+
+
+def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
+    """Whether two values of the graph are computed in the same way."""
+    if a is b:
+        return True
+    one, other = a.node, b.node
+    if one is None or other is None or not depth or one.op is not other.op or one.subgraphs or one.op.effect:
+        return a.constant is not None and b.constant is not None and a.type == b.type and bool(
+            np.array_equal(a.constant, b.constant))
+    return len(one.inputs) == len(other.inputs) and one.params == other.params and all(
+        _are_equal(x, y, depth - 1) for x, y in zip(one.inputs, other.inputs, strict=True))
 
 
 def _keeps_place(place: Any, index: Any) -> bool:
@@ -146,6 +214,12 @@ def put_back(element: Element) -> None:
     """Set an element in its list, after a change to it."""
     assert element.owner is not None
     element.owner[0].view(element.owner)[element.index] = element.whole
+
+
+def after_change(element: Element | None) -> None:
+    """Called where a list, of which `element` is the record from before, may have changed: set it in its list."""
+    if element is not None and element.changes:
+        put_back(element)
 
 
 def note_shared() -> None:

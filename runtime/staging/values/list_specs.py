@@ -2,19 +2,25 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 from autograph.backend import DICTS, is_list
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.specs import Custom, Nested, Spec, kind_of_list
+from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_list
 
-__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "text_of_kind"]
+__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "is_row_spec", "representatives", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
     """Whether the value is a list or deque, with Python or staged items."""
     return (isinstance(spec, Nested) and is_list(spec.like)) or (
         isinstance(spec, Custom) and isinstance(spec.like, StagedItems) and is_list(spec.like.empty))
+
+
+def is_row_spec(spec: Spec) -> bool:
+    """Whether the value is a list whose items, which are tensors, and length only the graph knows."""
+    return isinstance(spec, Custom) and type(spec.like) is StagedItems and type(spec.like.empty) is list
 
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:
@@ -48,3 +54,16 @@ def text_of_kind(x: Any) -> str:
     """How messages name a list, deque or dict."""
     most = getattr(x, "maxlen", None)
     return type(x).__name__ if most is None else f"deque with maxlen={most}"
+
+
+def representatives(specs: Sequence[Spec]) -> list[Spec]:
+    """Fewer specs with the same join: of Python numbers, only the smallest and the largest of each type."""
+    others: list[Spec] = []
+    numbers: dict[Any, set[Any]] = {bool: set(), int: set(), float: set()}
+    for spec in specs:
+        if type(spec) is Static and type(spec.value) in numbers:
+            numbers[type(spec.value)].add(spec.value)
+        else:
+            others.append(spec)
+    some = [choose(found) for found in numbers.values() if found for choose in (min, max)]
+    return [*others, *map(Static, some)]

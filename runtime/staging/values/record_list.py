@@ -18,7 +18,7 @@ from runtime.ops.lists import ListValue
 from runtime.ops.shape import stack
 from runtime.ops.strings import text_of_records
 from runtime.staging.values.iterables import Counted
-from runtime.staging.values.list import StagedItems, StagedList, StagedSequence
+from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
     note_shared,
     put,
@@ -27,6 +27,7 @@ from runtime.staging.values.list_elements import (
     record_read,
     record_taken,
 )
+from runtime.staging.values.list_rows import ROW, as_tensors, leaves_of, with_rows
 
 __all__ = ["StagedRecords", "StagedStructures"]
 
@@ -47,7 +48,8 @@ class StagedStructures(StagedItems):
         return StagedRecords.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
 
     def text(self) -> Text:
-        return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves))
+        return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves),
+                               [part is ROW for part in pytree.flatten(self.structure)])
 
 
 class StagedRecords(StagedSequence):
@@ -79,18 +81,18 @@ class StagedRecords(StagedSequence):
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
         """The staged list of the items of a Python list, whose leaves have the types `types`."""
         record_items(items)
-        rows = [pytree.flatten(item) for item in items]
+        rows = [as_tensors(structure, leaves_of(structure, item), types) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
     def _leaves(self, x: Any) -> list[Any]:
         try:
-            pytree.assert_same_structure(self.structure, x)
+            leaves = leaves_of(self.structure, x)
         except (TypeError, ValueError) as exc:
             error = StagingError(f"an element of another structure than the others of this list: {exc}",
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
             raise error from None
-        return pytree.flatten(x)
+        return as_tensors(self.structure, leaves, [column.element for column in self.columns])
 
     def _pack(self, leaves: Iterable[Any]) -> Any:
         return pytree.pack_sequence_as(self.structure, leaves)
@@ -115,6 +117,7 @@ class StagedRecords(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
+        x = unview(x)
         put(x, self.owner, None, lambda: self._change(StagedList.append, self._leaves(x)))
 
     def extend(self, iterable: Any, /) -> None:
@@ -126,12 +129,14 @@ class StagedRecords(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
+        x = unview(x)
         record_put(x, self.owner)
         self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if the index is out of range."""
-        return record_taken(self._pack(self._change(lambda column: column.pop(index))), self.owner)
+        return record_taken(
+            with_rows(self.structure, self._change(lambda column: column.pop(index))), self.owner)
 
     def clear(self) -> None:
         self._change(StagedList.clear)
@@ -150,12 +155,13 @@ class StagedRecords(StagedSequence):
 
     def at(self, index: Any) -> Any:
         """A new copy of an element, without recording it."""
-        return self._pack([column[index] for column in self.columns])
+        return with_rows(self.structure, [column[index] for column in self.columns])
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             OPERATIONS.replace_slice(self, index, x)
             return
+        x = unview(x)
         put(x, self.owner, index, lambda: self._change(
             lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
 
@@ -195,7 +201,7 @@ class StagedRecords(StagedSequence):
         leaves = self.__leaves__()
         if not all(isinstance(leaf, GraphList) for leaf in leaves):
             return None
-        made = concat_text(("[", text_of_records(leaves, self._pack), "]"))
+        made = concat_text(("[", self.owner[0].text(), "]"))
         return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
 
     def __repr__(self) -> str:

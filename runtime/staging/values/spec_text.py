@@ -12,7 +12,7 @@ from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import both_lists, is_list_spec, text_of_kind
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Shared, Spec, type_of
 
-__all__ = ["contents_of_array", "kind_text", "remedy_for_lists", "text"]
+__all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_lists", "text"]
 
 
 def contents_of_array(spec: Spec) -> Spec:
@@ -83,3 +83,11 @@ def _type_text(type: Type) -> str:
     if isinstance(type, TensorType) and type.weak:
         return f"a Python {('bool', 'int', 'float', 'complex')[type.dtype.level]}"
     return str(type)
+
+
+class Conflict(Exception):
+    """Two values have no join: `left` and `right` describe the conflicting parts."""
+
+    def __init__(self, left: Spec, right: Spec) -> None:
+        super().__init__(f"{text(left)} and {text(right)}")
+        self.left, self.right = left, right

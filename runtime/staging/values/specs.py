@@ -20,7 +20,7 @@ from runtime.staging.values.select import Select, alternatives_of, choose, same_
 
 __all__ = [
     "BY_VALUE", "TEXT", "Cells", "ChosenText", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec",
-    "Static", "kind_of_list", "type_of",
+    "Static", "kind_of_list", "type_of", "value_of",
 ]
 
 
@@ -176,6 +176,11 @@ def type_of(value: Any) -> Type | None:
     if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
         return TensorType(as_dtype(value.dtype), tuple(value.shape))
     return None
+
+
+def value_of(spec: Spec) -> Any:
+    """The value, or container, that a spec describes; None for a tensor."""
+    return spec.value if isinstance(spec, Static) else spec.like if isinstance(spec, (Nested, Custom)) else None
 
 
 class Cells(Protocol):

@@ -298,11 +298,42 @@ def set_where_a_try_is_staged_after_it_ran(n: Any) -> Any:
     return rows, others, row
 
 
+def still_has_a_name(n: Any) -> Any:
+    rows = []
+    for i in range(n):
+        row = [i, 0]
+        rows.append(row)
+        rows[-1][1] = 7
+        row[0] += row[1]
+    return rows
+
+
+def exchanged(n: Any) -> Any:
+    rows = [[i, 1] for i in range(n)]
+    for i in range(n):
+        rows[0], rows[i] = rows[i], rows[0]
+    rows[1][0] += 5
+    first, second = rows[0], rows[1]
+    rows[0], rows[1] = second, first
+    second[1] = 7
+    rows[1][0] = 9
+    return rows, first
+
+
+def changed_after_it_was_put(n: Any) -> Any:
+    rows, row = [[i, 1] for i in range(n)], [0, 0]
+    rows[1] = row
+    row[1] = 3
+    rows[1][0] = 4
+    return rows, row
+
+
 @pytest.mark.parametrize("fn", [
     put_back_after_a_branch, put_back_after_a_loop, put_back_elsewhere, put_back_after_a_swap,
     set_item_of_an_element, changed_in_a_loop, set_by_a_name,
     set_in_a_branch_of_a_loop, set_in_a_nested_loop, set_by_one_of_two_names, set_within_a_tuple,
-    set_before_it_is_copied, set_where_a_try_is_staged_after_it_ran,
+    set_before_it_is_copied, set_where_a_try_is_staged_after_it_ran, still_has_a_name, exchanged,
+    changed_after_it_was_put,
 ])
 def test_the_list_sees_a_change_of_its_element(fn: Any) -> None:
     traced = rt.function(fn)
@@ -338,16 +369,6 @@ def put_in_by_each_iteration(n: Any) -> Any:
     for _ in range(n):
         rows.append(row)
     rows[0][1] = 7
-    return rows
-
-
-def still_has_a_name(n: Any) -> Any:
-    rows = []
-    for i in range(n):
-        row = [i, 0]
-        rows.append(row)
-        rows[-1][1] = 7
-        row[0] += row[1]
     return rows
 
 
@@ -395,7 +416,7 @@ def assigned_from_a_loop_of_earlier_ones(n: Any) -> Any:
 
 @pytest.mark.parametrize("fn", [
     also_in_a_slice, also_in_a_list_of_what_was_read, sliced_in_the_next_iteration, put_in_by_each_iteration,
-    still_has_a_name, carried_to_the_next_iteration, put_back_in_another_list,
+    carried_to_the_next_iteration, put_back_in_another_list,
     taken_out_of_a_copy, read_before_it_was_taken_out, assigned_from_a_loop_of_earlier_ones,
 ])
 def test_a_change_that_another_name_or_list_would_not_see(fn: Any) -> None:
