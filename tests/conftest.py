@@ -49,17 +49,18 @@ SLOW = frozenset({
     "test_argument_numbers", "test_array_statements", "test_arrays_in_python_loops", "test_backend",
     "test_batching_rules", "test_benchmarks", "test_cache_entries", "test_cache_entries_written", "test_checkpoint",
     "test_checkpoints", "test_convolution", "test_coverage", "test_csv_files", "test_deques", "test_disk_cache",
-    "test_docs", "test_examples", "test_function_cases", "test_fuzz", "test_fuzz_numeric", "test_gradients",
-    "test_gradients_of_handlers", "test_gradients_of_programs", "test_hash_tables", "test_hostile_models",
-    "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians", "test_keras_sample",
-    "test_line_events", "test_math_module", "test_native_rules", "test_new_arrays", "test_number_inputs",
-    "test_numpy_functions", "test_ops_registry", "test_overflow_checks", "test_painpoints", "test_planted_faults",
-    "test_planted_op_faults", "test_profiled_programs", "test_random_lanes", "test_released", "test_rewrite",
-    "test_rewrite_control", "test_rolled_loops", "test_rules", "test_saved_model", "test_saved_programs",
-    "test_segments_and_images", "test_select", "test_shared_objects", "test_sharing", "test_signal",
-    "test_size_errors", "test_sizes", "test_source", "test_staged_sets", "test_stdlib", "test_text_characters",
-    "test_training", "test_until_error", "test_users", "test_vmap_control_flow", "test_vmap_of_programs",
-    "test_whole_files", "test_widened_recursion"})
+    "test_docs", "test_examples", "test_exchanged_arrays", "test_function_cases", "test_fuzz", "test_fuzz_numeric",
+    "test_gradients", "test_gradients_of_handlers", "test_gradients_of_programs", "test_hash_tables",
+    "test_hostile_models", "test_interpreters", "test_interrupts", "test_iterator_positions", "test_jacobians",
+    "test_keras_sample", "test_line_events", "test_list_rows", "test_math_module", "test_native_rules",
+    "test_new_arrays", "test_number_inputs", "test_numpy_functions", "test_ops_registry", "test_overflow_checks",
+    "test_painpoints", "test_planted_faults", "test_planted_op_faults", "test_profiled_programs", "test_random_lanes",
+    "test_released", "test_rewrite", "test_rewrite_control", "test_rolled_loops", "test_rules", "test_saved_model",
+    "test_saved_programs", "test_segments_and_images", "test_select", "test_shared_objects", "test_sharing",
+    "test_signal", "test_size_errors", "test_sizes", "test_source", "test_staged_sets", "test_stdlib",
+    "test_text_characters", "test_training", "test_until_error", "test_users", "test_vmap_control_flow",
+    "test_vmap_of_programs", "test_whole_files", "test_widened_recursion",
+})
 """Modules of tests that take long; so do those of `tests/native`, programs of unknown sizes, random ones, and programs
 that run eagerly, as shown or natively, of which the inner loop has a few subjects."""
 SUBJECTS = ("algorithms-", "branches-", "jumps-", "loops-", "returns-")

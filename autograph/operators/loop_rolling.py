@@ -133,11 +133,13 @@ def _key(backend: Backend, functions: tuple[Any, ...]) -> Hashable:
 def _kind(backend: Backend, value: Any, depth: int) -> Hashable:
     """The type of a value, or True if it is staged; for containers, objects and functions also the kinds of their
     parts."""
+    kind: Any = type(value)
+    if kind in _ATOMS:
+        return kind  # type: ignore[no-any-return]
     if backend.stages(value):
         return True
-    kind: Any = type(value)
     label: Hashable = kind
-    if kind in _ATOMS or not depth:
+    if not depth:
         return label
     parts: Iterable[Any] = ()
     if kind in LISTS or kind is tuple:

@@ -300,7 +300,7 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
     if strong is None:
         assert weak is not None, "promote needs at least one type"
         return weak, True
-    if weak is not None and (weak.level > strong.level or strong.is_bool):
+    if weak is not None and weak is not strong and (weak.level > strong.level or strong.is_bool):
         if widens and strong.is_numeric:
             return strong.widened(weak.level), False
         kind = ("bool", "int", "float", "complex")[weak.level]

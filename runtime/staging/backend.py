@@ -73,7 +73,7 @@ from runtime.staging.values.generators import StagedGenerator, call_of_generator
 from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
-from runtime.staging.values.list_rows import is_row
+from runtime.staging.values.list_rows import empty_row, is_row
 from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
@@ -400,6 +400,8 @@ def _element(value: Any) -> Any:
     if value is None:
         raise staging_error("an item of this list is None, and a list that is made while the graph runs holds tensors",
                             "Make it a `for` statement if nobody needs the list, or give each item a value.")
+    if type(value) is list and not value:
+        return empty_row()
     return convert_to_tensor(value) if is_staged_list(value) and not is_row(value) else value
 
 

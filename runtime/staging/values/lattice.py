@@ -45,7 +45,7 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_rows import ROW, is_row, leaves_of, row_type
+from runtime.staging.values.list_rows import EMPTY, ROW, is_row, leaves_of, row_type
 from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, is_row_spec, representatives
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedStructures
@@ -452,7 +452,7 @@ def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
 
 def _joined_columns(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
     columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
-    leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    leaves = [_elements(a, b, mine, theirs) if mine or theirs else Leaf(ListType(EMPTY)) for mine, theirs in columns]
     return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), _target(a, b))
 
 
@@ -544,8 +544,9 @@ def _structure(spec: Nested | Custom) -> Any:
         return ROW
     items = [_item(child) for child in spec.children if not _is_atom(child)]
     found = next(filter(pytree.is_nested, items), None)
-    return None if found is None else pytree.map_structure(
-        lambda leaf: ROW if is_row(leaf) else leaf, found)  # a copy: the list may change
+    if found is None or found == []:
+        return None if found is None else ROW
+    return pytree.map_structure(lambda leaf: ROW if is_row(leaf) else leaf, found)  # a copy: the list may change
 
 
 def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:

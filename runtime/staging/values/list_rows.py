@@ -12,11 +12,15 @@ from runtime.core import pytree
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType
+from runtime.core.types import TensorType, as_dtype
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedList, is_staged_list
 
-__all__ = ["ROW", "as_tensors", "is_row", "leaves_of", "row_type", "with_rows"]
+__all__ = ["EMPTY", "ROW", "as_tensors", "empty_row", "is_row", "leaves_of", "row_type", "with_rows"]
+
+
+EMPTY: Final = TensorType(as_dtype(bool), (None,), weak=True)
+"""The type of the tensor of a row of which no item is known; it adapts to any other."""
 
 
 class _Row:
@@ -32,6 +36,11 @@ ROW: Final = _Row()
 def is_row(x: Any) -> bool:
     """Whether `x` is a staged list of tensors."""
     return is_staged_list(x) and x[0].structure is None and type(x) is list
+
+
+def empty_row() -> Any:
+    """A new row without items, whose type adapts to that of the first one that is added."""
+    return StagedList.from_items([], TensorType(EMPTY.dtype, (), weak=True)).owner
 
 
 def row_type(element: TensorType) -> TensorType:

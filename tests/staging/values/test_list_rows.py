@@ -125,8 +125,38 @@ def rows_in_tuples(n: Any, m: Any) -> Any:
     return pairs, total
 
 
+def neighbours(n: Any, m: Any) -> Any:
+    graph = [[] for _ in range(n)]
+    for i in range(n):
+        for j in range(m):
+            graph[i].append((i * j + 1) % n)
+            graph[(i * j + 1) % n].append(i)
+    distance = [-1] * n
+    distance[0] = 0
+    queue, head = [0], 0
+    while head < len(queue):
+        node = queue[head]
+        head += 1
+        for other in graph[node]:
+            if distance[other] < 0:
+                distance[other] = distance[node] + 1
+                queue.append(other)
+    return graph, distance
+
+
+def empty_at_first(n: Any, m: Any) -> Any:
+    floats, bools, none, tables = [[] for _ in range(n)], [[] for _ in range(n)], [[] for _ in range(n)], []
+    for i in range(n):
+        tables.append([])
+        floats[i].append(i / 2)
+        bools[i] += [i > 1]
+    for i in range(m):
+        tables[0].append(i)
+    return floats, bools, none, tables, len(none[0]), sum(floats[1]), none[0] + floats[1]
+
+
 PROGRAMS = [rows_joined, rows_of_a_loop, triangle, changed_by_name, of_other_lengths, asked, exchanged, put_in,
-            taken_out, common_subsequence, eliminated, rows_in_tuples]
+            taken_out, common_subsequence, eliminated, rows_in_tuples, neighbours, empty_at_first]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
@@ -229,7 +259,9 @@ STEPS = (
 )
 OF_LISTS = ("x.append({v})", "rows[{i}].append({v})", "x += [{v}]", "rows[{i}] += y", "x.pop()", "x = x + y",
             "y = y * 2", "x.insert(0, {v})", "x[0:1] = [{v}]", "a = a + len(x)", "a = a + sum(x)", "rows[{i}] *= 2",
-            "x.reverse()", "a = a + len(rows[{i}])")
+            "x.reverse()", "a = a + len(rows[{i}])", "x = []", "rows[{i}] = []", "other = [[] for _ in range(n)]",
+            "rows.append([])", "other[{i}].append({v})", "for q in range(n): other[q].append(q * 1.0)",
+            "for q in range(n): rows[q].append({v})")
 
 
 def random_program(chance: random.Random) -> str:
