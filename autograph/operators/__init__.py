@@ -30,6 +30,7 @@ from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call, truth_value
 from autograph.operators import loop_rotation
+from autograph.operators.assertions import assert_
 from autograph.operators.containers import (
     add,
     bitor,
@@ -571,17 +572,6 @@ def attributes(value: Any, /) -> Any:
     if ambient.backend is not None:
         ambient.backend.check(value, "attributes")
     return value.__dict__
-
-
-@own_errors
-def assert_(test: Any, message: Thunk | None = None, /) -> None:
-    """`assert test, message()`."""
-    test = truth_value(test)
-    backend = staging_backend(test)
-    if backend is not None:
-        backend.assert_(test, message)
-    elif __debug__ and not test:
-        raise AssertionError() if message is None else AssertionError(part(message)())
 
 
 @own_errors
