@@ -7,7 +7,7 @@ from typing import Any
 from autograph.backend import has_staged_items
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError
-from runtime.core.graph import Value
+from runtime.core.graph import Graph, Value
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
@@ -25,7 +25,7 @@ from runtime.numpy.array_indexing import (
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
 
-__all__ = ["JoinedArray", "SelectedArray", "as_left", "choices_of", "owners_of", "selected"]
+__all__ = ["JoinedArray", "SelectedArray", "as_left", "choices_of", "is_made_in", "owners_of", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
@@ -34,6 +34,11 @@ def owners_of(x: Any) -> list[Any]:
         return [x]
     viewed = x.__viewed__()
     return [owner for each in (viewed if isinstance(viewed, tuple) else (viewed,)) for owner in owners_of(each)]
+
+
+def is_made_in(x: Any, graph: Graph) -> bool:
+    """Whether an array that holds elements of `x`, or `x` itself, was made in a graph."""
+    return any(isinstance(owner, ArrayCell) and owner.born is graph for owner in owners_of(x))
 
 
 def as_left(view: StagedArray) -> StagedArray:

@@ -40,7 +40,7 @@ from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
-from runtime.numpy.array_choices import JoinedArray, SelectedArray, owners_of
+from runtime.numpy.array_choices import JoinedArray, SelectedArray, is_made_in, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
@@ -171,7 +171,8 @@ def as_outputs(spec: Spec, graph: Graph) -> Spec:
         value = spec.value
         if isinstance(value, Text):
             return TEXT
-        is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph
+        is_leaf = isinstance(value, (GraphTensor, GraphList)) and value.value.graph is graph and (
+            not isinstance(value, StagedArray) or is_made_in(value, graph))
         return Leaf(value.type, False, memories_of(value)) if is_leaf else spec
     if isinstance(spec, Optional):
         return _as_leaves(spec)
@@ -544,7 +545,7 @@ def _structure(spec: Nested | Custom) -> Any:
         return ROW
     items = [_item(child) for child in spec.children if not _is_atom(child)]
     found = next(filter(pytree.is_nested, items), None)
-    if found is None or found == []:
+    if not found:
         return None if found is None else ROW
     return pytree.map_structure(lambda leaf: ROW if is_row(leaf) else leaf, found)  # a copy: the list may change
 
@@ -566,8 +567,7 @@ def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tu
 
 
 def _row_specs(row: Any, a: Spec, b: Spec) -> list[Spec]:
-    """The spec of the tensor that stores a row, which is a list or the spec of a staged list; none for an empty list.
-    """
+    """The spec of the tensor of a row, which is a list or the spec of a staged list; none for an empty list."""
     spec = row if isinstance(row, Custom) else describe(row)
     if not isinstance(spec, (Nested, Custom)) or _structure(spec) is not None:
         raise Conflict(a, b)

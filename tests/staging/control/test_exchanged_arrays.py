@@ -486,6 +486,25 @@ def test_gradients_flow_through_an_exchange() -> None:
     assert float(rt.function(rt.grad(loss))(x)) == pytest.approx(float(rt.function(loss)(x)) / 1.5)
 
 
+def test_a_view_that_a_handler_gets_is_still_one_of_the_array() -> None:
+    def lengthened(m: Any, n: Any) -> Any:
+        r = m[0] + 1
+        s = r
+        out = [r]
+        try:
+            r = s[::-1]
+            if n > 1:
+                raise ValueError
+        except ValueError:
+            out[-1] += r
+            out = out + [r]
+        return out
+
+    m = np.arange(9.0).reshape(3, 3)
+    with pytest.raises(rt.errors.StagingError, match="an array is changed"):  # a longer list stores elements
+        rt.function(lengthened)(m, rt.constant(2))
+
+
 def test_arrays_of_different_types_are_refused() -> None:
     def f(u: Any, n: Any) -> Any:
         v = np.zeros(3)
