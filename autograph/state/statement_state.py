@@ -155,8 +155,8 @@ class State:
 
     def place(self, name: str) -> str | None:
         """The name itself; for an item of an immutable value, the name of the attribute or item that holds that value.
-        None if the path goes through a property or similar descriptor, or through an item of a staged list or table,
-        which are state as a whole; and for items without a static name."""
+        None if the path goes through a property or similar descriptor, or through an item of a staged list, table,
+        array or view, which are state as a whole; and for items without a static name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.holder(path[:length])
@@ -167,7 +167,8 @@ class State:
                     return None
             elif replacing(holder) is not None:
                 return name_of(path[:length]) if length > 1 else None
-            elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__"):
+            elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__") or hasattr(
+                    type(holder), "__viewed__"):
                 return None
         return name
 

@@ -219,7 +219,16 @@ def casts(a: Any, x: Any) -> None:
 
 
 N = 3
+def items_of_rows_in_a_list(a: Any, n: Any) -> Any:
+    rows = [a[0], a[1]]
+    if n > 1:
+        rows[0][0], rows[1][0] = rows[1][0], rows[0][0]
+        rows[0][1] = rows[0][1]
+    return rows[0][1] + rows[1][0]
+
+
 PROGRAMS: list[Program] = [
+    (items_of_rows_in_a_list, (grid(3, 3), rt.constant(1))), (items_of_rows_in_a_list, (grid(3, 3), rt.constant(2))),
     (squares, (rt.constant(5),)), (prefix_sums, (grid(6), rt.constant(6))), (sieve, (rt.constant(30),)),
     (product, (grid(3, 3), grid(3, 3) + 1, rt.constant(N))),
     (histogram, (np.array([0, 1, 3, 3, 2, 3]), rt.constant(6))),
