@@ -62,7 +62,7 @@ from autograph.state.reachability import (
     only_atoms,
 )
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
-from autograph.state.statement_state import Remake
+from autograph.state.statement_state import ALIASED, Remake
 from autograph.state.structure import (
     ATOMS,
     as_records,
@@ -81,6 +81,7 @@ from autograph.state.structure import (
 )
 
 __all__ = [
+    "ALIASED",
     "ATOMS",
     "CALLS_SHARE_STACK",
     "DICTS",

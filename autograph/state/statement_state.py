@@ -8,7 +8,7 @@ import functools
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
@@ -26,7 +26,13 @@ from autograph.state.reachability import Reach, advances_in_python, assigned_in,
 from autograph.state.references import references, unreached, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
 
-__all__ = ["Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged"]
+__all__ = [
+    "ALIASED", "Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged",
+]
+
+
+ALIASED: Final = "ag__aliased_"
+"""The names in the state of containers that have several names, or none that leads to them, begin so."""
 
 
 class Restage(BaseException):
@@ -75,7 +81,7 @@ class State:
                 self.codes.append(fn.__code__)
         self.of_callees = add_cells_of_callees(cells)
         cells.update(self.roots)
-        self.aliased = {f"ag__aliased_{i}": CellType(value) for i, value in enumerate(aliased)}
+        self.aliased = {f"{ALIASED}{i}": CellType(value) for i, value in enumerate(aliased)}
         cells.update(self.aliased)
         self.cells = cells
         self.names = frozenset(names)
@@ -454,13 +460,14 @@ def staged(
     statement = statement_of(functions, state)
     found: Sequence[str] = statement.known()
     roots = dict(statement.roots) if found else {}
+    found = _places_of(tuple(found), backend, functions, roots)  # a list may be staged since the earlier run
     names, all_found = _with_found(_places_of(state, backend, functions, roots), (), found, backend, functions, roots)
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
         variables = State(names, backend.stages, *functions, roots=roots, values=values, statement=statement)
         if aliased := variables.aliased_values():
-            names = (*names, *(f"ag__aliased_{i}" for i in range(len(aliased))))
+            names = (*names, *(f"{ALIASED}{i}" for i in range(len(aliased))))
             variables = State(names, backend.stages, *functions, aliased=aliased, roots=roots, values=values,
                               statement=statement)
         before = Snapshot(variables, functions)
@@ -484,7 +491,7 @@ def staged(
             wanted.make(wanted.values)
             tried.clear()
             all_found.clear()
-            own = tuple(name for name in names if not name.startswith("ag__aliased_"))
+            own = tuple(name for name in names if not name.startswith(ALIASED))
             names = _places_of(own, backend, functions, roots)
             continue
         else:
@@ -507,7 +514,7 @@ def _with_found(
     if not found:
         return names, [*known]
     inside = tuple(path + step for path in found for step in ".[")
-    names = (*(name for name in names if not name.startswith(("ag__aliased_", *inside))), *found)
+    names = (*(name for name in names if not name.startswith((ALIASED, *inside))), *found)
     all_found = [*(name for name in known if not name.startswith(inside)), *found]
     return tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found))), all_found
 

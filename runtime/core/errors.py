@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
-from autograph.backend import format_error, unnumbered
+from autograph.backend import ALIASED, format_error, unnumbered
 
 __all__ = [
     "AbortedError",
@@ -236,7 +236,7 @@ _SUBJECTS: Final = {
 
 def subject(name: str) -> str:
     """How messages refer to the state variable `name`."""
-    if name.startswith("ag__aliased_"):
+    if name.startswith(ALIASED):
         return "a list or object that has several names"
     name = unnumbered(name)
     return _SUBJECTS.get(name) or (repr(name) if name.isidentifier() or "." in name or "[" in name else name)

@@ -28,7 +28,6 @@ from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
 from runtime.core.positions import return_position
-from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
@@ -74,7 +73,7 @@ from runtime.function.reconstruction import (
     spread_items,
 )
 from runtime.function.signature import Call
-from runtime.function.unstacked import items_of_list, items_of_row, tensors_of_rows
+from runtime.function.unstacked import items_of_list, items_of_row
 from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
@@ -532,8 +531,8 @@ def _plan_row(returned: Row, outputs: list[Any], numbers: bool = False) -> Sprea
         found = take(values)
         if isinstance(found, EagerTensor) and are_kept:
             return Run(found._array.tolist())
-        if isinstance(found, EagerTensor) and not recorders:
-            return Run(tensors_of_rows(found._array))
+        if isinstance(found, EagerTensor):
+            return Run(items_of_row(found))
         return Run([number_of(found[i]) if are_kept else found[i] for i in items])
 
     return Spread(pack)

@@ -34,10 +34,8 @@ def items_of_list(column: EagerList) -> list[Any]:
     return _wrapped(list(whole)) if native is None else native[1](list(whole))
 
 
-def items_of_row(row: Any) -> list[Any]:
-    """The Python list for a row of a list of lists: of Python numbers, or of eager tensors."""
-    if not isinstance(row, EagerTensor):
-        return row if isinstance(row, list) else [*row.tolist()]
+def items_of_row(row: EagerTensor) -> list[Any]:
+    """The items of a row of a list of lists, as eager tensors."""
     return [row[i] for i in range(len(row._array))] if recorders else tensors_of_rows(row._array)
 
 

@@ -72,10 +72,8 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         items = listed(items)
     keys = _keys(items, key)
     if isinstance(keys, list):
-        if not stages_within(keys):
-            return [items[i] for i in builtins.sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse)]
         with contextlib.suppress(_Undecided):
-            known = [_Known(value) for value in keys]
+            known: list[Any] = [_Known(value) for value in keys] if stages_within(keys) else keys
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
         if _has_objects(keys):
             return _taken(items, _by_comparisons(keys, reverse))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from autograph.backend import containers_in, fill, parts_in, same_parts
+from autograph.backend import ALIASED, containers_in, fill, parts_in, same_parts
 from runtime.core.errors import StagingError
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.numpy.array_choices import SelectedArray
@@ -24,13 +24,10 @@ from runtime.staging.values.alias_tracking import contents_of, is_returned
 from runtime.staging.values.body_tracing import checkpoint, rollback
 from runtime.staging.values.lattice import Custom, Nested, Optional, Spec
 
-__all__ = ["ALIASED", "Form", "Loop", "exchanging"]
+__all__ = ["Form", "Loop", "exchanging"]
 
 Places = Sequence[tuple[int, Place]]
 """Variables, by index, each with the position of an array in it; () for the variable itself."""
-
-ALIASED = "ag__aliased_"
-"""The beginning of the names in the state of containers that the body may reach in another way than by variables."""
 
 
 class _Exchanged(Exception):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
-from autograph.backend import references
+from autograph.backend import ALIASED, references
 from runtime.core.positions import user_position
-from runtime.staging.control.exchanged_arrays import ALIASED
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, without_age
 

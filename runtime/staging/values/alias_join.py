@@ -144,7 +144,7 @@ def assigned_values(
     """The values that a statement assigns to its variables in place of `init`, with original containers where the
     variable must refer to them; records may-alias pairs at the `ends` of the paths through the statement."""
     values = [with_contents(value, {place: content for place in contents_of(value)
-                            if (content := surely(i, place, ends)) is not None})
+                                    if (content := surely(i, place, ends)) is not None})
               for i, value in enumerate(values)]
     contents = list(map(contents_of, values))
     earlier = list(map(contents_of, init))

@@ -26,7 +26,7 @@ from runtime.staging.values.alias_tracking import (
     is_same,
     refuse_element,
 )
-from runtime.staging.values.list import PUTS
+from runtime.staging.values.list import PUTS, is_staged_list
 
 __all__ = [
     "after_change", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items", "record_put",
@@ -83,27 +83,27 @@ def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> N
     known = [e for e in body.elements if e.owner is owner and e.is_in_step() and not e.is_own]
     back = [e for e in known if id(e.value) in found and _is_index(e.index, index)]
     if back:
-        _put_back(x, owner, change, known, back, len(back) == len(found))
+        _put_back(x, owner, change, known, back, found)
     else:
         _put_new(x, owner, index, change, known)
 
 
 def _put_back(
     x: Any, owner: list[Any], change: Callable[[], object], known: Sequence[Element], back: Sequence[Element],
-    is_all: bool,
+    found: Collection[int],
 ) -> None:
-    """Put an element where it was read from. `back`: the records of its parts; `is_all`: of all parts."""
+    """Put an element where it was read from. `back`: the records of its parts; `found`: the ids of all parts."""
     body, moves = bodies_open()[-1], _moves_in(owner)
     record_put(x, owner, {id(e.value) for e in back})
     changed = [e for e in back if e.changes]
-    stale = _other_copies({id(e.value) for e in back}, owner) if changed else []
+    stale = _other_copies(found, owner) if changed else []
     if changed and (bodies_open()[0].shared or not all(_is_one(e, known) and e.whole is not None and not e.changes
                                                        for e in stale)):
         refuse_element(changed[0])
     change()
     for move in moves:
         move.items = owner[0]
-    stays = [e for e in known if is_all or _keeps_place(e.index, back[0].index)]
+    stays = [e for e in known if len(back) == len(found) or _keeps_place(e.index, back[0].index)]
     body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements]
     if changed:
         record_read(x, owner, changed[0].index)
@@ -196,6 +196,9 @@ def _keeps_place(place: Any, index: Any) -> bool:
 def _fill_again(x: Any, new: Any) -> None:
     """Copy the contents of an element's containers from another's."""
     before, after = parts_in(x), parts_in(new)
+    if is_staged_list(new):  # a row, which may have been put in as a Python list
+        fill(x, after)
+        return
     for (_, old), (_, part) in zip(before, after, strict=True):
         _fill_again(old, part)
     if is_container(x):

@@ -92,7 +92,7 @@ class StagedRecords(StagedSequence):
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
             raise error from None
-        return as_tensors(self.structure, leaves, [column.element for column in self.columns])
+        return as_tensors(self.structure, leaves, [leaf.type.element for leaf in self.__leaves__()])
 
     def _pack(self, leaves: Iterable[Any]) -> Any:
         return pytree.pack_sequence_as(self.structure, leaves)

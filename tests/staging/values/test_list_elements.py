@@ -320,6 +320,17 @@ def exchanged(n: Any) -> Any:
     return rows, first
 
 
+def changed_in_a_nested_loop_of_the_loop_that_put_it(n: Any) -> Any:
+    rows = []
+    for i in range(n):
+        rows.append([i] * 2)
+        for j in range(i):
+            if i * j == 2:
+                break
+            rows[-1][0] += j
+    return rows
+
+
 def changed_after_it_was_put(n: Any) -> Any:
     rows, row = [[i, 1] for i in range(n)], [0, 0]
     rows[1] = row
@@ -333,7 +344,7 @@ def changed_after_it_was_put(n: Any) -> Any:
     set_item_of_an_element, changed_in_a_loop, set_by_a_name,
     set_in_a_branch_of_a_loop, set_in_a_nested_loop, set_by_one_of_two_names, set_within_a_tuple,
     set_before_it_is_copied, set_where_a_try_is_staged_after_it_ran, still_has_a_name, exchanged,
-    changed_after_it_was_put,
+    changed_after_it_was_put, changed_in_a_nested_loop_of_the_loop_that_put_it,
 ])
 def test_the_list_sees_a_change_of_its_element(fn: Any) -> None:
     traced = rt.function(fn)

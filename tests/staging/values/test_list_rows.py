@@ -81,6 +81,13 @@ def put_in(n: Any, m: Any) -> Any:
     return rows, row
 
 
+def put_in_empty(n: Any, m: Any) -> Any:
+    rows, row = [[float(i)] * m for i in range(n)], []
+    rows[0] = row
+    rows[n - 1] *= 2
+    return rows, row
+
+
 def taken_out(n: Any, m: Any) -> Any:
     rows = [[float(i)] * m for i in range(n)]
     last = rows.pop()
@@ -156,7 +163,7 @@ def empty_at_first(n: Any, m: Any) -> Any:
 
 
 PROGRAMS = [rows_joined, rows_of_a_loop, triangle, changed_by_name, of_other_lengths, asked, exchanged, put_in,
-            taken_out, common_subsequence, eliminated, rows_in_tuples, neighbours, empty_at_first]
+            put_in_empty, taken_out, common_subsequence, eliminated, rows_in_tuples, neighbours, empty_at_first]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
