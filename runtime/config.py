@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from runtime.core.config import (
+    allocated_memory,
     autograph_unroll_budget,
     autograph_unroll_seconds,
     check_executor,
@@ -10,7 +11,6 @@ from runtime.core.config import (
     experimental_functions_run_eagerly,
     experimental_run_functions_eagerly,
     functions_run_eagerly,
-    held_memory,
     native_cache,
     run_functions_eagerly,
     set_autograph_unroll_budget,
@@ -27,6 +27,7 @@ from runtime.ops.program_order import LogicalDevice, PhysicalDevice, list_logica
 __all__ = [
     "LogicalDevice",
     "PhysicalDevice",
+    "allocated_memory",
     "autograph_unroll_budget",
     "autograph_unroll_seconds",
     "check_executor",
@@ -36,7 +37,6 @@ __all__ = [
     "experimental_run_functions_eagerly",
     "flush_subnormals",
     "functions_run_eagerly",
-    "held_memory",
     "list_logical_devices",
     "list_physical_devices",
     "native_cache",

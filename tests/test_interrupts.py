@@ -192,7 +192,7 @@ def test_objects_of_llvm_are_never_freed_on_the_main_thread(monkeypatch: pytest.
     while interrupting(moment, lambda: Code(text, lambda address: ())):
         gc.collect()
         moment += 1
-    interruptible.apart(bool)
+    interruptible.run_off_main_thread(bool)
     assert moment > 10
     assert threads and threading.get_ident() not in threads
 
@@ -217,18 +217,18 @@ def test_a_wait_for_a_compilation_is_left_at_once() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         start = time.perf_counter()
         with pytest.raises(Stop):
-            interruptible.apart(slow)
+            interruptible.run_off_main_thread(slow)
         assert started.is_set() and time.perf_counter() - start < PATIENT
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         ended.set()
-    assert interruptible.apart(lambda: 3) == 3  # after the other has left
+    assert interruptible.run_off_main_thread(lambda: 3) == 3  # after the other has left
     assert steps == ["before"]
     with pytest.raises(ValueError, match="no such"):
-        interruptible.apart(lambda: int("no such"))
+        interruptible.run_off_main_thread(lambda: int("no such"))
     found: list[int] = []
-    thread = threading.Thread(target=lambda: found.append(interruptible.apart(threading.get_ident)))
+    thread = threading.Thread(target=lambda: found.append(interruptible.run_off_main_thread(threading.get_ident)))
     thread.start()
     thread.join()
     assert found == [thread.ident]
@@ -254,7 +254,7 @@ def test_what_work_held_is_freed_on_its_own_thread() -> None:
     for depth in (0, 3):
         freed.clear()
         with pytest.raises((ValueError, KeyError)):
-            interruptible.apart(lambda: fails(depth))
+            interruptible.run_off_main_thread(lambda: fails(depth))
         gc.collect()
         assert len(freed) == depth + 1 and threading.get_ident() not in freed
 
@@ -269,11 +269,11 @@ def test_what_an_object_owned_is_closed_with_the_next_work() -> None:
     owner = Stop()
     reference = weakref.ref(owner)
     interruptible.close_after(owner, Owned())
-    interruptible.apart(bool)
+    interruptible.run_off_main_thread(bool)
     assert not closed
     del owner
     assert reference() is None
-    interruptible.apart(bool)
+    interruptible.run_off_main_thread(bool)
     assert closed and closed[0] != threading.get_ident()
 
 

@@ -10,12 +10,10 @@ from runtime.core.errors import locate
 from runtime.core.positions import user_position
 
 __all__ = [
-    "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor", "experimental",
-    "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
-    "held_memory", "native_cache", "run_functions_eagerly",
-    "set_autograph_unroll_budget", "set_autograph_unroll_seconds", "set_default_executor", "set_native_cache",
-    "settings",
-    "threading", "threads",
+    "allocated_memory", "autograph_unroll_budget", "autograph_unroll_seconds", "check_executor", "default_executor",
+    "experimental", "experimental_functions_run_eagerly", "experimental_run_functions_eagerly", "functions_run_eagerly",
+    "native_cache", "run_functions_eagerly", "set_autograph_unroll_budget", "set_autograph_unroll_seconds",
+    "set_default_executor", "set_native_cache", "settings", "threading", "threads",
 ]
 
 
@@ -156,7 +154,7 @@ class threading:
         return int(threads[0])
 
 
-held_memory: Final = np.zeros(2, np.int64)
+allocated_memory: Final = np.zeros(2, np.int64)
 """The bytes that native code holds now, and their maximum so far: int64[2], updated by native code."""
 
 
@@ -173,7 +171,7 @@ class experimental:
         for others.
         """
         _only_cpu(device)
-        current, peak = held_memory.tolist()
+        current, peak = allocated_memory.tolist()
         return {"current": current, "peak": max(current, peak)}
 
     @staticmethod
@@ -183,7 +181,7 @@ class experimental:
         ValueError if `device` is not "CPU:0".
         """
         _only_cpu(device)
-        held_memory[1] = held_memory[0]
+        allocated_memory[1] = allocated_memory[0]
 
 
 def _only_cpu(device: str) -> None:

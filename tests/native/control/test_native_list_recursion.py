@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from runtime.core.config import held_memory
+from runtime.core.config import allocated_memory
 from tests.recursive_programs import hanoi, sort_in_place, sorted_list
 
 pytest.importorskip("llvmlite")
@@ -108,7 +108,7 @@ def test_memory_of_lists_is_freed():
         f(values)
         with pytest.raises(ValueError, match="the end"):
             fails(9)
-        held.append(int(held_memory[0]))
+        held.append(int(allocated_memory[0]))
     assert held[1] == held[3]
 
 

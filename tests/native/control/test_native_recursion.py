@@ -11,7 +11,7 @@ from traced_once import on
 
 import runtime as rt
 from benchmarks.items import ackermann, fib, queens
-from runtime.core.config import held_memory
+from runtime.core.config import allocated_memory
 from tests.recursive_programs import quicksort
 
 EXECUTORS = ["numpy", "native"]
@@ -203,7 +203,7 @@ def test_memory_of_calls_is_freed():
         f(values)
         with pytest.raises(ValueError, match="the end"):
             fails(values, 50)
-        held.append(int(held_memory[0]))
+        held.append(int(allocated_memory[0]))
     assert held[1] == held[3]
 
 

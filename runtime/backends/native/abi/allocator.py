@@ -36,9 +36,9 @@ _NONE: Final = const("i64", 0)
 
 def _count(b: Builder, more: Val) -> None:
     """Add to the bytes held, atomically."""
-    held = Val("ptr", f"@{MEMORY}")
-    before = b.op("i64", f"atomicrmw add {held}, {more} seq_cst")
-    b.op("i64", f"atomicrmw max {b.offset(held, 1, 'i64')}, {b.add(before, more)} seq_cst")
+    in_use = Val("ptr", f"@{MEMORY}")
+    before = b.op("i64", f"atomicrmw add {in_use}, {more} seq_cst")
+    b.op("i64", f"atomicrmw max {b.offset(in_use, 1, 'i64')}, {b.add(before, more)} seq_cst")
 
 
 def _words(b: Builder, pair: Val) -> tuple[Val, Val, Val]:

@@ -88,10 +88,10 @@ def _product(dtype: DType, x: Any, y: Any, bounds: list[int]) -> Any:
     call = ctypes.CFUNCTYPE(None, i32, i32, i32, i64, i64, i64, scalar, pointer, i64, pointer, i64, scalar, pointer,
                             i64)(blas_symbols()[f"cblas_{GEMM[dtype]}64"])
 
-    def given(value: Any) -> Any:
+    def scalar_argument(value: Any) -> Any:
         return value.ctypes.data if dtype.is_complex else value[0]
 
     for first, last in itertools.pairwise(bounds):
-        call(101, 111, 111, len(x), y.shape[1], last - first, given(one), x[:, first:].ctypes.data, len(y),
-             y[first:].ctypes.data, y.shape[1], given(one if first else zero), out.ctypes.data, y.shape[1])
+        call(101, 111, 111, len(x), y.shape[1], last - first, scalar_argument(one), x[:, first:].ctypes.data, len(y),
+             y[first:].ctypes.data, y.shape[1], scalar_argument(one if first else zero), out.ctypes.data, y.shape[1])
     return out

@@ -30,17 +30,17 @@ __all__ = [
 class Call:
     """The Python side of one call: objects that native code refers to by number, and the exception that ended it."""
 
-    __slots__ = ("error", "kept", "objects", "sites")
+    __slots__ = ("call_sites", "error", "kept", "objects")
 
-    def __init__(self, objects: int, sites: Sequence[Site]) -> None:
-        self.sites = sites
+    def __init__(self, objects: int, call_sites: Sequence[Site]) -> None:
+        self.call_sites = call_sites
         self.objects: list[Any] = [None] * objects
         self.kept: dict[Any, Any] = {}
         self.error: BaseException | None = None
 
     def ask(self, site: int, words: int) -> None:
         """The function that native code calls."""
-        self.sites[site].run(self, words)
+        self.call_sites[site].run(self, words)
 
 
 class Site:

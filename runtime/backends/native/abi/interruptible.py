@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from weakref import ref
 
-__all__ = ["apart", "close_after", "lock", "step"]
+__all__ = ["close_after", "lock", "run_off_main_thread", "step"]
 
 T = TypeVar("T")
 lock: Final = threading.RLock()
@@ -26,7 +26,7 @@ lock: Final = threading.RLock()
 _LOOK: Final = 0.05  # s between polls for signals that another thread received
 
 
-class _Left(Exception):
+class _Abandoned(Exception):
     """No thread waits for the work any more."""
 
 
@@ -40,7 +40,7 @@ _running: Final[dict[int, Any]] = {}
 """Locks, by id, that the working threads release when they end."""
 
 
-def apart(work: Callable[[], T]) -> T:
+def run_off_main_thread(work: Callable[[], T]) -> T:
     """The result of `work`, which holds `lock` and runs on a thread of its own if this is the main thread.
 
     The result must not keep LLVM's objects alive: the main thread may drop it, and would run their finalizers."""
@@ -93,7 +93,7 @@ def _release_frames(error: BaseException) -> None:
 def step() -> None:
     """Called before a long step of work: abandons it if nobody waits for it."""
     if _job.waits is not None and not _job.waits:
-        raise _Left
+        raise _Abandoned
 
 
 class _Owner(ref[Any]):

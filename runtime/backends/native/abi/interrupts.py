@@ -22,7 +22,7 @@ RAISE: Final = "runtime_raise"
 CALL_WORD: Final = 0  # of the frame: the `Call` in progress, if native code calls Python
 ERROR_WORDS: Final = 3  # of the frame: an exception raised by a signal handler
 LOOKED_WORD: Final = 6  # of the frame: the time of the last poll
-_APART: Final = 1 << 24  # ns between two polls
+_POLL_INTERVAL: Final = 1 << 24  # ns between two polls
 _MONOTONIC: Final = 6 if sys.platform == "darwin" else 1  # the clock
 _TIMES: Final = 8  # attempts at a site
 PIECE: Final = 1 << 16  # iterations between polls
@@ -81,7 +81,7 @@ def _looked(b: Builder, frame: Val) -> Val:
         time, looked = b.alloca("i64", 2), b.offset(frame, LOOKED_WORD, "i64")
         b.call("i32", "clock_gettime", const("i32", _MONOTONIC), time)
         now = b.add(b.mul(b.load("i64", time), const("i64", 10 ** 9)), b.load("i64", b.offset(time, 1, "i64")))
-        soon = b.icmp("ult", b.sub(now, b.load("i64", looked)), const("i64", _APART))
+        soon = b.icmp("ult", b.sub(now, b.load("i64", looked)), const("i64", _POLL_INTERVAL))
 
         def handled() -> list[Val]:
             b.store(now, looked)
@@ -98,12 +98,12 @@ def _ask(b: Builder, frame: Val, site: Val, words: Val) -> Val:
     call = b.load("ptr", b.offset(frame, CALL_WORD, "i64"))
     address = b.op("i64", f"ptrtoint {words} to i64")
     numbers = [b.call("ptr", "PyLong_FromLongLong", x) for x in (b.convert("sext", site, "i64"), address)]
-    given = b.alloca("ptr", 3)
+    arguments = b.alloca("ptr", 3)
     for k, obj in enumerate([call, *numbers]):
-        b.store(obj, b.offset(given, k, "ptr"))
+        b.store(obj, b.offset(arguments, k, "ptr"))
     lacking = b.or_(*[b.icmp("eq", number, null) for number in numbers])
     (result,) = b.either(lacking, lambda: [null], lambda: [
-        b.call("ptr", "PyObject_VectorcallMethod", Val("ptr", f"@{_ASK_NAME}"), given, const("i64", 3), null)])
+        b.call("ptr", "PyObject_VectorcallMethod", Val("ptr", f"@{_ASK_NAME}"), arguments, const("i64", 3), null)])
     failed = b.icmp("eq", result, null)
     with b.when(failed):
         error = b.alloca("ptr", 3)

@@ -45,9 +45,9 @@ _SLEEPING: Final = 80
 _MUTEX: Final = 96
 _CONDITION: Final = 112
 _NEXT: Final = 128  # of each thread: the first of its own indices that is not taken
-_APART: Final = 16
+_STRIDE: Final = 16
 _TYPES: Final = ["ptr", "ptr", "i64", "i64", "i64", "i64", "ptr"]  # argument types of `RUN`
-_WORDS: Final = _NEXT + _APART * _MOST_THREADS
+_WORDS: Final = _NEXT + _STRIDE * _MOST_THREADS
 _memory: Final = np.zeros(_WORDS + 16, np.int64)
 state: Final = _memory[-_memory.ctypes.data % 128 // 8:][:_WORDS]
 """The words, at an address that native code knows by name."""
@@ -86,7 +86,7 @@ def _at(word: int) -> Val:
 
 def _next(b: Builder, thread: Val) -> Val:
     """The first of a thread's own indices that is not taken."""
-    return b.offset(_at(_NEXT), b.mul(thread, const("i64", _APART)), "i64")
+    return b.offset(_at(_NEXT), b.mul(thread, const("i64", _STRIDE)), "i64")
 
 
 def _get(b: Builder, word: int, ty: str = "i64") -> Val:

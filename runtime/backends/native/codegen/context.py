@@ -99,7 +99,7 @@ class Lowering(ListMemory):
         self.frame = Val("ptr", "%frame")
         self.args = Val("ptr", "%args")
         self.b.types.update({"%frame": "ptr", "%args": "ptr", "%constants": "ptr"})
-        self.sites: list[callbacks.Site] = []
+        self.call_sites: list[callbacks.Site] = []
         self.constants: list[Any] = []  # arrays whose addresses are in the frame
         self.slots = 0  # number of pairs
         self.first_slot = Val("ptr", "%frame"), FIRST_SLOT  # the address of the pairs: a pointer and an offset in words
@@ -289,8 +289,8 @@ class Lowering(ListMemory):
     # Python.
 
     def site(self, site: callbacks.Site) -> int:
-        self.sites.append(site)
-        return len(self.sites) - 1
+        self.call_sites.append(site)
+        return len(self.call_sites) - 1
 
     def ask(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
         """Call a site with words; returns its status, and the address of the words."""

@@ -103,7 +103,7 @@ def store_all(b: Builder, memory: Memory, roots: Sequence[tuple[Array, Leaf]], d
 
     def part(b: Builder, start: Val, stop: Val) -> None:
         if mask is not None:
-            start = _store_held(b, stores, mask, start, stop)
+            start = _store_masked(b, stores, mask, start, stop)
         store_lines(b, stores, dims, start, stop)
 
     weight = sum(x.weight + 1 for x, _ in stores)
@@ -165,7 +165,7 @@ def _there(x: object, target: Leaf) -> bool:
             and same_dims(x.dims, target.dims))
 
 
-def _store_held(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) -> Val:
+def _store_masked(b: Builder, stores: Stores, mask: Array, start: Val, stop: Val) -> Val:
     """Store groups of elements, except groups whose mask is false throughout; returns the start of the remainder."""
     whole = b.i64(b.isub(stop, b.imod(b.isub(stop, start), _GROUP)))
     with b.loop(start, whole, _GROUP) as first:

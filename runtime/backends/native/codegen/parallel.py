@@ -56,28 +56,28 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     w.inside -= 1
     w.b = outer
     lines = [*inner.entry, *inner.lines]
-    defined = {line[:-1] for line in lines if line.endswith(":")} | {"start", "stop", "held", "entry"}
+    defined = {line[:-1] for line in lines if line.endswith(":")} | {"start", "stop", "captured", "entry"}
     defined |= {line.split(" = ", 1)[0].strip()[1:] for line in lines if line.startswith("  %")}
     used = dict.fromkeys(name for line in lines for name in _NAME.findall(line) if name[1:] not in defined)
     if any(outer.types.get(name, "<")[0] == "<" for name in used):
         return False
-    held = outer.alloca("i64", max(2 * len(used), 1))
+    captured = outer.alloca("i64", max(2 * len(used), 1))
     loads = []
     for k, name in enumerate(used):
         ty = outer.types[name]
-        outer.store(Val(ty, name), outer.offset(held, 2 * k, "i64"))
-        loads += [f"  %held{k} = getelementptr i64, ptr %held, i64 {2 * k}", _load(name, ty, k)]
+        outer.store(Val(ty, name), outer.offset(captured, 2 * k, "i64"))
+        loads += [f"  %captured{k} = getelementptr i64, ptr %captured, i64 {2 * k}", _load(name, ty, k)]
     inner.entry[:0] = loads
     form = normal_form([line for text in inner.entry for line in text.split("\n")] + inner.lines, module.metadata)
     function = module.outlined.setdefault(form, f"part{number}")
     if function == f"part{number}":
         module.parts.append(inner.function(
-            f"internal i32 @{function}(ptr noalias %held, i64 %start, i64 %stop) noinline nounwind"))
+            f"internal i32 @{function}(ptr noalias %captured, i64 %start, i64 %stop) noinline nounwind"))
     threads = outer.load("i64", w.word(THREADS_WORD))
     if worth is not None:
         threads = outer.select(worth, threads, const("i64", 1))
     most = _most(outer, size, step, work)
-    status = divided(outer, function, held, outer.i64(size), step, most, threads, w.frame)
+    status = divided(outer, function, captured, outer.i64(size), step, most, threads, w.frame)
     with outer.when(outer.icmp("ne", status, const("i32", 0))):
         w.leave(INTERRUPTED)  # only an exception of a signal handler stops threads
     return True
@@ -96,5 +96,5 @@ def _most(b: Builder, size: Index, step: int, work: Index | None) -> Val:
 
 def _load(name: str, ty: str, k: int) -> str:
     if ty == "i1":
-        return f"  %byte{k} = load i8, ptr %held{k}\n  {name} = trunc i8 %byte{k} to i1"
-    return f"  {name} = load {ty}, ptr %held{k}, align 8"
+        return f"  %byte{k} = load i8, ptr %captured{k}\n  {name} = trunc i8 %byte{k} to i1"
+    return f"  {name} = load {ty}, ptr %captured{k}, align 8"

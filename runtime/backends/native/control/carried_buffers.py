@@ -290,7 +290,7 @@ class Carried:
             self.moved |= {(k, j) for j, (x, y, z) in enumerate(zip(now, first, later, strict=True))
                            if z.ref not in (x.ref, y.ref)}
 
-    def left(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
+    def exit_values(self, exits: Sequence[tuple[list[list[Val]], str]]) -> list[Value]:
         """The values after the loop, given the phi operands at each exit and the exiting blocks. An array that no
         iteration moves is in its original buffer, where an enclosing loop expects it."""
         blocks = [block for _, block in exits]

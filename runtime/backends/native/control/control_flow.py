@@ -57,7 +57,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
                     return []
                 results += [w.variables[s] for s in storages]
                 results = [w.as_type(x, type) for x, type in zip(results, types, strict=True)]
-                results = at_home(w, _lists_apart(w, results, kept), homes)
+                results = at_home(w, _unaliased_lists(w, results, kept), homes)
                 vals = pack(w, types, places, results)
                 owners.append(results)
                 ends.append(w.dirty)
@@ -77,7 +77,7 @@ def cond(w: Lowering, node: Node, *values: Value) -> list[Value]:
     return results[:len(node.outputs)]
 
 
-def _lists_apart(w: Lowering, results: Sequence[Value], kept: set[str]) -> list[Value]:
+def _unaliased_lists(w: Lowering, results: Sequence[Value], kept: set[str]) -> list[Value]:
     """The results of a branch. A list is copied if it shares memory with another result, or with a list that is used,
     and may be changed, after the branch (`kept`: the addresses of such memory)."""
     found: list[Value] = []

@@ -298,7 +298,7 @@ class Counted(Reduce):
         """Write the loop as two nested loops: the inner one runs at most `size` iterations (0: all) without a poll,
         the outer one polls between them."""
         w, b, carried = self.w, self.w.b, self.carried
-        pieces, head, left, rest, after = map(b.label, ("pieces", "for", "left", "rest", "end"))
+        pieces, head, exiting, rest, after = map(b.label, ("pieces", "for", "exiting", "rest", "end"))
         before = b.block
         self.exits[:] = [(carried.vals(carried.first), before)]
         b.branch(b.icmp("slt", first, self.length), pieces, after)
@@ -319,17 +319,17 @@ class Counted(Reduce):
         with inside_loop(w):
             set_variables(w, self.storages, carried.current[self.count:])
             with w.scope():
-                taken = self.iteration(index, self.items_at(index), left)
+                taken = self.iteration(index, self.items_at(index), exiting)
             if taken is not None:
                 following = b.op("i64", f"add nuw nsw {index}, 1")
                 carried.close(taken, b.block, inner)
                 close_index(following, b.block)
                 b.branch(b.icmp("slt", following, stop), head, rest)
-                for block in [rest] if self.test is None else [left, rest]:
+                for block in [rest] if self.test is None else [exiting, rest]:
                     b.start(block)
                     if not ahead:
-                        w.poll(b.imul(b.isub(index if block is left else following, start), cost))
-                    if block is left:
+                        w.poll(b.imul(b.isub(index if block is exiting else following, start), cost))
+                    if block is exiting:
                         self.exits[-1] = taken, b.block
                         b.jump(after)
                 self.exits.append((taken, b.block))
@@ -372,7 +372,7 @@ def _after_loop(w: Lowering, carried: Carried, storages: Sequence[Variable], exi
     b = w.b
     b.lines.append(f"{after}:")
     b.block, b.done = after, False
-    final = carried.left(exits)
+    final = carried.exit_values(exits)
     n = len(final) - len(storages)
     set_variables(w, storages, final[n:])
     return final[:n]

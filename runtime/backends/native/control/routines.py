@@ -340,7 +340,7 @@ class RoutineLowering(Lowering):
         super().__init__(graph)
         self.outermost: Lowering = outer.outermost if isinstance(outer, RoutineLowering) else outer
         self.function = function
-        for name in ("flags", "module", "sites", "constants", "refusals", "called_back", "direct", "sources"):
+        for name in ("flags", "module", "call_sites", "constants", "refusals", "called_back", "direct", "sources"):
             setattr(self, name, getattr(outer, name))
         b = self.b
         b.module, b.flags = outer.module, outer.b.flags
@@ -479,7 +479,7 @@ class RoutineLowering(Lowering):
                 home = inputs[self.function.homes[k]]
                 assert isinstance(home, Leaf)
                 if not (isinstance(x, Leaf) and x.flat and x.pointer.ref == home.pointer.ref):
-                    last.append((self._apart(x), home))
+                    last.append((self._unaliased(x), home))
                 continue
             returned += _unknown(self, type, x.dims)
             if x is self.finals.pop(self.graph.outputs[k], None):
@@ -513,7 +513,7 @@ class RoutineLowering(Lowering):
         for mine, pair in last:
             self.copy_list(mine, pair)
 
-    def _apart(self, x: Array) -> Leaf:
+    def _unaliased(self, x: Array) -> Leaf:
         """The array in memory that does not belong to an input."""
         found = self.leaf(x)
         mine = found.scratch and found.flat and not any(name[:2] == "%a" for name in found.bases)

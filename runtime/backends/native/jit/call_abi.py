@@ -158,7 +158,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             if isinstance(x, Leaf) and w.overwritten.get(x.pointer.ref) == donated[k]:
                 w.in_place.add(donated[k])
             else:
-                last.append((_apart(w, x), pointer))
+                last.append((_unaliased(w, x), pointer))
         elif isinstance(x, Leaf) and x.flat:
             w.copy(x, pointer)
         else:
@@ -168,7 +168,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
         w.copy(source, pointer)
 
 
-def _apart(w: Lowering, x: Array) -> Leaf:
+def _unaliased(w: Lowering, x: Array) -> Leaf:
     """The array in memory that only this call uses."""
     found = w.leaf(x)
     if found.scratch and found.flat:
@@ -232,12 +232,12 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
     frame = field(b, b.load("ptr", argv), DATA, "ptr")
     args = b.op("ptr", f"alloca i64, i64 {words.ref}, align 8")
 
-    def given(k: Val) -> Val:
+    def object_at(k: Val) -> Val:
         return b.load("ptr", b.offset(b.offset(argv, k, "ptr"), 1, "ptr"))
 
     def argument(k: Val, state: Sequence[Val]) -> list[Val]:
         at, flags = state
-        obj = given(k)
+        obj = object_at(k)
         kind = b.load("i64", b.offset(b.offset(known, k, "i64"), _KINDS, "i64"))
 
         def of_scalar() -> list[Val]:  # includes NumPy's scalars
@@ -278,18 +278,18 @@ def _entry(b: Builder, own: Val, argv: Val, _: Val) -> Val:
             b.line("ret ptr null")
         b.line(f"ret {b.call('ptr', 'PyLong_FromLong', b.convert('sext', status, 'i64'))}")
     with b.loop(inputs, count) as k:
-        freeze(b, given(k))
+        freeze(b, object_at(k))
     with b.loop(zero, written) as j:
         after = b.add(count, j)
         source = b.load("i64", b.offset(b.offset(known, after, "i64"), _KINDS, "i64"))
 
         def from_list() -> list[Val]:
-            found = b.call("ptr", "PyList_GetItem", given(b.add(count, written)), b.not_(source))
+            found = b.call("ptr", "PyList_GetItem", object_at(b.add(count, written)), b.not_(source))
             freeze(b, found)
             return [found]
 
-        (array,) = b.either(b.icmp("slt", source, zero), from_list, lambda: [given(source)])
-        b.call("i32", "PyObject_SetAttr", given(after), Val("ptr", f"@{_ARRAY}"), array)
+        (array,) = b.either(b.icmp("slt", source, zero), from_list, lambda: [object_at(source)])
+        b.call("i32", "PyObject_SetAttr", object_at(after), Val("ptr", f"@{_ARRAY}"), array)
     none = Val("ptr", "@_Py_NoneStruct")
     b.call("void", "Py_IncRef", none)
     return none

@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 from runtime.backends.native.abi import thread_pool
 from runtime.backends.native.abi.allocator import MEMORY
 from runtime.backends.native.abi.blas import blas_symbols
-from runtime.backends.native.abi.interruptible import apart, close_after, step
+from runtime.backends.native.abi.interruptible import close_after, run_off_main_thread, step
 from runtime.backends.native.abi.interrupts import SIGNAL_SYMBOLS
 from runtime.backends.native.jit import object_cache
 from runtime.backends.native.jit.call_abi import ENTRY, SYMBOLS
@@ -23,7 +23,7 @@ from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
 from runtime.backends.native.jit.support_module import SUPPORT, support_text
 from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
 from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
-from runtime.core.config import held_memory, settings
+from runtime.core.config import allocated_memory, settings
 
 __all__ = ["Code", "address_of", "has_fma", "target", "vector_bits"]
 
@@ -50,12 +50,12 @@ def target(level: int | None = None) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def features() -> str:
-    return apart(lambda: str(llvm.get_host_cpu_features().flatten()))
+    return run_off_main_thread(lambda: str(llvm.get_host_cpu_features().flatten()))
 
 
 @functools.lru_cache(maxsize=1)
 def has_fma() -> bool:
-    return "+fma" in features().split(",") or not apart(llvm.get_default_triple).startswith("x86")
+    return "+fma" in features().split(",") or not run_off_main_thread(llvm.get_default_triple).startswith("x86")
 
 
 @functools.lru_cache(maxsize=1)
@@ -94,7 +94,7 @@ class Code:
             close_after(self, engine)
             return engine.get_function_address("body"), known is not None
 
-        self.body, self.cached = apart(made)
+        self.body, self.cached = run_off_main_thread(made)
         words = describe(self.body)
         self.function = _new_function(ctypes.byref(_support()), id(words), None)
 
@@ -106,7 +106,7 @@ class Code:
             module = (optimized if level else parsed)(self.text, machine)
             return str(module), str(machine.emit_assembly(module))
 
-        return apart(made)
+        return run_off_main_thread(made)
 
 
 def _engine_of(
@@ -136,7 +136,7 @@ def _support() -> _MethodDef:
     """The function that CPython calls. Also registers the support functions by name, for modules compiled later."""
     _host()
     llvm.add_symbol(thread_pool.STATE, thread_pool.state.ctypes.data)
-    llvm.add_symbol(MEMORY, held_memory.ctypes.data)
+    llvm.add_symbol(MEMORY, allocated_memory.ctypes.data)
     engine = _engine_of(support_text(), 0)
     for name in SUPPORT:
         _addresses[name] = engine.get_function_address(name)
@@ -256,4 +256,4 @@ _new_function: Final = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
-apart(_support)  # at import, not in the first call of a function
+run_off_main_thread(_support)  # at import, not in the first call of a function

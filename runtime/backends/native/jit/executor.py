@@ -117,8 +117,8 @@ class Native:
         with phase(f"LLVM: {graph.name}"):
             self.code = Code(self.text, lambda address: description(w, address))
         self.frames: list[Frame] = []
-        self.sites = w.sites
-        self.is_closed = all(isinstance(site, KernelSite) and site.failing for site in w.sites)
+        self.call_sites = w.call_sites
+        self.is_closed = all(isinstance(site, KernelSite) and site.failing for site in w.call_sites)
         self.constants = w.constants
         self.addresses = np.array([array.ctypes.data for array in self.constants], np.int64)
         self.lists = [k for k, v in enumerate(graph.inputs) if isinstance(v.type, ListType)]
@@ -158,16 +158,17 @@ class Native:
             return _locked(self._general(results), assigned, sources)
         if w.storages or w.objects or not self.is_closed or not results.are_arrays:
             return self._general(results)
-        shared = None if w.slots or w.long or w.sites else Frame(0, self.addresses.ctypes.data)
+        shared = None if w.slots or w.long or w.call_sites else Frame(0, self.addresses.ctypes.data)
         simple = self._simple(results, shared)
         return simple if shared is None or len(results.makers) != 1 or self.donated else self._single(
             results, shared, simple)
 
     def _general(self, results: _Results) -> Callable[..., tuple[Any, ...]]:
         """For graphs with variables, Python objects, or callbacks."""
-        w, native, frames, sites, lists = self.lowering, self.code.function, self.frames, self.sites, self.lists
+        w, native, frames = self.lowering, self.code.function, self.frames
+        call_sites, lists = self.call_sites, self.lists
         storages, written = [v.storage for v in w.storages], [v.storage for v in w.written]
-        needs_call, recurs = bool(w.sites) or bool(w.objects), bool(w.direct)
+        needs_call, recurs = bool(w.call_sites) or bool(w.objects), bool(w.direct)
         passes = any(isinstance(x, Placeholder) for x in written)
 
         def run(*inputs: Any) -> tuple[Any, ...]:
@@ -176,7 +177,7 @@ class Native:
             if recurs:
                 frame.words[STACK_WORD] = stack_limit()
             if needs_call:
-                call = Call(w.objects, sites)
+                call = Call(w.objects, call_sites)
                 frame.words[CALL_WORD] = id(call)
                 for place, k in enumerate(lists):
                     call.objects[place] = inputs[k]
@@ -202,14 +203,14 @@ class Native:
         memory of their own."""
         native, frames, constants = self.code.function, self.frames, self.addresses.ctypes.data
         empty, makers, donated = results.empty, results.makers, bool(results.donated)
-        slots, sites, recurs = self.lowering.slots, self.sites, bool(self.lowering.direct)
+        slots, call_sites, recurs = self.lowering.slots, self.call_sites, bool(self.lowering.direct)
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
             made = results.arrays(inputs) if donated else [empty(shape, dtype) for shape, dtype in makers]
             try:
                 frame = shared or frames.pop()
             except IndexError:
-                frame = Frame(slots, constants, Call(0, sites) if sites else None)
+                frame = Frame(slots, constants, Call(0, call_sites) if call_sites else None)
             words = frame.words
             if recurs:
                 words[STACK_WORD] = stack_limit()
@@ -300,9 +301,9 @@ def _locked(
     of_all = None if any(isinstance(x, Placeholder) for x in assigned) else locks(assigned)
 
     def run_locked(*inputs: Any) -> tuple[Any, ...]:
-        with ExitStack() as held:
+        with ExitStack() as stack:
             for lock in locks(map(bound, assigned)) if of_all is None else of_all:
-                held.enter_context(lock)
+                stack.enter_context(lock)
             return run(*inputs)
 
     return run_locked

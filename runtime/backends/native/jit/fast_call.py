@@ -54,7 +54,7 @@ _FACTOR: Final = 0x9E3779B97F4A7C15  # for Fibonacci hashing
 # argument its dtype with its rank, and its dimensions. Then for each word of the body its index in a buffer that has
 # the addresses of the arrays, _MOST_ARGUMENTS at most, and then the key. Then the dimensions and strides of the result.
 _CALLS, _MASK, _PLACES = range(3)
-(_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _HELD, _HELD_COUNT,
+(_KEY_SIZE, _USED, _BODY, _FRAME, _RESULT_DTYPE, _RESULT_RANK, _RESULT_FLAGS, _KEPT, _TAKEN, _GUARDS, _GUARD_COUNT,
  _KEY) = range(12)
 _OF_CELL, _OF_DICT, _OF_OBJECT = range(3)
 
@@ -127,9 +127,9 @@ def _can_keep(x: Any) -> bool:
     before = words_of(x, _REFERENCES + 8)
     items, reference = [x, x], weakref.ref(x)
     after = words_of(x, _REFERENCES + 8)
-    held = (ctypes.c_size_t * 2).from_address(words_of(items, ITEMS_OF_LIST + 8)[-1])
+    pointers = (ctypes.c_size_t * 2).from_address(words_of(items, ITEMS_OF_LIST + 8)[-1])
     return (after[0] - before[0] == 2 and before[-1] == 0 and after[-1] == id(reference)
-            and [*held] == [id(x), id(x)])
+            and [*pointers] == [id(x), id(x)])
 
 
 def _of_numpy(index: int) -> int:
@@ -151,8 +151,8 @@ FRONT_SYMBOLS: Final = {
 
 def install(front: int) -> None:
     """Let CPython call `runtime_front`, which is at the address `front`."""
-    for held in (EagerTensor, open_traces, settings):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))  # kept alive also while the interpreter shuts down
+    for obj in (EagerTensor, open_traces, settings):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(obj))  # kept alive also while the interpreter shuts down
     for cls in Called.__subclasses__():
         assert _call_of(cls) == FRONT_SYMBOLS[_PYTHON]
         ctypes.c_size_t.from_address(id(cls) + _CALL).value = front
@@ -195,9 +195,9 @@ class Findable:
         place = 0
         for word in key:
             place = (place ^ word) * _FACTOR & (1 << 64) - 1
-        looked_at = np.array([(_OF_CELL, 0, id(at) + _CELL, id(held)) if within is None else
-                              (_OF_DICT if isinstance(within, dict) else _OF_OBJECT, id(within), id(at), id(held))
-                              for within, at, held in items], np.int64)
+        looked_at = np.array([(_OF_CELL, 0, id(at) + _CELL, id(expected)) if within is None else
+                              (_OF_DICT if isinstance(within, dict) else _OF_OBJECT, id(within), id(at), id(expected))
+                              for within, at, expected in items], np.int64)
         head = [len(key), used.buffer_info()[0], 0, id(self._run), 0, 0, 0, 0]
         made: Any = None
         kept: list[Any] = []
@@ -279,16 +279,16 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     need(b.icmp("eq", b.call("i64", "PyDict_Size", Val("ptr", f"@{_TRACES}")), zero))
     with b.when(b.icmp("ne", kwargs, null)):
         need(b.icmp("eq", b.call("i64", "PyDict_Size", kwargs), zero))
-    given = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS)
-    key, arrays = b.offset(given, _MOST_ARGUMENTS, "i64"), b.alloca("ptr", _MOST_ARGUMENTS)
-    size, place = _read(b, args, arrays, given, key, need)
+    buffer = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS)
+    key, arrays = b.offset(buffer, _MOST_ARGUMENTS, "i64"), b.alloca("ptr", _MOST_ARGUMENTS)
+    size, place = _read(b, args, arrays, buffer, key, need)
     table = field(b, field(b, front, _ITEMS, "ptr"), DATA, "ptr")
     entry = _find(b, table, key, size, place, need)
 
     def word(k: int, ty: str = "i64") -> Val:
         return b.load(ty, b.offset(entry, k, "i64"))
 
-    _look(b, word(_HELD, "ptr"), word(_HELD_COUNT), need)
+    _look(b, word(_GUARDS, "ptr"), word(_GUARD_COUNT), need)
 
     def count() -> None:
         calls = b.load("ptr", b.offset(table, _CALLS, "i64"))
@@ -327,7 +327,7 @@ def _call(b: Builder, own: Val, args: Val, kwargs: Val) -> Val:
     words = b.alloca("i64", _MOST_ARGUMENTS + _MOST_WORDS + 1)
     with b.loop(zero, taken) as k:
         source = b.load("i64", b.offset(sources, k, "i64"))
-        b.store(b.load("i64", b.offset(given, source, "i64")), b.offset(words, k, "i64"))
+        b.store(b.load("i64", b.offset(buffer, source, "i64")), b.offset(words, k, "i64"))
     b.store(field(b, result, DATA, "i64"), b.offset(words, taken, "i64"))
     status = b.call_pointer("i32", body, frame, words)
     with b.when(b.icmp("ne", status, const("i32", 0))):
@@ -372,12 +372,12 @@ def _look(b: Builder, items: Val, count: Val, need: Callable[[Val], None]) -> No
     with b.loop(zero, count) as k:
         first = b.mul(k, const("i64", 4))
         kind = b.load("i64", b.offset(items, first, "i64"))
-        within, at, held = (b.load("ptr", b.offset(items, b.add(first, const("i64", i)), "i64")) for i in (1, 2, 3))
+        within, at, expected = (b.load("ptr", b.offset(items, b.add(first, const("i64", i)), "i64")) for i in (1, 2, 3))
         (now,) = b.either(
             b.icmp("eq", kind, const("i64", _OF_DICT)), lambda: [b.call("ptr", "PyDict_GetItem", within, at)],
             lambda: b.either(b.icmp("eq", kind, const("i64", _OF_CELL)), lambda: [b.load("ptr", at)],
                              lambda: [of_object(within, at)]))
-        need(b.icmp("eq", now, held))
+        need(b.icmp("eq", now, expected))
 
 
 def _free(b: Builder, kept: Val, word: Callable[..., Val], dims: Val) -> Val:

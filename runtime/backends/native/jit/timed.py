@@ -7,7 +7,7 @@ from typing import Any, Final
 from runtime.backends.native.abi.clock import BYTES, HEADER, ITERATIONS, REGIONS, RUNS, TIME, WORDS
 from runtime.backends.native.jit.executor import Native
 from runtime.backends.native.jit.timed_lowering import TimedLowering
-from runtime.core.config import held_memory
+from runtime.core.config import allocated_memory
 from runtime.core.graph import Graph
 from runtime.core.profiling import Region, Session, now
 
@@ -34,12 +34,12 @@ class Timed(Native):
     def __call__(self, session: Session, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Run on arrays; the times of the regions are added to the session, also if the call raises."""
         start = now()
-        session.memory.append((start, int(held_memory[0])))
+        session.memory.append((start, int(allocated_memory[0])))
         try:
             results = self._run(*inputs)
         finally:
             end = now()
-            session.memory.append((end, int(held_memory[0])))
+            session.memory.append((end, int(allocated_memory[0])))
             self._collect(session)
             session.ran(self.region, start, end)
         session.add(self.region, 0, 0, None, sum(getattr(x, "nbytes", 0) for x in results))

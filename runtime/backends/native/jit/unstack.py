@@ -36,8 +36,8 @@ def can_unstack() -> bool:
 def _is_as_expected(code: str) -> bool:
     number = np.dtype(code).type(77)
     width = _width(type(number))
-    held = ctypes.string_at(id(number) + _HEAD, 8 * width)[:number.nbytes]
-    return not type(number).__flags__ & _HAS_GC and width == -(-number.nbytes // 8) and held == number.tobytes()
+    stored = ctypes.string_at(id(number) + _HEAD, 8 * width)[:number.nbytes]
+    return not type(number).__flags__ & _HAS_GC and width == -(-number.nbytes // 8) and stored == number.tobytes()
 
 
 def _width(cls: type[Any]) -> int:
@@ -93,12 +93,12 @@ def _unstack(b: Builder, words: Val, width: Val, count: Val, cls: Val) -> Val:
                 b.store(b.load("i64", b.offset(source, j, "i64")), b.offset(target, j, "i64"))
             return [x]
 
-        def given() -> list[Val]:
+        def existing() -> list[Val]:
             x = b.load("ptr", b.offset(words, k, "i64"))
             b.call("void", "Py_IncRef", x)
             return [x]
 
-        (x,) = b.either(b.icmp("ne", width, zero), scalar, given)
+        (x,) = b.either(b.icmp("ne", width, zero), scalar, existing)
         tensor = b.call("ptr", "_PyObject_GC_New", Val("ptr", f"@{TENSOR}"))
         need(tensor, x, found)
         for place in range(_HEAD, EagerTensor.__basicsize__, 8):

@@ -43,7 +43,7 @@ class Update(NamedTuple):
 
             # BLAS treats 0 times a product as 0, also for infinities
             zero = b.fcmp("oeq", alpha, const(alpha.ty, 0))
-            b.either(zero, lambda: self._apart(w, product), together)
+            b.either(zero, lambda: self._write_separately(w, product), together)
         for node in self.nodes:
             w.lowered_early[node] = [target]
         if self.variable is not None:
@@ -51,7 +51,7 @@ class Update(NamedTuple):
             w.assign(self.variable, target)
         return target
 
-    def _apart(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> list[Val]:
+    def _write_separately(self, w: Lowering, product: Callable[[Leaf, Val | None], None]) -> list[Val]:
         old = Leaf(self.target.dtype, self.target.dims, self.target.pointer)
         with w.scope():
             found = w.memory(old.dtype, old.dims)

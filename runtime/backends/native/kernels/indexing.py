@@ -220,7 +220,7 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
     if variable is not None and isinstance(count, int) and count <= PIECE:  # no poll for signals comes in between
         beside.append(variable)
     if leaf.pointer.ref in w.overwritten:
-        _set_apart(w, leaf)
+        _copy_readers(w, leaf)
     if not w.overwritable(0, leaf, beside):
         target = w.memory(leaf.dtype, leaf.dims)
         w.copy(leaf, target.pointer)
@@ -228,17 +228,17 @@ def owned(w: Lowering, x: Array, others: Sequence[Value], count: Index) -> tuple
     others = list(others)
     for k, other in enumerate(others):
         if isinstance(other, Array) and reads(other, leaf):
-            others[k] = apart = w.memory(other.dtype, other.dims)
-            w.store_all([(other, apart)])
+            others[k] = copied = w.memory(other.dtype, other.dims)
+            w.store_all([(other, copied)])
     return Leaf(leaf.dtype, leaf.dims, leaf.pointer, scratch=True, bases=leaf.bases), others
 
 
-def _set_apart(w: Lowering, leaf: Leaf) -> None:
+def _copy_readers(w: Lowering, leaf: Leaf) -> None:
     """Copy live values that would still be read from the memory of operand 0 after the current node."""
     for value, x in list(w.env.items()):
         if value not in w.operands and value in w.last and isinstance(x, Array) and reads(x, leaf):
-            w.env[value] = apart = w.memory(x.dtype, x.dims)
-            w.store_all([(x, apart)])
+            w.env[value] = copied = w.memory(x.dtype, x.dims)
+            w.store_all([(x, copied)])
 
 
 def _fill(w: Lowering, node: Node, part: Leaf, value: Value, values: Sequence[Value]) -> None:

@@ -89,10 +89,10 @@ def _stacked(w: Lowering, node: Node, x: Listed, count: Index, at: Callable[[Val
     w.fail_if(b.and_(missing, b.icmp("slt", first, zero)), node, values)
     known, shapes = x.dims or (), node.params["element"].shape
     some = b.icmp("sgt", b.i64(count), zero)
-    given = iter(b.either(
+    missing_sizes = iter(b.either(
         some, lambda: [b.i64(d) for d, size in zip(shape(zero), known, strict=True) if size is None],
         lambda: [const("i64", d or 0) for d, size in zip(shapes, known, strict=True) if size is None]))
-    wanted: list[Index] = [next(given) if size is None else size for size in known]
+    wanted: list[Index] = [next(missing_sizes) if size is None else size for size in known]
 
     def compared(k: Val, state: Sequence[Val]) -> list[Val]:
         mine, bad = shape(k), state[0]

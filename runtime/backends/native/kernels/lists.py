@@ -411,7 +411,7 @@ def length(w: Lowering, node: Node, x: Value) -> Value:
 @lowers("list_slice")
 def slice_(w: Lowering, node: Node, x: Value, *bounds: Value) -> Value:
     found = in_memory(w, node, x)
-    entry = ["?" if given else None for given in node.params["given"]]
+    entry = ["?" if is_present else None for is_present in node.params["given"]]
     axis = sliced(w, node, found.length, entry, iter(bounds), [found, *bounds])
     assert axis.count is not None
     if found.ragged:

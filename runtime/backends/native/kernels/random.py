@@ -112,7 +112,7 @@ def _next64(b: Builder, state: Val) -> Val:
 def _next32(b: Builder, state: Val) -> Val:
     has, rest = b.offset(state, 32, "i8"), b.offset(state, 36, "i8")
 
-    def left() -> list[Val]:
+    def buffered() -> list[Val]:
         b.store(const("i32", 0), has)
         return [b.load("i32", rest)]
 
@@ -122,7 +122,7 @@ def _next32(b: Builder, state: Val) -> Val:
         b.store(b.convert("trunc", b.lshr(value, const("i64", 32)), "i32"), rest)
         return [b.convert("trunc", value, "i32")]
 
-    return b.either(b.icmp("ne", b.load("i32", has), const("i32", 0)), left, fresh)[0]
+    return b.either(b.icmp("ne", b.load("i32", has), const("i32", 0)), buffered, fresh)[0]
 
 
 _INIT_A, _MULT_A, _INIT_B, _MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
@@ -148,9 +148,9 @@ def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
     by = const(word, _INIT_A)
     for k in range(_POOL):
         there = b.icmp("sgt", count, const("i64", k))
-        (given,) = b.either(there, lambda k=k: [b.load(word, b.offset(entropy, k, word))],  # type: ignore[misc]
-                            lambda: [const(word, 0)])
-        found, by = hashed(given, by, _MULT_A)
+        (element,) = b.either(there, lambda k=k: [b.load(word, b.offset(entropy, k, word))],  # type: ignore[misc]
+                              lambda: [const(word, 0)])
+        found, by = hashed(element, by, _MULT_A)
         pool.append(found)
     for source in range(_POOL):
         for target in range(_POOL):
@@ -160,9 +160,9 @@ def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
 
     def more(k: Val, values: Sequence[Val]) -> list[Val]:
         *pool, by = values
-        given = b.load(word, b.offset(entropy, k, word))
+        element = b.load(word, b.offset(entropy, k, word))
         for target in range(_POOL):
-            found, by = hashed(given, by, _MULT_A)
+            found, by = hashed(element, by, _MULT_A)
             pool[target] = mixed(pool[target], found)
         return [*pool, by]
 
@@ -262,8 +262,8 @@ def _ziggurat(b: Builder, stream: Stream, kind: str) -> None:
         under = b.fneg(logarithm())
         with b.when(b.fcmp("ogt", arithmetic("fadd", under, under), arithmetic("fmul", far, far))):
             outer = arithmetic("fadd", const(kind, ziggurat_tables.TAIL), far)
-            left = b.icmp("ne", b.and_(point, const(whole, 256)), const(whole, 0))
-            b.line(f"ret {b.select(left, b.fneg(outer), outer)}")
+            is_negative = b.icmp("ne", b.and_(point, const(whole, 256)), const(whole, 0))
+            b.line(f"ret {b.select(is_negative, b.fneg(outer), outer)}")
         b.jump(tail)
     low = b.load(kind, b.offset(heights, index, kind))
     high = b.load(kind, b.offset(heights, b.isub(index, 1), kind))
@@ -319,23 +319,23 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
     """Draw numbers from low to low + span, inclusive."""
     stream = _opened(b, words)
     ty, bits = low.ty, bits_of(low.ty)
-    held, left = b.alloca("i32"), b.alloca("i32")  # the remaining bits of a word of 32, and how many numbers they make
-    b.store(const("i32", 0), left)
+    buffer, remaining = b.alloca("i32"), b.alloca("i32")  # unused bits of a word of 32; how many numbers they make
+    b.store(const("i32", 0), remaining)
 
     def word() -> Val:
         """The next 8 or 16 bits of 32, from the lowest on."""
-        some = b.icmp("ne", b.load("i32", left), const("i32", 0))
+        some = b.icmp("ne", b.load("i32", remaining), const("i32", 0))
 
         def rest() -> list[Val]:
-            b.store(b.sub(b.load("i32", left), const("i32", 1)), left)
-            return [b.lshr(b.load("i32", held), const("i32", bits))]
+            b.store(b.sub(b.load("i32", remaining), const("i32", 1)), remaining)
+            return [b.lshr(b.load("i32", buffer), const("i32", bits))]
 
         def fresh() -> list[Val]:
-            b.store(const("i32", 32 // bits - 1), left)
+            b.store(const("i32", 32 // bits - 1), remaining)
             return [stream.next(b, 32)]
 
         (value,) = b.either(some, rest, fresh)
-        b.store(value, held)
+        b.store(value, buffer)
         return b.convert("trunc", value, ty)
 
     def each(draw: Callable[[], Val]) -> None:

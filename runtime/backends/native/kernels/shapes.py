@@ -151,9 +151,9 @@ def _reshaped_dims(w: Lowering, node: Node, x: Array, wanted: Sequence[Index], o
     b = w.b
     check_sizes(w, node, wanted, values, -1)
     minus = [b.icmp("eq", e, const("i64", -1)) if isinstance(e, Val) else const("i1", int(e == -1)) for e in wanted]
-    left = [(e, free) for e, free in zip(wanted, minus, strict=True) if free.ref != "false"]
+    candidates = [(e, free) for e, free in zip(wanted, minus, strict=True) if free.ref != "false"]
     some = const("i1", 0)  # whether a size has to be computed
-    for _, free in left:
+    for _, free in candidates:
         if some.ref != "false":
             w.fail_if(b.and_(some, free), node, values)
         some = free if some.ref == "false" else b.or_(some, free)
@@ -188,9 +188,9 @@ def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     known, out = node.params["dims"], result_type(node).shape
     values = [x, *shape]
     elements = numbers(w, shape[0], len(known)) if shape else list(known)
-    given: list[Index] = [e if d is None else d for e, d in zip(elements, known, strict=True)]
-    if None in out or not all(isinstance(d, int) for d in (*x.dims, *given)):
-        wanted = _reshaped_dims(w, node, x, given, out, values)
+    requested: list[Index] = [e if d is None else d for e, d in zip(elements, known, strict=True)]
+    if None in out or not all(isinstance(d, int) for d in (*x.dims, *requested)):
+        wanted = _reshaped_dims(w, node, x, requested, out, values)
     else:
         wanted = [d for d in out if d is not None]
     if not wanted:
@@ -273,11 +273,11 @@ def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
     out = result_type(node).shape
     values = [x, *shape]
-    given = numbers(w, shape[0], len(out)) if shape else list(node.params["dims"])
-    check_sizes(w, node, given, values)
-    dims: list[Index] = [e if d is None else d for e, d in zip(given, out, strict=True)]
+    requested = numbers(w, shape[0], len(out)) if shape else list(node.params["dims"])
+    check_sizes(w, node, requested, values)
+    dims: list[Index] = [e if d is None else d for e, d in zip(requested, out, strict=True)]
     bad: Val | None = None
-    for size, e in zip(dims, given, strict=True):
+    for size, e in zip(dims, requested, strict=True):
         if isinstance(e, Val) and isinstance(size, int):
             wrong = b.icmp("ne", e, b.i64(size))
             bad = wrong if bad is None else b.or_(bad, wrong)

@@ -216,18 +216,18 @@ class _Function:
         if sum(len(lines) for _, lines in pieces) <= LONG:
             return [*chain.from_iterable(lines for _, lines in pieces)]
         result: list[str] = []
-        start, held = code.start, list[str]()
+        start, section = code.start, list[str]()
         for stop, lines in pieces:
-            held += lines
-            if len(held) >= SECTION:
+            section += lines
+            if len(section) >= SECTION:
                 part = self.part(start, stop)
                 if part is not None:
                     name = self.known[len(self.known), "section"] = f"section.{len(self.known)}"
-                    self._define(name, part, held)
-                    held = self._call(name, part)
-                result += held
-                start, held = stop, []
-        return result + held
+                    self._define(name, part, section)
+                    section = self._call(name, part)
+                result += section
+                start, section = stop, []
+        return result + section
 
     def _pieces(self, code: Chain) -> Iterator[tuple[int, list[str]]]:
         """The lines of a chain in pieces, each with the line number at which it ends."""
@@ -289,8 +289,8 @@ class _Function:
         place = f"{made}.gives"
         arguments = ", ".join([*self._typed(part.takes), *([f"ptr {place}"] if result.kept else [])])
         call = f"call {result.type} @{name}({arguments})"
-        given = f"{made}.way" if part.exits else "" if result.kept else "".join(part.gives)
-        lines = [f"  {given} = {call}" if given else f"  {call}"]
+        assigned = f"{made}.way" if part.exits else "" if result.kept else "".join(part.gives)
+        lines = [f"  {assigned} = {call}" if assigned else f"  {call}"]
         if result.kept:
             self.rooms[lines[0]] = f"  {place} = alloca i8, i64 {_ROOM * len(result.kept)}, align {_ROOM}"
         for k, one in enumerate(result.kept):

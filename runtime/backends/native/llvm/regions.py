@@ -169,15 +169,15 @@ def _made(block: Sequence[str]) -> list[str]:
 
 def _storing(block: Sequence[str], cells: Mapping[str, str], types: Mapping[str, str]) -> list[str]:
     result: list[str] = []
-    held: list[str] = []  # stores of phis' values, to be written after the phis
+    pending: list[str] = []  # stores of phis' values, to be written after the phis
     for line in block:
-        if held and is_place(line):
-            result += held
-            held = []
+        if pending and is_place(line):
+            result += pending
+            pending = []
         result.append(line)
         name = line[2:line.index(" ", 2)] if line.startswith("  %") else ""
         if name in cells:
-            (held if is_phi(line) else result).append(f"  store {types[name]} {name}, ptr {cells[name]}")
+            (pending if is_phi(line) else result).append(f"  store {types[name]} {name}, ptr {cells[name]}")
     return result
 
 

@@ -250,19 +250,19 @@ def _product(w: Lowering, node: Node, body: Graph, env: Env) -> Product | None:
     fits = len(sides) == 2 and result_type(node).dtype in (float32, float64)
     if not fits or not any(isinstance(side, Step) for side in sides):
         return None
-    strips: PackedMatrix | None = w.packed_operands.get(node)
+    packed: PackedMatrix | None = w.packed_operands.get(node)
     left = _laid(w, sides[0])
-    shared = strips is not None and strips.divides(left.dims[0]) and strips.takes(w, left)
-    return Product(node, sides, strips if shared else None)
+    shared = packed is not None and packed.divides(left.dims[0]) and packed.takes(w, left)
+    return Product(node, sides, packed if shared else None)
 
 
 def _side(w: Lowering, value: GraphValue, body: Graph, env: Env) -> Leaf | Step | None:
     """An operand as a matrix in a layout for BLAS; None if it is statically not one."""
-    given = env.get(value)
-    if given is None:
+    operand = env.get(value)
+    if operand is None:
         side: Leaf | Step | None = _step(w, value.node, body, env)
     else:
-        side = given if isinstance(given, Leaf) else None
+        side = operand if isinstance(operand, Leaf) else None
     if side is None or len(side.dims) != 2:
         return None
     return None if _straight(w, side) is False else side

@@ -76,7 +76,7 @@ def _plan(body: Graph, test: Graph | None, items: int) -> TilingPlan | None:
     shapes = list(dict.fromkeys(n.inputs[1] for g in graphs for n in g.nodes
                                 if n.op.name == "broadcast_to" and n.inputs[1:] and n.inputs[1].node is None))
     if not (_is_elementwise(graphs, any_, shape) and _captures_fit(graphs, shapes, shape)
-            and _keeps_arrays_apart(body, state)):
+            and _keeps_arrays_separate(body, state)):
         return None
     if test is None or any_ is None:
         if test is not None and _dependent(test, _arrays_of(test.inputs)) & set(test.outputs):
@@ -117,7 +117,7 @@ def _captures_fit(graphs: Iterable[Graph], shapes: Sequence[GraphValue], shape: 
     return outer.issuperset(shapes) and all(v in shapes or _fits(v, shape) for v in outer)
 
 
-def _keeps_arrays_apart(body: Graph, state: Sequence[GraphValue]) -> bool:
+def _keeps_arrays_separate(body: Graph, state: Sequence[GraphValue]) -> bool:
     """Whether arrays stay arrays, scalars stay scalars, and no scalar depends on an array."""
     depends = _dependent(body, _arrays_of(body.inputs))
     return all(bool(type_of(v).shape) is bool(type_of(out).shape) and (bool(type_of(v).shape) or out not in depends)
@@ -374,11 +374,11 @@ class _Tiles:
 
     def _iterate(self, outer: dict[str, dict[GraphValue, Val]], state: Sequence[Val], turn: Val) -> list[Val]:
         b, body = self.w.b, self.plan.body
-        given: list[Val] = []
+        counter: list[Val] = []
         if self.plan.items:
             ty = llvm_type(type_of(body.inputs[0]).dtype)
-            given = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
-        return self.block.run(body, {**outer["body"], **dict(zip(body.inputs, [*given, *state], strict=True))})
+            counter = [turn if ty == "i64" else b.convert("trunc", turn, ty)]
+        return self.block.run(body, {**outer["body"], **dict(zip(body.inputs, [*counter, *state], strict=True))})
 
 
 def _all_blocks(w: Lowering, total: Index, count: int, cost: int, start: Sequence[Val],
@@ -439,9 +439,9 @@ def runtime_check(w: Lowering, plan: TilingPlan, state: Sequence[Value], envs: d
     """The common shape of the arrays, and the run-time condition that they have it and are large enough, or None.
     Returns None alone if they statically differ or are too small."""
     b = w.b
-    given = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
-             for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]
-    arrays = [x for x in (*state, *given) if isinstance(x, Array)]
+    captured = [envs[name][plan.names[v]] for name, graph in (("body", plan.body), ("test", plan.test))
+                for _, v in (graph.captures if graph is not None else ()) if v not in plan.shapes]
+    arrays = [x for x in (*state, *captured) if isinstance(x, Array)]
     fits: Val | None = None
     dims: list[Index] = []
     for sizes in zip(*[x.dims for x in arrays], strict=True):

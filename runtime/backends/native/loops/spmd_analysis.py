@@ -74,9 +74,9 @@ class Loop:
 
     def captured(self) -> Iterable[tuple[GraphValue, GraphValue]]:
         """The values that its graphs capture: outside and inside."""
-        given = iter(self.node.inputs[len(self.node.operands):])
+        outside = iter(self.node.inputs[len(self.node.operands):])
         for graph in self.node.subgraphs.values():
-            for (_, inner), outer in zip(graph.captures, given, strict=False):
+            for (_, inner), outer in zip(graph.captures, outside, strict=False):
                 yield outer, inner
 
 
@@ -132,8 +132,8 @@ class LanePlan:
         if one < 4 and any(bits < 32 * dtype.size for dtype in dtypes if dtype.is_floating):
             raise Refused(f"a register has {one} lanes for its widest values")
         one = max(one, 4)  # Python's ints, which have 64 bits, may take two registers
-        held = 1 + len(self.kinds) + 2 * len(self.choices) + sum(len(loop.carried) for loop in self.loops.values())
-        few = self.cost <= _LONG and held <= (12 if bits >= 512 else 6)
+        live = 1 + len(self.kinds) + 2 * len(self.choices) + sum(len(loop.carried) for loop in self.loops.values())
+        few = self.cost <= _LONG and live <= (12 if bits >= 512 else 6)
         return min(2 * one if few else one, _MOST)
 
 

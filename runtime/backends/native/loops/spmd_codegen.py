@@ -142,7 +142,7 @@ class Lanes(Registers):
         with self.b.when(self.has_failed()):
             self.give_up()
 
-    def given_up(self) -> None:
+    def fail_and_give_up(self) -> None:
         """Give up, because a lane that runs alone has failed."""
         assert self.give_up is not None
         self.fail(const("i1", 1))
@@ -294,7 +294,7 @@ class Lanes(Registers):
             cells = {k: self.cell(state[k]) for k in loop.carried}
             inputs = [x if lanes(x.ty) == 1 else self.cell(x) for x in args]
             one = Lanes(self.w, self.plan, 1, self.frame)
-            one.give_up = self.give_up and self.given_up
+            one.give_up = self.give_up and self.fail_and_give_up
             with self.each(mask) as lane:
                 values = [x if lanes(x.ty) == 1 else loaded(b, element(x.ty), cell, lane)
                           for x, cell in zip(args, inputs, strict=True)]

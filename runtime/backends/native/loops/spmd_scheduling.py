@@ -156,9 +156,9 @@ class Stream:
         """The inputs of the inner loop, its mask, and its state."""
         env = self.env(lanes, now)
         state = dict(zip(self.only.carried, now.state, strict=True))
-        given = [state.get(k - self.only.counted, env.get(v, now.i)) for k, v in enumerate(self.only.node.inputs)]
+        inputs = [state.get(k - self.only.counted, env.get(v, now.i)) for k, v in enumerate(self.only.node.inputs)]
         guard = self.plan.guards.get(self.only.node)
-        return given, None if guard is None else env[guard], given[self.only.counted:][:len(self.only.state)]
+        return inputs, None if guard is None else env[guard], inputs[self.only.counted:][:len(self.only.state)]
 
     def end(self, lanes: Lanes, now: LanePosition, state: Sequence[Val], mask: Val | None) -> list[Val]:
         """The lanes' state after the inner loop has ended with `state`, in the lanes of the mask."""
@@ -192,11 +192,11 @@ class Stream:
         phis = [b.open_phi(x.ty, x, before) for x in first.vals()]
         now = first.like([x for x, _ in phis])
         live = b.icmp("ult", now.i, end)
-        given, guard, state = self.loop_inputs(lanes, now)
-        go = lanes.goes(only, given, now.turn, state, live if guard is None else b.and_(live, guard))
+        inputs, guard, state = self.loop_inputs(lanes, now)
+        go = lanes.goes(only, inputs, now.turn, state, live if guard is None else b.and_(live, guard))
         b.branch(lanes.more(live, lanes.count // 2 - 1), inside, after)
         b.start(inside)
-        news = lanes.turn(only, given, now.turn, state, go)
+        news = lanes.turn(only, inputs, now.turn, state, go)
         done = b.xor(live, go)
         through = set(self.through.values())
         stepped = LanePosition(now.i, now.parts, None if now.turn is None else b.add(now.turn, const(now.turn.ty, 1)),
@@ -241,9 +241,9 @@ class Stream:
     def alone(self, lanes: Lanes, now: LanePosition, stop: Val, step: int) -> list[Val]:
         """The state of one lane after all its iterations below `stop`, with the stride `step`."""
         w, b = self.w, self.w.b
-        held = [*now.vals(), *self.outside.values()]
-        words = b.alloca("i64", len(held) + 1)
-        for k, x in enumerate(held):
+        live = [*now.vals(), *self.outside.values()]
+        words = b.alloca("i64", len(live) + 1)
+        for k, x in enumerate(live):
             b.store(x, b.offset(words, k, "i64"))
         if self.function is None:
             self.function = self._function(now)
@@ -251,7 +251,7 @@ class Stream:
         with b.when(b.icmp("ne", status, const("i32", 0))):
             lanes.leave()
         if lanes.failed is not None:
-            lanes.fail(b.load("i1", b.offset(words, len(held), "i64")))
+            lanes.fail(b.load("i1", b.offset(words, len(live), "i64")))
         return [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(self.parts.first)]
 
     def _function(self, now: LanePosition) -> str:
@@ -264,18 +264,18 @@ class Stream:
             one = Lanes(w, self.plan, 1, frame)
 
             def give_up() -> None:
-                b.store(const("i1", 1), b.offset(words, len(held), "i64"))
+                b.store(const("i1", 1), b.offset(words, len(live), "i64"))
                 b.line("ret i32 0")
 
             if one.failed is not None:
                 one.give_up = give_up
-            held = [*now.vals(), *self.outside.values()]
-            given = [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(held)]
-            outside, self.outside = self.outside, dict(zip(self.outside, given[len(now.vals()):], strict=True))
+            live = [*now.vals(), *self.outside.values()]
+            initial = [b.load(x.ty, b.offset(words, k, "i64")) for k, x in enumerate(live)]
+            outside, self.outside = self.outside, dict(zip(self.outside, initial[len(now.vals()):], strict=True))
             head, after = b.label("lane"), b.label("end")
             before = b.block
             b.start(head)
-            phis = [b.open_phi(x.ty, x, before) for x in given[:len(now.vals())]]
+            phis = [b.open_phi(x.ty, x, before) for x in initial[:len(now.vals())]]
             current = now.like([x for x, _ in phis])
             inputs, guard, state = self.loop_inputs(one, current)
             ended = one.loop(self.only, inputs, guard, (current.turn, state))
@@ -288,7 +288,7 @@ class Stream:
             for k, x in enumerate(values):
                 b.store(x, b.offset(words, k, "i64"))
             if one.failed is not None:
-                b.store(one.has_failed(), b.offset(words, len(held), "i64"))
+                b.store(one.has_failed(), b.offset(words, len(live), "i64"))
             self.outside, w.b = outside, outer
             return const("i32", 0)
 

@@ -68,8 +68,8 @@ class Kept:
         self.module, self.dtype, self.turned = Module(True, bits), dtype, turned
         self.engines = []
         i64, ptr = ctypes.c_int64, ctypes.c_void_p
-        self.copy = self._of(microkernel.STRIPS, turned, [i64, i64, ptr, i64, ptr])
-        self.multiply = self._of(microkernel.BY_STRIPS, False, [ptr, i64, i64, i64, ptr, i64, ptr, ptr, ptr, i64])
+        self.copy = self._of(microkernel.PACK_RIGHT, turned, [i64, i64, ptr, i64, ptr])
+        self.multiply = self._of(microkernel.PACKED_PRODUCT, False, [ptr, i64, i64, i64, ptr, i64, ptr, ptr, ptr, i64])
 
     def _of(self, part: str, turned: bool, types: list[Any]) -> Any:
         (name,) = [name for name, known in microkernel.FUNCTIONS.items() if known == (part, self.dtype, False, turned)]

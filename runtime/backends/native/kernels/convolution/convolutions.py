@@ -190,9 +190,9 @@ def _single(channels: Index | None, filters: Array) -> bool:
 def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Value]) -> list[Index]:
     """The shape of the result."""
     known = node.params["dims"]
-    given = numbers(w, sizes[0], len(known)) if sizes else known
-    check_sizes(w, node, given, values)
-    return [d if k is None else k for k, d in zip(known, given, strict=True)]
+    actual = numbers(w, sizes[0], len(known)) if sizes else known
+    check_sizes(w, node, actual, values)
+    return [d if k is None else k for k, d in zip(known, actual, strict=True)]
 
 
 def _sums(x: Array) -> DType:

@@ -43,10 +43,10 @@ def einsum(w: Lowering, node: Node, *values: Value) -> Value:
     if dtype in GEMM:
         gemm.need(w, dtype)
     inputs, output = node.params["equation"].split("->")
-    given = [Term(widened(as_array(x)), letters) for x, letters in zip(values, inputs.split(","), strict=True)]
-    sizes = _sizes(w, node, given, values)
+    operands = [Term(widened(as_array(x)), letters) for x, letters in zip(values, inputs.split(","), strict=True)]
+    sizes = _sizes(w, node, operands, values)
     sizes.update({letter: size for letter, size in zip(output, type.shape, strict=True) if size is not None})
-    terms = [_spread(w, _diagonal(w, term), sizes) for term in given]
+    terms = [_spread(w, _diagonal(w, term), sizes) for term in operands]
     for positions in _path(node.params["equation"], terms):
         taken = [terms[k] for k in positions]
         terms = [term for k, term in enumerate(terms) if k not in positions]

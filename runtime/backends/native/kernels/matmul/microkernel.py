@@ -21,7 +21,8 @@ from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 from runtime.core.types import DType, float32, float64
 
-__all__ = ["BY_STRIPS", "DEPTH", "FUNCTIONS", "PRODUCT", "SIDE", "STRIPS", "Packed", "fills", "fits", "function_text"]
+__all__ = ["DEPTH", "FUNCTIONS", "PACKED_PRODUCT", "PACK_RIGHT", "PRODUCT", "SIDE", "Packed", "fills", "fits",
+           "function_text"]
 
 DEPTH: Final = 512  # products of a sum per block; twice as many if there is only one group of rows
 SIDE: Final = 2048  # rows and columns of a block
@@ -112,7 +113,7 @@ class Packed:
         return b.imul(b.iadd(lines, 3 * self.lanes), least(inner, DEPTH if _has_groups(rows) else 2 * DEPTH))
 
     def declare(self, part: str) -> str:
-        """Declare a function and return its name: PRODUCT, `STRIPS` or `BY_STRIPS`. `_write...` describe the
+        """Declare a function and return its name: PRODUCT, `PACK_RIGHT` or `PACKED_PRODUCT`. `_write...` describe the
         arguments."""
         name = _name(part, self.dtype, self.x_turned, self.y_turned)
         self.module.declare(name, "i32", *_TYPES[part])
@@ -120,7 +121,7 @@ class Packed:
 
     def define(self, part: str) -> None:
         writes: dict[str, Callable[..., Val]] = {
-            PRODUCT: self._write, STRIPS: self._write_strips, BY_STRIPS: self._write_by_strips}
+            PRODUCT: self._write, PACK_RIGHT: self._write_packing, PACKED_PRODUCT: self._write_packed_product}
         name = _name(part, self.dtype, self.x_turned, self.y_turned)
         self.module.define(name, "i32", _TYPES[part], writes[part], "nounwind", linkage="")
 
@@ -151,7 +152,7 @@ class Packed:
             k = b.mul(part, depth)
             height, width = (_least(b, b.sub(n, at), side) for n, at in ((rows, i), (columns, j)))
             size = _least(b, b.sub(inner, k), depth)
-            strips = self._strips(b, width)
+            strips = self._strip_count(b, width)
             left = b.offset(memory, b.mul(b.mul(strips, const("i64", self.lanes)), size), ty)
             first = zero if self.x_turned else b.udiv(height, const("i64", self.rows))
             panels = self._up(b, strips, _VECTORS)
@@ -164,24 +165,24 @@ class Packed:
             run(tiles, words, b.mul(self._up(b, height, group), panels), 1, _TILES)
         return const("i32", 0)
 
-    def _write_strips(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, strips: Val) -> Val:
+    def _write_packing(self, b: Builder, inner: Val, columns: Val, y: Val, y_step: Val, packed: Val) -> Val:
         """Write a function that packs a right matrix of one block; it returns 0."""
-        self._copy(b, self.lanes, not self.y_turned, const("i64", 0), self._strips(b, columns), inner, columns, y,
-                   y_step, strips)
+        self._copy(b, self.lanes, not self.y_turned, const("i64", 0), self._strip_count(b, columns), inner, columns, y,
+                   y_step, packed)
         return const("i32", 0)
 
-    def _write_by_strips(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
-                         strips: Val, out: Val, scale: Val, threads: Val) -> Val:
-        """Write a function that multiplies a matrix with contiguous rows by such strips; memory for one strip of rows,
-        for an incomplete tile, follows them. `scale`: as for products. `threads`: the maximal number; 0: the caller is
-        in a parallel region, and all tiles are complete. It returns 0, or non-zero if a signal interrupted it."""
+    def _write_packed_product(self, b: Builder, frame: Val, rows: Val, inner: Val, columns: Val, x: Val, x_step: Val,
+                              packed: Val, out: Val, scale: Val, threads: Val) -> Val:
+        """Write a function that multiplies a matrix with contiguous rows by a packed one; memory for one strip of rows,
+        for an incomplete tile, follows it. `scale`: as for products. `threads`: the maximal number; 0: the caller is in
+        a parallel region, and all tiles are complete. It returns 0, or non-zero if a signal interrupted it."""
         tiles = self._phase("tiles", self._tiles)
-        zero, one, count = const("i64", 0), const("i64", 1), self._strips(b, columns)
-        left = b.offset(strips, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
+        zero, one, count = const("i64", 0), const("i64", 1), self._strip_count(b, columns)
+        left = b.offset(packed, b.mul(b.mul(count, const("i64", self.lanes)), inner), self.ty)
         first, tall = b.udiv(rows, const("i64", self.rows)), self._up(b, rows, self.rows)
         panels = self._up(b, count, _VECTORS)
         group = self._group(b, rows, panels, _largest(b, threads, one))
-        words = _Block(x, x_step, _NONE, zero, out, columns, rows, inner, columns, strips, left, first, group,
+        words = _Block(x, x_step, _NONE, zero, out, columns, rows, inner, columns, packed, left, first, group,
                       scale).store(b)
         with b.when(b.icmp("ne", tall, first)):
             self._copy(b, self.rows, False, first, tall, inner, rows, x, x_step, left)
@@ -208,7 +209,7 @@ class Packed:
         """How many parts of size `by` cover a size."""
         return b.udiv(b.add(size, b.i64(b.isub(by, 1))), b.i64(by))
 
-    def _strips(self, b: Builder, columns: Val) -> Val:
+    def _strip_count(self, b: Builder, columns: Val) -> Val:
         """The number of strips of columns; at least one."""
         return _largest(b, self._up(b, columns, self.lanes), const("i64", 1))
 
@@ -289,7 +290,7 @@ class Packed:
         """For each number from `start` to `stop`, compute a group of rows by a panel. Equal groups are consecutive."""
         block = _Block.load(b, words)
         ty, bytes, high = self.ty, const("i64", self.dtype.size), const("i64", self.rows)
-        strips, most = self._strips(b, block.columns), const("i64", _VECTORS)
+        strips, most = self._strip_count(b, block.columns), const("i64", _VECTORS)
         panels = self._up(b, strips, _VECTORS)
         narrow = b.sub(b.mul(panels, most), strips)  # the first `narrow` panels are one strip narrower
         with b.loop(start, stop) as number:
@@ -390,12 +391,12 @@ class Packed:
 
 
 PRODUCT: Final = "product"
-STRIPS: Final = "strips"
-BY_STRIPS: Final = "by_strips"
+PACK_RIGHT: Final = "pack_right"
+PACKED_PRODUCT: Final = "packed_product"
 _TYPES: Final = {
     PRODUCT: ["ptr", "i64", "i64", "i64", "i64", "ptr", "i64", "ptr", "i64", "ptr", "ptr", "ptr"],
-    STRIPS: ["i64", "i64", "ptr", "i64", "ptr"],
-    BY_STRIPS: ["ptr", "i64", "i64", "i64", "ptr", "i64", "ptr", "ptr", "ptr", "i64"],
+    PACK_RIGHT: ["i64", "i64", "ptr", "i64", "ptr"],
+    PACKED_PRODUCT: ["ptr", "i64", "i64", "i64", "ptr", "i64", "ptr", "ptr", "ptr", "i64"],
 }
 
 
@@ -404,7 +405,7 @@ def _name(part: str, dtype: DType, x_turned: bool, y_turned: bool) -> str:
 
 
 _TURNED: Final = {PRODUCT: [(False, False), (False, True), (True, False), (True, True)],
-                  STRIPS: [(False, False), (False, True)], BY_STRIPS: [(False, False)]}
+                  PACK_RIGHT: [(False, False), (False, True)], PACKED_PRODUCT: [(False, False)]}
 FUNCTIONS: Final = {_name(part, dtype, x_turned, y_turned): (part, dtype, x_turned, y_turned) for part in _TYPES
                     for dtype in (float32, float64) for x_turned, y_turned in _TURNED[part]}
 """By name: which function it is, and the arguments of `Packed`."""

@@ -13,7 +13,15 @@ from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Leaf
 from runtime.backends.native.codegen.parallel import THREADS_WORD
 from runtime.backends.native.kernels.matmul import gemm
-from runtime.backends.native.kernels.matmul.microkernel import BY_STRIPS, DEPTH, SIDE, STRIPS, Packed, fills, fits
+from runtime.backends.native.kernels.matmul.microkernel import (
+    DEPTH,
+    PACK_RIGHT,
+    PACKED_PRODUCT,
+    SIDE,
+    Packed,
+    fills,
+    fits,
+)
 from runtime.backends.native.kernels.shapes import result_type
 from runtime.backends.native.llvm.builder import Index, Val, const
 from runtime.core.graph import Graph, Node
@@ -38,7 +46,7 @@ class PackedMatrix:
         self.code = Packed(w.module, y.dtype, False, False)
         self.memory = w.memory(y.dtype, [self.code.room(b, 0, self.size, self.columns)]).pointer
         y_turned, y_step = gemm.layout(w, y)
-        copy = Packed(w.module, y.dtype, False, y_turned).declare(STRIPS)
+        copy = Packed(w.module, y.dtype, False, y_turned).declare(PACK_RIGHT)
         b.call("i32", copy, *map(b.i64, y.dims), y.pointer, b.i64(y_step), self.memory)
 
     def takes(self, w: Lowering, x: Leaf) -> bool:
@@ -54,9 +62,9 @@ class PackedMatrix:
         """Write the product of a matrix for which `takes` is true into `out`; with `alpha`, add that multiple of the
         product."""
         b = w.b
-        given = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
-                 out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
-        status = b.call("i32", self.code.declare(BY_STRIPS), w.frame, *given)
+        arguments = [*map(b.i64, (x.dims[0], self.size, self.columns)), x.pointer, b.i64(x.steps(b)[0]), self.memory,
+                     out.pointer, b.cell(alpha), self._threads(w, x.dims[0])]
+        status = b.call("i32", self.code.declare(PACKED_PRODUCT), w.frame, *arguments)
         if not w.inside:
             w.leave_if_stopped(status)
 
