@@ -136,7 +136,7 @@ class ArrayArguments:
                 self._refuse_writes(self.captured[id(array)], own, found)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def counting_references(self) -> Iterator[None]:
         """Let the caller's references count while the function is traced."""
         with variables(*[CellType(cell) for _, cell, _ in self.places]):
             yield
@@ -158,11 +158,11 @@ class ArrayArguments:
             originals = {id(cell): part for holder, key, part in self._holders for cell in [self.captured[id(part)]]}
             while self._holders:
                 holder, key, part = self._holders.pop()
-                left = holder[key] if type(holder) is list else content_of(holder, key)
-                if left is self.captured[id(part)]:
+                current = holder[key] if type(holder) is list else content_of(holder, key)
+                if current is self.captured[id(part)]:
                     _put(holder, key, part)
-                elif id(left) in originals:  # another captured array was stored there
-                    _put(holder, key, originals[id(left)])
+                elif id(current) in originals:  # another captured array was stored there
+                    _put(holder, key, originals[id(current)])
 
     def _substitute(self, heap: Heap) -> None:
         holders = [(reached.value, parts) for reached, parts in heap.records]

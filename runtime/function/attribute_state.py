@@ -42,14 +42,14 @@ from runtime.core.text import Text
 from runtime.function.argument_structure import decomposing
 from runtime.function.escaped_tensors import ATOMS
 from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
-from runtime.function.number_state import Held, as_argument, as_number, can_be_staged
+from runtime.function.number_state import StateContainer, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 
-__all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "held_by",
+__all__ = ["AttributeState", "AttributeStates", "NeedsAttributes", "Place", "can_be_state", "content_of", "holder_of",
            "is_in", "key_of", "path_of"]
 
 Place = tuple[str, Any, Any]
@@ -164,10 +164,10 @@ class AttributeState:
         if earlier is not None:
             self._known, self._staged = dict(earlier._known), set(earlier._staged)
             self._lengths = {path: set(lengths) for path, lengths in earlier._lengths.items()}
-        held = dict(zip([key_of(holder, key) for _, holder, key in places[len(places) - len(contents):]], contents))
+        by_key = dict(zip([key_of(holder, key) for _, holder, key in places[len(places) - len(contents):]], contents))
         for path, kept, key in self._places:
-            if (at := key_of(held_by(kept), key)) in held:
-                self._known[path] = held[at]
+            if (at := key_of(holder_of(kept), key)) in by_key:
+                self._known[path] = by_key[at]
 
     @property
     def keys(self) -> set[tuple[int, Any]]:
@@ -177,7 +177,7 @@ class AttributeState:
     @property
     def places(self) -> list[Place] | None:
         """The places; None if an object that holds one has been freed."""
-        found = [(path, held_by(kept), key) for path, kept, key in self._places]
+        found = [(path, holder_of(kept), key) for path, kept, key in self._places]
         return None if any(holder is None for _, holder, _ in found) else found
 
     def arguments(self, places: Sequence[Place]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class AttributeState:
             for path in self._lists:
                 contents[path] = self._of_any_length(path, contents[path])
         if self._wholes:
-            contents = {path: Held(x) if id(x) in self._wholes else x for path, x in contents.items()}
+            contents = {path: StateContainer(x) if id(x) in self._wholes else x for path, x in contents.items()}
         return self._each(contents, lambda x, path: as_argument(x, path in self._staged and not self.is_exact))
 
     def _of_any_length(self, path: str, items: list[Any]) -> Any:
@@ -216,24 +216,24 @@ class AttributeState:
             len(lengths) == LENGTHS for lengths in self._lengths.values()))
 
     def write(
-        self, places: Sequence[Place], contents: dict[str, Any], given: dict[str, Any] | None = None
+        self, places: Sequence[Place], contents: dict[str, Any], original: dict[str, Any] | None = None
     ) -> None:
-        """Store the contents in the places, except where they are unchanged from `given`: Python code called by the
+        """Store the contents in the places, except where they are unchanged from `original`: Python code called by the
         graph may have stored something else there."""
-        given = {} if given is None else self._each(given, lambda x, _: as_number(x))
+        original = {} if original is None else self._each(original, lambda x, _: as_number(x))
         contents = self._each(contents, lambda x, _: as_number(x))
         for path, holder, key in places:
             new = contents.get(path, UNBOUND)
-            if path in given and _is_left(given[path], new, _is_whole(holder, key)):
+            if path in original and _is_unchanged(original[path], new, _is_whole(holder, key)):
                 continue
             if type(new) is Appended:
                 holder += new.items
                 continue
             if type(new) is GrownList:
-                if not given:
+                if not original:
                     holder[:] = new.staged()
                 continue
-            if given and key is None and type(holder) is list:
+            if original and key is None and type(holder) is list:
                 extend(holder, new)
                 continue
             old = content_of(holder, key)
@@ -250,17 +250,17 @@ class AttributeState:
         """`run` with `contents` in the places; afterwards `contents` holds what `run` left there."""
         def traced() -> Any:
             places = self.places or ()
-            before, given = _read(places), dict(contents)
+            before, original = _read(places), dict(contents)
             self.write(places, contents)
             begun = _read(places)
             try:
                 return run()
             finally:
-                left = _read(places)
+                after = _read(places)
                 for path, holder, key in places:
-                    is_left = _is_left(begun[path], left[path], _is_whole(holder, key))
-                    contents[path] = given[path] if is_left else left[path]
-                    if path in self._lists and (new := appended(begun[path], left[path])) is not None:
+                    is_unchanged = _is_unchanged(begun[path], after[path], _is_whole(holder, key))
+                    contents[path] = original[path] if is_unchanged else after[path]
+                    if path in self._lists and (new := appended(begun[path], after[path])) is not None:
                         contents[path] = new
                 self.write(places, before)
 
@@ -311,7 +311,7 @@ class AttributeStates:
                 contents = extended.kwargs[ATTRIBUTES]
                 if extended.twins is not None:
                     contents = {path: extended.twins.original(content) for path, content in contents.items()}
-                state.write(places, contents, extended.given)
+                state.write(places, contents, extended.original_contents)
             if extended.changed:
                 changed, before = zip(*extended.changed, strict=True)
                 self._add(call, [*(places or ()), *changed], extended.classes, before,
@@ -361,7 +361,7 @@ def _extended(call: Call, state: AttributeState, places: Sequence[Place]) -> Cal
         found.containers = [*call.containers[:begin], *found.containers[begin:end], *call.containers[begin:]]
     found.attributes, found.finds_attributes, found.overwritten = state, True, call.overwritten
     found.finds_numbers = call.finds_numbers
-    found.given = {path: copy.copy(x) if type(x) in _WHOLES else x for path, x in contents.items()}
+    found.original_contents = {path: copy.copy(x) if type(x) in _WHOLES else x for path, x in contents.items()}
     return found
 
 
@@ -370,20 +370,20 @@ def _is_whole(holder: Any, key: Any) -> bool:
     return key is None and type(holder) in _WHOLES
 
 
-def _is_left(given: Any, now: Any, whole: bool) -> bool:
+def _is_unchanged(original: Any, now: Any, whole: bool) -> bool:
     """Whether a call has left the content of a place unchanged; for a whole list or dict, its parts."""
-    if whole and type(given) in _WHOLES and type(now) is type(given):
-        if type(given) is set:
-            return bool(given == now)
-        before, after = list(parts_in(given)), list(parts_in(now))
-        return len(before) == len(after) and all(map(_is_left_part, before, after))
-    return _is_left_part(given, now)
+    if whole and type(original) in _WHOLES and type(now) is type(original):
+        if type(original) is set:
+            return bool(original == now)
+        before, after = list(parts_in(original)), list(parts_in(now))
+        return len(before) == len(after) and all(map(_is_unchanged_part, before, after))
+    return _is_unchanged_part(original, now)
 
 
-def _is_left_part(given: Any, now: Any) -> bool:
-    if type(given) is tuple and type(now) is tuple:  # key and content of an item
-        return len(given) == len(now) and all(map(_is_left_part, given, now))
-    return given is now or (type(given) is type(now) and can_be_staged(now) and repr(given) == repr(now))
+def _is_unchanged_part(original: Any, now: Any) -> bool:
+    if type(original) is tuple and type(now) is tuple:  # key and content of an item
+        return len(original) == len(now) and all(map(_is_unchanged_part, original, now))
+    return original is now or (type(original) is type(now) and can_be_staged(now) and repr(original) == repr(now))
 
 
 def content_of(holder: Any, key: Any) -> Any:
@@ -430,6 +430,6 @@ def _is_class(holder: Any) -> bool:
     return isinstance(holder, type) and is_users_class(holder)
 
 
-def held_by(kept: Any) -> Any:
+def holder_of(kept: Any) -> Any:
     """The holder for which `weakly` returned `kept`; None if it has been freed."""
     return kept() if isinstance(kept, weakref.ref) else kept

@@ -302,11 +302,11 @@ class ConcreteFunction:
             show_users(error)
             raise
 
-    def _passed(self, given: Mapping[int, Variable]) -> list[Variable]:
-        """The variables of a call, by index; the traced ones in place of those that are not `given`."""
+    def _passed(self, supplied: Mapping[int, Variable]) -> list[Variable]:
+        """The variables of a call, by index; the traced ones in place of those that are not `supplied`."""
         variables: list[Variable] = []
         for k, (argument, default) in enumerate(zip(self._variables, self._defaults, strict=True)):
-            variable = given[k] if k in given else default()
+            variable = supplied[k] if k in supplied else default()
             if variable is None:
                 raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {argument.name!r}")
             variables.append(variable)
@@ -333,15 +333,15 @@ class ConcreteFunction:
             bound = self._signature.parameters.bind_partial(*args, **kwargs)
         except TypeError as exc:
             raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: {exc}") from None
-        given = bound.arguments
+        arguments = bound.arguments
         leaves: list[Any] = []
         types, met = iter(self.types), dict[int, Any]()
         for name, traced in self._arguments().items():
-            if name not in given:
+            if name not in arguments:
                 if _tensors(traced):
                     raise InvalidArgumentsError(f"{self.pretty_printed_signature()}: missing argument {name!r}")
                 continue
-            self._match(name, given[name], traced, leaves, types, variables, met)
+            self._match(name, arguments[name], traced, leaves, types, variables, met)
         return leaves
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import DICTS, UNBOUND, Globals, is_collection, only_atoms
-from runtime.function.attribute_state import NeedsAttributes, Place, content_of, held_by
+from runtime.function.attribute_state import NeedsAttributes, Place, content_of, holder_of
 from runtime.function.signature import Call, weakly
 from runtime.function.visible_places import KEYS, Constant, is_same
 
@@ -103,8 +103,8 @@ class ConstantGuards:
                 self._single.append((kept, key, content))
             self._arrays += [(x, x.tobytes()) for x in _arrays_in(content) if x.nbytes <= _MOST_BYTES]
             self._places.append((path, kept, key, content))
-        self._items = [(held, *_getter(itemgetter, parts)) for held, parts in items.values()]
-        self._attributes = [(held, *_getter(attrgetter, parts)) for held, parts in attributes.values()]
+        self._items = [(owner, *_getter(itemgetter, parts)) for owner, parts in items.values()]
+        self._attributes = [(owner, *_getter(attrgetter, parts)) for owner, parts in attributes.values()]
 
     @property
     def items(self) -> Sequence[tuple[Any, Any, Any]] | None:
@@ -112,8 +112,8 @@ class ConstantGuards:
         the content; for variables of functions None, the cell and the content. None if there are guards of other
         kinds."""
         if self._lists or self._arrays or self._absent or self._keys or self._dicts or not all(
-                type(held) is dict or (type(held) is weakref.ref and not issubclass(type(held()), type))
-                for held, _, _ in self._single):
+                type(owner) is dict or (type(owner) is weakref.ref and not issubclass(type(owner()), type))
+                for owner, _, _ in self._single):
             return None
         return [*self._single, *((None, *cell) for cell in self._cells)]
 
@@ -124,7 +124,7 @@ class ConstantGuards:
                 if not all(map(is_, get(namespace), parts)):
                     return not self.changed()
             for kept, get, parts in self._attributes:
-                if not all(map(is_, get(held_by(kept)), parts)):
+                if not all(map(is_, get(holder_of(kept)), parts)):
                     return not self.changed()
             for cell, content in self._cells:
                 if cell.cell_contents is not content:
@@ -140,14 +140,14 @@ class ConstantGuards:
             return False  # other keys need another trace
         if not all(dict.get(holder, key, UNBOUND) is content for holder, key, content in self._dicts):
             return not self.changed()
-        if self._absent and not all(_is_absent(held_by(kept), key) for kept, key in self._absent):
+        if self._absent and not all(_is_absent(holder_of(kept), key) for kept, key in self._absent):
             return not self.changed()
         return not self._arrays or all(array.tobytes() == elements for array, elements in self._arrays)
 
     def accept(self) -> None:
         """Make the current contents of the places the guarded ones."""
         if not self.hold():
-            places = [(path, held_by(kept), key) for path, kept, key, _ in self._places]
+            places = [(path, holder_of(kept), key) for path, kept, key, _ in self._places]
             now = [(place, content_of(*place[1:])) for place in places if place[1] is not None]
             constants = [(place, list(x) if is_collection(place[1]) else x) for place, x in now]
             constants += [(("", holder, KEYS), [*holder]) for holder, _ in self._keys]
@@ -158,7 +158,7 @@ class ConstantGuards:
         found = []
         elements = {id(array): array.tobytes() == before for array, before in self._arrays}
         for path, kept, key, content in self._places:
-            holder = held_by(kept)
+            holder = holder_of(kept)
             if holder is not None:
                 now = content_of(holder, key)
                 now = list(now) if is_collection(holder) else now

@@ -65,8 +65,8 @@ def verified_call(
                 difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
                 break
     if difference is None:
-        given = args if own is None else (instance, *args)
-        what = changed_arguments(python, (own_args, own_kwargs), (given, kwargs), _same)
+        actual_args = args if own is None else (instance, *args)
+        what = changed_arguments(python, (own_args, own_kwargs), (actual_args, kwargs), _same)
         if what:
             difference = Difference(what, expected.returned or code.co_firstlineno, code.co_filename)
     return check(difference, got)

@@ -166,7 +166,7 @@ class Function(Called, Inspected):
 
     def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Apply the changes that the call would have made before the error."""
-        if raised.is_left(error) and self.autograph:
+        if raised.may_have_changes(error) and self.autograph:
             if self._until_error is None:
                 self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
             concrete = raised.concrete
@@ -476,12 +476,12 @@ class Function(Called, Inspected):
         paths = self._signature.input_names(call, as_paths=True)
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
-            given = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
-        inputs, mode.captured, mode.has_written = given.inputs, given.captured, given.has_changed
+            arrays = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
+        inputs, mode.captured, mode.has_written = arrays.inputs, arrays.captured, arrays.has_changed
         creation, unrolled = Creation(first, known), len(loops.unrolled)
 
         def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, Reading]:
-            with tracing(graph, BACKEND), tracing_writes(), mode, given.held(), creation:
+            with tracing(graph, BACKEND), tracing_writes(), mode, arrays.counting_references(), creation:
                 python = self.python_function
                 outputs: list[Any] = []
                 copies: list[Any] = []
@@ -492,16 +492,16 @@ class Function(Called, Inspected):
                     mode.existed, mode.sources = outside.existed, outside.arrays
                     outside.find_shared(call.finds_attributes)
                     try:
-                        with given.substituted(outside.heap), unwritable(outside.arrays), leaking(
-                                outside.leaks_into), trying_numbers(
-                                call.twins and self._objects.most_made, call.finds_numbers), outside.held():
+                        with arrays.substituted(outside.heap), unwritable(outside.arrays), leaking(
+                                outside.leaks_into), trying_numbers(call.twins and self._objects.most_made,
+                                                                    call.finds_numbers), outside.counting_references():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
                             run = run if state is None else call.attributes.within(state, run)
                             returned = trace_function(run)
                         mode.check_draws(bool(creation.created))
                         constants = self._settled(call, outside, bool(creation.created), all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
-                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside, given.changed())
+                        pack = plan(returned, outputs, getattr(python, "__func__", python), outside, arrays.changed())
                     except NeedsNumbers:
                         outside.need_numbers()
                         raise
@@ -514,14 +514,14 @@ class Function(Called, Inspected):
                 check_results(outputs)
                 set_outputs(graph, outputs)
                 self._unrolled = list({loop[:3]: loop for loop in loops.unrolled[unrolled:]}.values())
-                aliases = [(given.aliases(x), isinstance(x, StagedArray)) for x in outputs]
+                aliases = [(arrays.aliases(x), isinstance(x, StagedArray)) for x in outputs]
                 return returned, pack, aliases, constants, outside.found_elsewhere(), outside.reading
 
         returned, pack, aliases, constants, elsewhere, reading = restored(trace)
         prune_graph(graph)
         concrete = ConcreteFunction(
             graph, call, self._signature, returned, pack, self.executor, self.fast_math, aliases, variables,
-            call.arrays if objects else None, given.inputs_outside, mode, constants, elsewhere)
+            call.arrays if objects else None, arrays.inputs_outside, mode, constants, elsewhere)
         concrete.is_kept, concrete.reading = concrete.is_kept and not call.changed, reading
         return concrete, bool(creation.created)
 

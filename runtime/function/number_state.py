@@ -20,9 +20,9 @@ from runtime.numpy.array_objects import ArrayCell
 from runtime.ops.lists import list_cast
 
 __all__ = [
-    "Held", "NumberColumn", "StagedNumber", "are_numbers", "array_of_numbers", "as_argument", "as_number",
-    "can_be_staged", "column_of_numbers", "is_number", "is_of_numpy", "number_of", "numbers_in", "tensor_of",
-    "widened", "widened_list"]
+    "NumberColumn", "StagedNumber", "StateContainer", "are_numbers", "array_of_numbers", "as_argument", "as_number",
+    "can_be_staged", "column_of_numbers", "is_number", "is_of_numpy", "number_of", "numbers_in", "tensor_of", "widened",
+    "widened_list"]
 
 
 class StagedNumber:
@@ -47,7 +47,7 @@ class StagedNumber:
         return "a number"
 
 
-class Held:
+class StateContainer:
     """A list or dict that is state itself, as the content of an attribute or variable."""
 
     __slots__ = ("value",)
@@ -56,7 +56,7 @@ class Held:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and other.value is self.value
+        return isinstance(other, StateContainer) and other.value is self.value
 
     def __hash__(self) -> int:
         return id(self.value)
@@ -150,7 +150,7 @@ def column_of_numbers(items: Sequence[Any]) -> NumberColumn | None:
 
 
 def as_number(x: Any) -> Any:
-    """The content of a StagedNumber or Held; any other `x` itself."""
-    if type(x) is Held:
+    """The content of a StagedNumber or StateContainer; any other `x` itself."""
+    if type(x) is StateContainer:
         return x.value
     return number_of(x.tensor) if type(x) is StagedNumber else x

@@ -90,9 +90,9 @@ def _is_in_no_module(value: Any) -> bool:
     meanwhile."""
     count = functools.partial(sys.getrefcount, value)
     before = count()
-    held = gc.get_referents([value], *_modules())
+    referents = gc.get_referents([value], *_modules())
     during = count()
-    del held
+    del referents
     return during - before == 1 == during - count()
 
 
@@ -123,8 +123,8 @@ class PriorState:
     @property
     def arrays(self) -> list[Any]:
         """The writable NumPy arrays."""
-        return [held.value for held in self.reach.objects
-                if issubclass(type(held.value), np.ndarray) and held.value.flags.writeable]
+        return [reached.value for reached in self.reach.objects
+                if issubclass(type(reached.value), np.ndarray) and reached.value.flags.writeable]
 
     def existed(self, value: Any) -> bool:
         """Whether an object existed before the trace, and is not a copy of an argument."""
@@ -230,7 +230,7 @@ class PriorState:
                 found[key_of(root.value, None)] = before
         return [(place, found[key_of(*place[1:])]) for place in self._places(keys)]
 
-    def held(self) -> AbstractContextManager[None]:
+    def counting_references(self) -> AbstractContextManager[None]:
         """Let the caller's references count while the function is traced: there may always be some."""
         return variables(CellType([x for x in (*self.copies, *(root.value for root in self.reach.objects)) if is_list(
             x) or type(x) in DICTS or (is_of_converted_code(type(x)) and fields_in(x) is not None)]))
@@ -271,9 +271,9 @@ class PriorState:
         self.shared = [(place, x) for place, x in visible.holders_of(own)
                        if id(place[1]) not in self.numbers and not is_in(known, *place[1:])]
         self._refuse_hashed(by_identity)
-        held = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
-        if again and held:
-            raise NeedsAttributes([place for place, _ in held], before=[x for _, x in held], shared=own)
+        state_places = [(place, x) for place, x in self.shared if can_be_state(*place[1:], self.existed)]
+        if again and state_places:
+            raise NeedsAttributes([place for place, _ in state_places], before=[x for _, x in state_places], shared=own)
 
     def _refuse_hashed(self, by_identity: set[int]) -> None:
         for (path, holder, key), content in self.shared:
@@ -359,9 +359,9 @@ class PriorState:
                 refill(copy, before)
         for root, _, new in list(self.heap.changes()) if variables else ():
             if id(root.value) not in self.numbers and new is not UNBOUND:
-                held = graph_value_in(new, self.existed, VariableArgument)
-                if held is not None:
-                    held.is_identified = True
+                value = graph_value_in(new, self.existed, VariableArgument)
+                if value is not None:
+                    value.is_identified = True
         for variable in variables:
             variable.leave()
         if any(variable.is_identified for variable in variables):
@@ -398,7 +398,7 @@ class PriorState:
         return error
 
 
-def _left(value: Any) -> Poison:
+def _replacement(value: Any) -> Poison:
     """The replacement, outside of its graph, for a value of a graph."""
     found = inaccessible(value, None)
 
@@ -434,11 +434,11 @@ class _Leaving:
         if found is None:
             return value
         if value is found or hasattr(type(value), "__leaves__"):
-            return _left(found)
+            return _replacement(found)
         if isinstance(value, tuple):
             return tuple.__new__(type(value), [self.of(item) for item in value])
         if not isinstance(value, (*LISTS, dict, CellType, FunctionType)) and fields_in(value) is None:
-            return _left(found)
+            return _replacement(found)
         self.within(value)
         return value
 

@@ -202,9 +202,9 @@ class Object(Recipe):
         fn, args, state, setter = self.parts
         new = fn(values)(*args(values))
         new = values.made.setdefault(id(self), new)
-        given = state(values)
-        if given is not None:
-            _set_state(new, given, setter(values))
+        stored_state = state(values)
+        if stored_state is not None:
+            _set_state(new, stored_state, setter(values))
         for item in spread([item(values) for item in self.items]):
             new.append(item)
         for name, item in spread_items((key(values), part(values)) for key, part in self.pairs):

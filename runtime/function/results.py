@@ -505,9 +505,9 @@ def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
     """The live entries of a hash table, from its leaves; the first `keys` columns are keys, as Python numbers."""
     _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # without the leading row
     there = [*map(bool, marks.whole)]
-    held = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
-    held += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
-    return [pytree.pack_sequence_as(structure, row) for row in zip(*held, strict=True)]
+    live = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
+    live += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
+    return [pytree.pack_sequence_as(structure, row) for row in zip(*live, strict=True)]
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:

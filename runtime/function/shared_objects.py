@@ -87,7 +87,7 @@ class SharedObjects:
     def __init__(self) -> None:
         self.classes: dict[type, Names] = {}
         """The classes whose objects share traces, with the names of the attributes that are decomposed."""
-        self._apart: frozenset[type] = frozenset()  # classes whose objects must not share traces
+        self._unshareable: frozenset[type] = frozenset()  # classes whose objects must not share traces
         self._seen: dict[type, list[Callable[[], Any]]] = {}  # weak references to objects with traces
         self._known: dict[Place, Any] = {}  # the first number at a place
         self._values: dict[tuple[Place, type], set[Any]] = {}  # some of the values of an argument
@@ -118,7 +118,7 @@ class SharedObjects:
 
     def saw_numbers(self, call: Call) -> None:
         """Record the numbers among the arguments that a trace serves."""
-        if Arguments not in self.classes and Arguments not in self._apart:
+        if Arguments not in self.classes and Arguments not in self._unshareable:
             twins = Twins(self, {**self.classes, Arguments: None})
             try:
                 named = {name: x for name, x in call.kwargs.items() if name != ATTRIBUTES}
@@ -131,7 +131,7 @@ class SharedObjects:
 
     def _are_in(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether arguments of a call may share traces; from the first call on if there are long lists of numbers."""
-        if not self.classes and Arguments not in self._apart and any(
+        if not self.classes and Arguments not in self._unshareable and any(
                 column_of(x) or matrix_of(x) for x in (*args, *kwargs.values())):
             self._share({Arguments: None})
         return bool(self.classes)
@@ -180,7 +180,7 @@ class SharedObjects:
 
     def can_share(self, kind: type) -> bool:
         """Whether objects of a plain class may share traces."""
-        return kind not in self._apart and can_be_record(kind) and is_of_converted_code(kind)
+        return kind not in self._unshareable and can_be_record(kind) and is_of_converted_code(kind)
 
     def _share(self, classes: Mapping[type, Names]) -> None:
         wider = {kind: None if names is None or self.classes.get(kind, names) is None
@@ -188,7 +188,7 @@ class SharedObjects:
         self.classes = {**self.classes, **wider}
 
     def _part(self, classes: frozenset[type]) -> None:
-        self._apart |= classes
+        self._unshareable |= classes
         self.classes = {kind: names for kind, names in self.classes.items() if kind not in classes}
 
     def computed(
@@ -202,7 +202,7 @@ class SharedObjects:
                 return run(args, kwargs, None)
             except NeedsNumbers:
                 self.need_all()
-        before, around = (self.is_exact, self._exact, self._apart, self.classes), self.is_trying
+        before, around = (self.is_exact, self._exact, self._unshareable, self.classes), self.is_trying
         tried: set[frozenset[Place]] = set()
         places: set[Place] = set()  # of the numbers that have been inputs
         self._trying.now = True
@@ -231,7 +231,7 @@ class SharedObjects:
                         self._exact = before[1] | exact
                     elif not self._share_less(twins):
                         # the error is not due to the sharing of traces
-                        self.is_exact, self._exact, self._apart, self.classes = before
+                        self.is_exact, self._exact, self._unshareable, self.classes = before
                         raise
         finally:
             self._trying.now = around

@@ -84,8 +84,8 @@ class Call:
 
     __slots__ = (
         "_identified", "_numbers", "args", "arrays", "attributes", "borrowed", "changed", "classes", "containers",
-        "contents", "finds_attributes", "finds_numbers", "given", "kwargs", "leaves", "objects", "overwritten",
-        "passed", "shapes", "structure", "twins", "types", "undo", "variables")
+        "contents", "finds_attributes", "finds_numbers", "kwargs", "leaves", "objects", "original_contents",
+        "overwritten", "passed", "shapes", "structure", "twins", "types", "undo", "variables")
 
     def __init__(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], identified: Collection[int] = frozenset()
@@ -99,7 +99,7 @@ class Call:
         self.undo: Callable[[], None] | None = None
         self.twins: Any = None
         self.classes: frozenset[type] = frozenset()
-        self.given: dict[str, Any] = {}
+        self.original_contents: dict[str, Any] = {}
         self.contents = slice(0, 0)
         self._identified = identified
         self.variables: list[Variable] = []

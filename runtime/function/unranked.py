@@ -68,9 +68,9 @@ class UnrankedFunction:
 
     def for_arguments(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments; Python values may be omitted."""
-        given = self._given(args, kwargs)
+        arguments = self._arguments(args, kwargs)
         ranks: list[int] = []
-        made = {name: self._ranked(name, spec, given[name], ranks) if name in given else spec
+        made = {name: self._ranked(name, spec, arguments[name], ranks) if name in arguments else spec
                 for name, spec in self._bound.arguments.items()}
         missing = next((name for name, spec in made.items() if _has_unranked(spec)), None)
         if missing is not None:
@@ -82,7 +82,7 @@ class UnrankedFunction:
             self.traces[key] = self._trace(*bound.args, **bound.kwargs)
         return self.traces[key]
 
-    def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def _arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by parameter. The tensors may also be passed alone, in order, unless they are parts of
         arguments."""
         tensors = [name for name, spec in self._bound.arguments.items() if is_leaf(spec)]

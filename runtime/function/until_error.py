@@ -99,7 +99,7 @@ class _Raised(threading.local):
         graph = self.concrete.graph
         return can_run_again(graph) and all(node.op is not PRINT for node in graph.walk())
 
-    def is_left(self, error: BaseException) -> bool:
+    def may_have_changes(self, error: BaseException) -> bool:
         """Whether the call may have changed something before the error that has to be applied as in Python, including
         changes that the trace reverted at its end, such as a flag."""
         if self.error is not error:
