@@ -127,8 +127,8 @@ class Activity:
         return news
 
     def _custom(self, node: Node) -> bool:
-        given = node.operands[:node.params["count"]]
-        return any(value in self.values for value in given) and any([self.add(v) for v in node.outputs])
+        operands = node.operands[:node.params["count"]]
+        return any(value in self.values for value in operands) and any([self.add(v) for v in node.outputs])
 
 
 _CONTROL = {"while_loop": Activity._loop, "reduce": Activity._loop, "custom_gradient": Activity._custom}

@@ -51,11 +51,11 @@ def split(length: Any, snapshots: Any) -> Any:
     return minimum(least, subtract(length, np.int64(1)))
 
 
-def revolve(loop: Node, count: Any, given: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
+def revolve(loop: Node, count: Any, result_cts: Sequence[Any], cts: Cotangents, activity: Activity) -> None:
     """Pull cotangents back through the `count` iterations that a loop has run."""
-    useful = useful_state(loop, activity, [k for k, ct in enumerate(given) if ct is not None])
+    useful = useful_state(loop, activity, [k for k, ct in enumerate(result_cts) if ct is not None])
     if useful:
-        _Revolve(loop, useful, activity).run(count, given, cts)
+        _Revolve(loop, useful, activity).run(count, result_cts, cts)
 
 
 class _Revolve:
@@ -76,7 +76,7 @@ class _Revolve:
             locate(error, loop.position)
             raise error
 
-    def run(self, count: Any, given: Sequence[Any], cts: Cotangents) -> None:
+    def run(self, count: Any, result_cts: Sequence[Any], cts: Cotangents) -> None:
         if self.snapshots is None:
             logarithm = ceil(divide(log(cast(add(count, np.int64(1)), float64)), np.log(2.0)))
             self.room = maximum(cast(logarithm, int64), np.int64(1))
@@ -84,7 +84,7 @@ class _Revolve:
             self.room = self.snapshots
         self.start = [wrap(value) for value in self.init]
         rows = [self._rows(self.start[k]) for k in self.kept]
-        seeds = [zero_for(self.start[k]) if given[k] is None else given[k] for k in self.useful]
+        seeds = [zero_for(self.start[k]) if result_cts[k] is None else result_cts[k] for k in self.useful]
         seeds = [fit(ct, self.state[k].type) for k, ct in zip(self.useful, seeds, strict=True)]
         sums = [zero_for(self.targets.primal(key)) if cts.get(key) is None else cts.get(key)
                 for key in self.targets.types]

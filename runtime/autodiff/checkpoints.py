@@ -95,9 +95,9 @@ def _over_lists(loop: Node) -> None:
         if loop.params.get("test") is None:
             collecting = Graph("body", graph)
             with tracing(collecting):
-                given = [add_input(collecting, value.type) for value in elements]
+                inputs = [add_input(collecting, value.type) for value in elements]
                 lists = [add_input(collecting, start.type) for start in starts]
-                set_outputs(collecting, [list_append(items, x) for items, x in zip(lists, given, strict=True)])
+                set_outputs(collecting, [list_append(items, x) for items, x in zip(lists, inputs, strict=True)])
             params = {name: param for name, param in loop.params.items() if name not in ("checkpoint", "body")}
             sources = loop.operands[:len(loop.operands) - len(state)]
             found = list(apply(REDUCE, *map(wrap, sources), *starts, body=collecting, **params))
@@ -157,14 +157,14 @@ def segmented(loop: Node, activity: Activity) -> None:
             lead = [capture(outer, minimum(size, subtract(length, done)))]
         else:
             lead = [capture(outer, size)]
-        given = [outer.add_input(value.type, value.hint) for value in state]
+        inputs = [outer.add_input(value.type, value.hint) for value in state]
         for sub in loop.subgraphs.values():
             _move(sub, outer)
         if counted:
             _count_from(body, first)
         inner_params = {**loop.params, "again": True, **({} if counted else {"limited": True})}
         captures = [value for sub in loop.subgraphs.values() for value, _ in sub.captures]
-        inner = outer.add_node(loop.op, [*lead, *given, *captures], inner_params,
+        inner = outer.add_node(loop.op, [*lead, *inputs, *captures], inner_params,
                                tuple([value.type for value in state]), loop.position)
     outer.outputs = list(inner.outputs)
     loop.params = params

@@ -200,7 +200,7 @@ class _Pieces:
         self.body, *self.handlers = node.subgraphs.values()
         self.region = Region(self.old.line)
         self.region.caught, self.region.divided = self.old.caught, True
-        self.held = any(_regions(inner, self.old) for handler in self.handlers for inner in handler.walk())
+        self.retains_error = any(_regions(inner, self.old) for handler in self.handlers for inner in handler.walk())
         self.parts = {part.params["part"]: part.outputs[0].type for handler in self.handlers
                       for part in error_parts(node, handler)}
         self.types = [*self.old.types, *self.parts.values()]
@@ -208,27 +208,27 @@ class _Pieces:
         """Maps values of the old graphs to those of the new ones."""
 
     def write(self, into: Graph) -> None:
-        left = self.level(self.body, into)
-        into.outputs = self.end(0, into, None) if left is None else self.choose(0, into, left)
+        exit_ = self.level(self.body, into)
+        into.outputs = self.end(0, into, None) if exit_ is None else self.choose(0, into, exit_)
 
-    def choose(self, code: int, into: Graph, left: _Exit) -> list[Value]:
+    def choose(self, code: int, into: Graph, exit_: _Exit) -> list[Value]:
         """The results, given an exit whose code is `code` or higher."""
         if code == len(self.handlers):
-            return self.end(code, into, left)
+            return self.end(code, into, exit_)
         true, false = Graph("true", into), Graph("false", into)
-        true.outputs = self.end(code, true, left)
-        false.outputs = self.choose(code + 1, false, left)
-        return list(self.add(into, COND, [self.is_code(code, into, left)], {"true": true, "false": false}).outputs)
+        true.outputs = self.end(code, true, exit_)
+        false.outputs = self.choose(code + 1, false, exit_)
+        return list(self.add(into, COND, [self.is_code(code, into, exit_)], {"true": true, "false": false}).outputs)
 
-    def end(self, code: int, into: Graph, left: _Exit | None) -> list[Value]:
+    def end(self, code: int, into: Graph, exit_: _Exit | None) -> list[Value]:
         """The results of the body, or of the handler with this code."""
-        if left is None or not code:
+        if exit_ is None or not code:
             return [self.local(into, value) for value in self.body.outputs]
-        return self.handle(self.handlers[code - 1], into, left)
+        return self.handle(self.handlers[code - 1], into, exit_)
 
-    def handle(self, handler: Graph, into: Graph, left: _Exit) -> list[Value]:
-        self.made.update(zip(handler.inputs, left.state))
-        parts = dict(zip(self.parts, left.state[len(handler.inputs):], strict=True))
+    def handle(self, handler: Graph, into: Graph, exit_: _Exit) -> list[Value]:
+        self.made.update(zip(handler.inputs, exit_.state))
+        parts = dict(zip(self.parts, exit_.state[len(handler.inputs):], strict=True))
         self.enter(handler)
         first = len(into.nodes)
         for node in handler.nodes:
@@ -238,7 +238,7 @@ class _Pieces:
                 self.copy(node, into)
         for made in into.nodes[first:]:
             _redirect(made, self.old, self.region)
-        if self.held:
+        if self.retains_error:
             self.add(into, HOLD_ERROR, [], {"region": self.region, "held": False})
         return [self.local(into, value) for value in handler.outputs]
 
@@ -248,7 +248,7 @@ class _Pieces:
         """Write the nodes of a graph of the body; returns None if none of them can make a handler run."""
         self.enter(old)
         pieces = self.split(old.nodes)
-        left: _Exit | None = None
+        exit_: _Exit | None = None
         later: set[Value] = set(old.outputs)
         wanted: list[list[Value]] = []
         for piece in reversed(pieces):
@@ -256,8 +256,8 @@ class _Pieces:
             later.update(value for node in piece.nodes for value in node.inputs)
             later.update(piece.state or ())
         for piece, wants in zip(pieces, reversed(wanted), strict=True):
-            left = self.piece(piece, into, wants) if left is None else self.unless_left(piece, into, wants, left)
-        return left
+            exit_ = self.piece(piece, into, wants) if exit_ is None else self.unless_exited(piece, into, wants, exit_)
+        return exit_
 
     def split(self, nodes: Iterable[Node]) -> list[_Piece]:
         pieces = [_Piece(() if not self.old.types else None, [])]
@@ -298,18 +298,18 @@ class _Pieces:
         graphs = {"body": body}
         for k in range(len(self.handlers)):
             handler = graphs[f"handler{k}"] = Graph(f"handler{k}", into)
-            if self.held:
+            if self.retains_error:
                 self.add(handler, HOLD_ERROR, [], {"region": self.region, "held": True})
-            left = _Exit(_code(handler, k + 1), [
-                *(self.local(handler, value) for value in state), *self.held_by_error(nodes, handler)])
-            handler.outputs = [*(undefined(handler, value.type) for value in wants), *self.exits(left, handler)]
+            exit_ = _Exit(_code(handler, k + 1), [
+                *(self.local(handler, value) for value in state), *self.error_values(nodes, handler)])
+            handler.outputs = [*(undefined(handler, value.type) for value in wants), *self.exits(exit_, handler)]
         for node in nodes:
             self.copy(node, body)
         body.outputs = [*(self.local(body, value) for value in wants), *self.exits(None, body)]
         made = self.add(into, TRY, [], {**graphs, "region": self.region, "kinds": self.kinds})
         return self.take(made, wants)
 
-    def held_by_error(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
+    def error_values(self, nodes: Sequence[Node], into: Graph) -> list[Value]:
         """The parts of the error raised by nodes, in the given graph."""
         found = _raised(nodes[0]) if self.parts else {}
         if found is None and any("raised" in each.params or each.op is RERAISE
@@ -331,22 +331,22 @@ class _Pieces:
                 values.append(_constant(into, np.asarray(part, type.dtype.np)))
         return values
 
-    def unless_left(self, piece: _Piece, into: Graph, wants: Sequence[Value], left: _Exit) -> _Exit:
+    def unless_exited(self, piece: _Piece, into: Graph, wants: Sequence[Value], exit_: _Exit) -> _Exit:
         """Write a piece that runs only if no earlier one has made a handler run."""
         true, false = Graph("true", into), Graph("false", into)
         own = self.piece(piece, true, wants)
-        after = own or left
+        after = own or exit_
         true.outputs = [*(self.local(true, value) for value in wants), *self.exits(after, true)]
-        false.outputs = [*(undefined(false, value.type) for value in wants), *self.exits(left, false)]
-        made = self.add(into, COND, [self.is_code(0, into, left)], {"true": true, "false": false})
+        false.outputs = [*(undefined(false, value.type) for value in wants), *self.exits(exit_, false)]
+        made = self.add(into, COND, [self.is_code(0, into, exit_)], {"true": true, "false": false})
         return self.take(made, wants)
 
     def cond(self, node: Node, into: Graph) -> _Exit:
         graphs = {}
         for name, sub in node.subgraphs.items():
             graph = graphs[name] = Graph(name, into)
-            left = self.level(sub, graph)
-            graph.outputs = [*(self.local(graph, value) for value in sub.outputs), *self.exits(left, graph)]
+            exit_ = self.level(sub, graph)
+            graph.outputs = [*(self.local(graph, value) for value in sub.outputs), *self.exits(exit_, graph)]
         made = self.add(into, COND, [self.local(into, value) for value in node.operands], graphs)
         return self.take(made, node.outputs)
 
@@ -358,8 +358,8 @@ class _Pieces:
         self.made.update((value, new.add_input(value.type, value.hint)) for value in body.inputs)
         for type in (_CODE, *self.types):
             new.add_input(type)
-        left = self.level(body, new)
-        new.outputs = [*(self.local(new, value) for value in body.outputs), *self.exits(left, new)]
+        exit_ = self.level(body, new)
+        new.outputs = [*(self.local(new, value) for value in body.outputs), *self.exits(exit_, new)]
         self.test(node, params["test"])
         none = self.exits(None, into)
         made = self.add(into, node.op, [*(self.local(into, value) for value in node.operands), *none], params)
@@ -393,11 +393,11 @@ class _Pieces:
         """The value of `into` that corresponds to one of the old graphs."""
         return _in(into, self.made[value])
 
-    def exits(self, left: _Exit | None, into: Graph) -> list[Value]:
+    def exits(self, exit_: _Exit | None, into: Graph) -> list[Value]:
         """The values of an exit in a graph; without one, code 0 and an undefined state."""
-        if left is None:
+        if exit_ is None:
             return [_code(into, 0), *(undefined(into, type) for type in self.types)]
-        return [_in(into, value) for value in (left.code, *left.state)]
+        return [_in(into, value) for value in (exit_.code, *exit_.state)]
 
     def take(self, made: Node, olds: Sequence[Value]) -> _Exit:
         """Map old values to the first results of a node; the remaining ones are an exit."""
@@ -405,8 +405,8 @@ class _Pieces:
         code, *state = made.outputs[len(olds):]
         return _Exit(code, state)
 
-    def is_code(self, code: int, into: Graph, left: _Exit) -> Value:
-        return _applied(into, "equal", _in(into, left.code), _code(into, code))
+    def is_code(self, code: int, into: Graph, exit_: _Exit) -> Value:
+        return _applied(into, "equal", _in(into, exit_.code), _code(into, code))
 
     def copy(self, node: Node, into: Graph) -> None:
         made = copied_node(node, into, {value: self.local(into, value) for value in node.inputs})
@@ -427,9 +427,9 @@ def _raised(node: Node) -> dict[int | str, Any] | None:
     raised: Raised | None = node.params.get("raised")
     if raised is not None:
         operands = node.operands[node.op.name == "raise_unless":]
-        held: dict[int | str, Any] = dict(enumerate(raised.args))
-        held.update(raised.attributes)
-        return {name: operands[part.start] if isinstance(part, Deferred) else part for name, part in held.items()}
+        parts: dict[int | str, Any] = dict(enumerate(raised.args))
+        parts.update(raised.attributes)
+        return {name: operands[part.start] if isinstance(part, Deferred) else part for name, part in parts.items()}
     if node.op is not TRY:
         return None
     body = node.params["body"]

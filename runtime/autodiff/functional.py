@@ -80,9 +80,9 @@ def _placed(args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any]:
     return made, tuple(sources) if isinstance(argnums, Sequence) else sources[0]
 
 
-def _same_structure(expected: Any, given: Any, what: str, of: str) -> None:
+def _same_structure(expected: Any, actual: Any, what: str, of: str) -> None:
     try:
-        pytree.assert_same_structure(expected, given, check_types=False)
+        pytree.assert_same_structure(expected, actual, check_types=False)
     except (TypeError, ValueError) as e:
         raise located(type(e)(f"the {what} must have the structure of {of}: {e}")) from None
 

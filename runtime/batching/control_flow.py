@@ -214,14 +214,14 @@ def _step(loop: _Loop, mask: Any, state: list[Any]) -> tuple[Any, list[Any]]:
     graphs = [loop.body] if loop.test is None else [loop.body, loop.test]
     safe = all(map(harmless, graphs))
     present = Present(mask)
-    given = state if safe else [present.only(x) if b else x for x, b in zip(state, loop.batched, strict=True)]
+    arguments = state if safe else [present.only(x) if b else x for x, b in zip(state, loop.batched, strict=True)]
     for graph in graphs:
         if safe:
             batch.enter(graph)
         else:
             _enter(batch, graph, present)
     inside = both(loop.mask, mask)
-    loop.bind(loop.state, loop.results(given))
+    loop.bind(loop.state, loop.results(arguments))
     batch.run(loop.body.nodes, inside)
     found = batch.outputs(loop.body)
     going = mask

@@ -81,9 +81,9 @@ class _Key:
 
     def graph(self, graph: Graph) -> Hashable:
         outside = tuple([self.number(outer) for outer, _ in graph.captures])
-        given = tuple([(self.number(value), value.type) for value in graph.parameters])
+        parameters = tuple([(self.number(value), value.type) for value in graph.parameters])
         nodes = tuple(map(self.node, graph.nodes))
-        return graph.name, outside, given, nodes, tuple(map(self.number, graph.outputs))
+        return graph.name, outside, parameters, nodes, tuple(map(self.number, graph.outputs))
 
     def number(self, value: Value) -> int:
         return self.numbers.setdefault(value, len(self.numbers))

@@ -227,8 +227,8 @@ def _staged(map_: _Map, xs: Sequence[Any]) -> Any:
     returned: Any = None
     with tracing(lane, BACKEND):
         inputs = [add_input(lane, TensorType(x.dtype, x.type.shape[1:], x.type.weak)) for x in rows]
-        given = iter(inputs)
-        args, kwargs = map_.rebuild([x if axis is None else next(given)
+        remaining = iter(inputs)
+        args, kwargs = map_.rebuild([x if axis is None else next(remaining)
                                      for x, axis in zip(map_.leaves, map_.axes, strict=True)])
         try:
             returned = _as_tensors(ag.convert(map_.fn)(*args, **kwargs))
@@ -259,13 +259,13 @@ def _as_tensors(returned: Any) -> Any:
 
 def _closed(lane: Graph, rows: Sequence[Any]) -> tuple[Graph, list[Lane]]:
     """The graph of one lane, ready to run, with its captures as inputs; and the inputs' counterparts for all lanes."""
-    given = [Lane(row, True) for row in rows]
+    lanes = [Lane(row, True) for row in rows]
     for outer, inner in lane.captures:
         lane.inputs.append(inner)
-        given.append(Lane(wrap(outer), False))
+        lanes.append(Lane(wrap(outer), False))
     lane.captures, lane._captured, lane.parent = [], {}, None
     weak = any(isinstance(value.type, TensorType) and value.type.weak for value in lane.inputs)  # widened outside
-    return lane if weak else prepared(lane), given
+    return lane if weak else prepared(lane), lanes
 
 
 def _same_size(rows: list[Any], size: Any) -> list[Any]:
@@ -303,14 +303,14 @@ class _Result:
         self.x, self.batched, self.lift = lane.x, lane.batched, lambda: batch.lift(lane)
 
 
-def _all_lanes(map_: _Map, lane: Graph, given: Sequence[Lane]) -> list[Any]:
+def _all_lanes(map_: _Map, lane: Graph, lanes: Sequence[Lane]) -> list[Any]:
     """The results of the graph of one lane, for all of them."""
     batch = Batch(map_.size, map_.randomness, map_.fallback)
     if type(map_.size) is int and map_.size == 0:
         types: list[Any] = [value.type for value in lane.outputs]
         return [_Result(batch, Lane(zeros([0, *[d or 0 for d in type.shape]], type.dtype), True)) for type in types]
     mark = checkpoint()
-    batch.known.update(zip(lane.inputs, given, strict=True))
+    batch.known.update(zip(lane.inputs, lanes, strict=True))
     try:
         batch.run(lane.nodes)
         return [_Result(batch, found) for found in batch.outputs(lane)]
@@ -323,7 +323,7 @@ def _all_lanes(map_: _Map, lane: Graph, given: Sequence[Lane]) -> list[Any]:
     def body(i: Any) -> Sequence[Any]:
         here = current_graph()
         assert here is not None
-        return inline(lane, here, [one_of(x.x, i) if x.batched else x.x for x in given])
+        return inline(lane, here, [one_of(x.x, i) if x.batched else x.x for x in lanes])
 
     found = each_lane(map_.size, [value.type for value in lane.outputs], f"{map_.name}: {text}", body)
     return [_Result(batch, Lane(x, True)) for x in found]

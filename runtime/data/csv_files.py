@@ -428,9 +428,9 @@ def _fields(path: str, format: _Format, kind: str) -> Iterator[list[bytes]]:
 
 
 def _names(
-    paths: list[str], format: _Format, kind: str, given: Sequence[str] | None, header: bool, encoding: str
+    paths: list[str], format: _Format, kind: str, column_names: Sequence[str] | None, header: bool, encoding: str
 ) -> list[str]:
-    if given is None:
+    if column_names is None:
         if not header:
             raise located(ValueError("without a header, column_names has to be given"))
         headers = [[name.decode(encoding) for name in next(_fields(path, format, kind), [])] for path in paths]
@@ -438,8 +438,8 @@ def _names(
             if names != headers[0]:
                 raise located(ValueError(
                     f"{path} has the columns {names}, but {paths[0]} has {headers[0]}: the headers must agree"))
-        given = headers[0]
-    names = list(given)
+        column_names = headers[0]
+    names = list(column_names)
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise located(ValueError(f"these names of columns are there more than once: {', '.join(twice)}"))
     return names

@@ -241,8 +241,8 @@ def _fit_one(x: Any, type: TensorType) -> Any:
         if dtype_of(array) is not type.dtype:
             array = None if isinstance(x, Tensor) else _cast(array, type.dtype)
         if array is None:
-            given = type_of_array(np.asarray(x))
-            raise DTypeError(f"the generator yielded {given}, but its output_signature says {type}")
+            actual = type_of_array(np.asarray(x))
+            raise DTypeError(f"the generator yielded {actual}, but its output_signature says {type}")
     else:
         try:
             array = np.asarray(convert_to_tensor(x, dtype=type.dtype))

@@ -26,12 +26,12 @@ class Padding:
         types = tensor_types(spec, "padded_batch")
         wanted = [type.shape for type in types] if shapes is None else shapes_like(spec, shapes)
         self._shapes = [_shape(shape, type) for shape, type in zip(wanted, types, strict=True)]
-        given = flatten(values) if values is not None else [None]
-        if len(given) == 1:
-            given *= len(types)
-        if len(given) != len(types):
-            raise located(ValueError(f"an element has {len(types)} parts, but there are {len(given)} padding_values"))
-        self._values = [_value(value, type) for value, type in zip(given, types, strict=True)]
+        padding = flatten(values) if values is not None else [None]
+        if len(padding) == 1:
+            padding *= len(types)
+        if len(padding) != len(types):
+            raise located(ValueError(f"an element has {len(types)} parts, but there are {len(padding)} padding_values"))
+        self._values = [_value(value, type) for value, type in zip(padding, types, strict=True)]
 
     def spec(self, length: int | None) -> Any:
         """The structure of a batch of this length."""

@@ -249,7 +249,7 @@ def _joined(datasets: Sequence[Pipeline]) -> Any:
 def _chosen(
     streams: Sequence[Iterator[Element]], numbers: Iterator[int], stop: bool, exhausted: set[int] | None = None
 ) -> Iterator[Element]:
-    left = set(range(len(streams))) - (exhausted or set())
+    remaining = set(range(len(streams))) - (exhausted or set())
     for number in numbers:
         if not 0 <= number < len(streams):
             raise InvalidArgumentError(f"there are {len(streams)} datasets to choose from, and none of number {number}")
@@ -257,6 +257,6 @@ def _chosen(
         if element is not None:
             yield element
             continue
-        left.discard(number)
-        if stop or not left:
+        remaining.discard(number)
+        if stop or not remaining:
             return

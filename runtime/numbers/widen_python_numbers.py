@@ -222,13 +222,13 @@ class _Copy:
         results = [_wide(value.type) for value in node.outputs]
         bodies = node.subgraphs
         counts = node.op.name == "reduce" and node.params.get("stream") is None
-        given = _wide if counts else _strong
+        item_type = _wide if counts else _strong
         if node.op.name in ("while_loop", "reduce"):
             state = bodies["body"].inputs[len(bodies["body"].inputs) - len(results):]
             results = [_wide(value.type) for value in state]
             lead = len(operands) - len(state)
             olds = bodies["body"].inputs if counts else node.operands
-            operands = [*(self.fit(made, given(old.type)) for made, old in zip(operands[:lead], olds)),
+            operands = [*(self.fit(made, item_type(old.type)) for made, old in zip(operands[:lead], olds)),
                         *(self.fit(made, type) for made, type in zip(operands[lead:], results))]
         params = {name: self._param(param, _wide) for name, param in node.params.items()}
         captured: list[Value] = []
@@ -237,7 +237,7 @@ class _Copy:
             inner.place = node.position
             params[name] = inner.graph
             items = len(graph.inputs) - len(results) if node.op.name == "reduce" and name == "body" else 0
-            inner.take_inputs(graph.inputs[:items], given)
+            inner.take_inputs(graph.inputs[:items], item_type)
             inner.take_inputs(graph.inputs[items:], _wide)
             for outer, value in graph.captures:
                 captured.append(self.made[outer])

@@ -50,12 +50,12 @@ def numpy_dtype(dtype: Any) -> DType:
 
 def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
     """The tensor in another dtype: floats are truncated, complex numbers keep their real part."""
-    given, wanted = elements(x) if isinstance(x, _PYTHON) else convert_to_tensor(x), numpy_dtype(dtype)
-    if given.dtype is wanted:
-        return given
+    source, wanted = elements(x) if isinstance(x, _PYTHON) else convert_to_tensor(x), numpy_dtype(dtype)
+    if source.dtype is wanted:
+        return source
     if wanted.is_bool:
-        return logic.not_equal(given, 0)
-    result: Tensor = apply(CAST, given, dtype=wanted)
+        return logic.not_equal(source, 0)
+    result: Tensor = apply(CAST, source, dtype=wanted)
     return result
 
 
@@ -67,10 +67,10 @@ def together(*values: Any) -> list[Tensor]:
 
 def inexact(x: Any) -> Tensor:
     """A tensor of floats or complex numbers: ints are converted as in `/`, bools to float64."""
-    given = convert_to_tensor(x)
-    if given.dtype.level >= 2:
-        return given
-    return astype(given, float64 if given.dtype.is_bool else given.dtype.widened(2))
+    source = convert_to_tensor(x)
+    if source.dtype.level >= 2:
+        return source
+    return astype(source, float64 if source.dtype.is_bool else source.dtype.widened(2))
 
 
 def floats(*values: Any) -> list[Tensor]:

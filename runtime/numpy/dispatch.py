@@ -80,9 +80,9 @@ def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = Non
 
 def scalar_of(kind: type[Any], value: Any) -> Any:
     """What the class of NumPy's scalars makes of a tensor of the graph: one of that dtype, whose dtype adapts."""
-    given: Any = convert_to_tensor(value)
-    made: Any = arrays.astype(given, kind)
-    if isinstance(made, GraphTensor) and made.value is not given.value:
+    tensor: Any = convert_to_tensor(value)
+    made: Any = arrays.astype(tensor, kind)
+    if isinstance(made, GraphTensor) and made.value is not tensor.value:
         mark_as_array(made)
     return made_of(made, [value])
 

@@ -133,13 +133,13 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     return x
 
 
-def _edge(given: Any, x: Tensor, axis: int) -> Any:
+def _edge(edge: Any, x: Tensor, axis: int) -> Any:
     """What `diff` puts before or after the elements."""
-    if given is None or np.ndim(given) if not isinstance(given, Tensor) else given.ndim:
-        return given
+    if edge is None or np.ndim(edge) if not isinstance(edge, Tensor) else edge.ndim:
+        return edge
     sizes = shapes.dims(x)
     sizes[axis] = 1
-    return shapes.broadcast_to(together(x, given)[1], sizes)
+    return shapes.broadcast_to(together(x, edge)[1], sizes)
 
 
 def interp(x: Any, xp: Any, fp: Any) -> Tensor:
@@ -173,11 +173,11 @@ def array_equal(a1: Any, a2: Any) -> Any:
 
 
 def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    given = convert_to_tensor(x)
-    if given.dtype.level < 2:
-        return given
-    most = float(np.finfo(given.dtype.np).max)
-    found = logic.where(math.is_nan(given), nan, given)
+    tensor = convert_to_tensor(x)
+    if tensor.dtype.level < 2:
+        return tensor
+    most = float(np.finfo(tensor.dtype.np).max)
+    found = logic.where(math.is_nan(tensor), nan, tensor)
     found = logic.where(logic.equal(found, np.inf), most if posinf is None else posinf, found)
     return logic.where(logic.equal(found, -np.inf), -most if neginf is None else neginf, found)
 

@@ -56,15 +56,15 @@ def _line(part: slice) -> Tensor:
 
 
 def _parts(index: Any) -> list[Tensor]:
-    given: list[Any] = []
+    entries: list[Any] = []
     for part in entries_of(index):
         if isinstance(part, str):
             raise located(StagingError("np.r_ and np.c_ take no text in front of values of the graph",
                                        remedy="Use np.concatenate, np.stack or np.column_stack with an axis."))
-        given.append(_line(part) if isinstance(part, slice) else part)
-    own = next((x.dtype for x in given if isinstance(x, Tensor)), None)
+        entries.append(_line(part) if isinstance(part, slice) else part)
+    own = next((x.dtype for x in entries if isinstance(x, Tensor)), None)
     parts = []
-    for x in given:
+    for x in entries:
         value = x if isinstance(x, Tensor) else elements(x)
         is_number = type(x) in (int, float, complex) and own is not None and value.dtype.level <= own.level
         value = astype(value, own) if is_number else value

@@ -81,14 +81,14 @@ _PLACES: Final[dict[str, Callable[[Any, Any], Any]]] = {
 """By the mode: the places of the elements, for places beyond the ends."""
 
 
-def _pairs(given: Any, rank: int) -> list[tuple[Any, Any]]:
+def _pairs(argument: Any, rank: int) -> list[tuple[Any, Any]]:
     """What is given for the start and end of each axis: for all of them, a pair for all axes, or a pair for each."""
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if not isinstance(given, (list, tuple)):
-        given = [given[i] for i in range(given.type.shape[0] or 0)] if isinstance(given, Tensor) and given.ndim else [
-            given]
-    rows = [*given]
+    if isinstance(argument, np.ndarray):
+        argument = argument.tolist()
+    if not isinstance(argument, (list, tuple)):
+        argument = [argument[i] for i in range(argument.type.shape[0] or 0)] if isinstance(
+            argument, Tensor) and argument.ndim else [argument]
+    rows = [*argument]
     if not any(isinstance(row, (list, tuple)) or (isinstance(row, Tensor) and row.ndim) for row in rows):
         rows = [rows]
     pairs = [(row[0], row[len(row) - 1 if isinstance(row, (list, tuple)) else -1]) for row in rows]
@@ -258,10 +258,10 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     return found
 
 
-def _values(*given: Any) -> list[Tensor]:
+def _values(*values: Any) -> list[Tensor]:
     """Tensors of one dtype for values: Python's numbers, if there is no tensor, have 64 bits."""
-    plain = not any(isinstance(value, Tensor) for value in given)
-    return [elements(value) for value in np.broadcast_arrays(*given)] if plain else together(*given)
+    plain = not any(isinstance(value, Tensor) for value in values)
+    return [elements(value) for value in np.broadcast_arrays(*values)] if plain else together(*values)
 
 
 def choose(a: Any, choices: Any) -> Tensor:

@@ -118,10 +118,10 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: b
     x = averaged(a, dtype)
     if x.dtype is float16 and dtype is None:
         return astype(var(astype(x, float32), axis, None, ddof, keepdims, where), float16)
-    apart = math.abs(x - mean(x, axis, None, True, where))
+    deviation = math.abs(x - mean(x, axis, None, True, where))
     is_all = where is None or where is True
-    count = astype(_count(x, axis), apart.dtype) if is_all else _chosen(apart, where, axis, keepdims)
-    return sum(apart * apart, axis, None, keepdims, None, where) / (count - astype(ddof, apart.dtype))
+    count = astype(_count(x, axis), deviation.dtype) if is_all else _chosen(deviation, where, axis, keepdims)
+    return sum(deviation * deviation, axis, None, keepdims, None, where) / (count - astype(ddof, deviation.dtype))
 
 
 def std(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False, where: Any = None

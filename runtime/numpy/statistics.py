@@ -88,10 +88,10 @@ def nanmedian(a: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def _quantile(a: Any, q: Any, whole: float, axis: Axis, method: str, keepdims: bool, skips_nan: bool) -> Tensor:
     if method not in _METHODS:
         raise NotImplementedError(f"quantile and percentile take the methods {', '.join(_METHODS)}, not {method!r}")
-    given = averaged(a)
+    tensor = averaged(a)
     if is_array(a) and not isinstance(q, (int, float)):
-        given = astype(given, float64)
-    x, axes = _last(given, axis)
+        tensor = astype(tensor, float64)
+    x, axes = _last(tensor, axis)
     ordered, shares = sorting.sort(x), astype(q, float64) / whole
     flat = ravel(shares)
     is_nan = math.is_nan(ordered)
@@ -129,8 +129,8 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, ddof: Any = 0, keepdims
     is_number = logic.logical_not(math.is_nan(x))
     count = reduction.reduce_sum(astype(is_number, x.dtype), axis, True)
     average = reduction.reduce_sum(logic.where(is_number, x, 0), axis, True) / count
-    apart = logic.where(is_number, x - average, 0)
-    total = reduction.reduce_sum(apart * apart, axis, True) / (count - astype(ddof, x.dtype))
+    deviation = logic.where(is_number, x - average, 0)
+    total = reduction.reduce_sum(deviation * deviation, axis, True) / (count - astype(ddof, x.dtype))
     return total if keepdims else shapes.squeeze(total, [*builtins.range(x.ndim)] if axis is None else axis)
 
 
@@ -203,9 +203,9 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None) -> Tensor:
     x = _observations(m, y, rowvar)
     ddof = (0 if bias else 1) if ddof is None else ddof
-    apart = x - mean(x, 1, keepdims=True)
+    deviation = x - mean(x, 1, keepdims=True)
     count = astype(shapes.dim(x, 1, int64) - ddof, x.dtype.real_dtype)
-    found = linalg.matmul(apart, complex_numbers.conj(shapes.transpose(apart))) / astype(count, x.dtype)
+    found = linalg.matmul(deviation, complex_numbers.conj(shapes.transpose(deviation))) / astype(count, x.dtype)
     return found[0, 0] if found.type.shape[0] == 1 else found
 
 

@@ -88,8 +88,8 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     A list with tensors in it is stacked, and cast to the dtype of the first tensor. The elements of a list that a
     staged loop made must have one shape, unless `axis` is 0.
     """
-    held = values[0] if has_staged_items(values) else values
-    leaves: Sequence[Any] = held.__leaves__() if hasattr(type(held), "__leaves__") else ()
+    sequence = values[0] if has_staged_items(values) else values
+    leaves: Sequence[Any] = sequence.__leaves__() if hasattr(type(sequence), "__leaves__") else ()
     if len(leaves) == 1 and isinstance(leaves[0], (GraphList, EagerList)):
         return named(_concat_list(leaves[0], axis), name)
     if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):

@@ -144,7 +144,7 @@ class _Run:
         for place in np.ndindex(self.window):
             yield (slice(None),) * (len(self.window) + 1) + place, place
 
-    def apart(self, x: Any) -> Any:
+    def by_channel(self, x: Any) -> Any:
         """Features grouped by their channel."""
         return x.reshape(*x.shape[:-1], self.x[-1], self.out[-1] // max(self.x[-1], 1))
 
@@ -170,14 +170,14 @@ def _conv_kernel(x: Any, filters: Any, **params: Any) -> Any:
                 else:
                     target[...] = (rows @ matrix).reshape(target.shape)
     else:
-        target = run.apart(y)
+        target = run.by_channel(y)
         for at, place in run.each():
             target += view[at][..., None] * w[place].reshape(target.shape[-2:])
     return y.astype(run.dtype, copy=False)
 
 
 def _conv_input_kernel(filters: Any, y: Any, *sizes: Any, dims: Shape, **params: Any) -> Any:
-    run = _Run(_given(dims, sizes), filters.shape, y.shape, y.dtype, **params)
+    run = _Run(_shape_in_kernel(dims, sizes), filters.shape, y.shape, y.dtype, **params)
     w, y = filters.astype(run.sums, copy=False), y.astype(run.sums, copy=False)
     x = np.zeros(run.padded_shape, run.sums)
     view = run.view(x)
@@ -191,14 +191,14 @@ def _conv_input_kernel(filters: Any, y: Any, *sizes: Any, dims: Shape, **params:
                 for place, _ in run.each():
                     target[place] += part[place]
     else:
-        source = run.apart(y)
+        source = run.by_channel(y)
         for at, place in run.each():
             view[at] += (source * w[place].reshape(source.shape[-2:])).sum(-1)
     return np.ascontiguousarray(x[run.within]).astype(run.dtype, copy=False)
 
 
 def _conv_filters_kernel(x: Any, y: Any, *sizes: Any, dims: Shape, **params: Any) -> Any:
-    run = _Run(x.shape, _given(dims, sizes), y.shape, x.dtype, **params)
+    run = _Run(x.shape, _shape_in_kernel(dims, sizes), y.shape, x.dtype, **params)
     view, y = run.view(run.padded(x)), y.astype(run.sums, copy=False)
     w = np.zeros(run.filters, run.sums)
     if not y.size or not x.size:
@@ -211,14 +211,14 @@ def _conv_filters_kernel(x: Any, y: Any, *sizes: Any, dims: Shape, **params: Any
                 part = view[at][channels].reshape(len(source), -1)
                 target += (part.T @ source).reshape(target.shape)
     else:
-        source = run.apart(y)
+        source = run.by_channel(y)
         axes = tuple(range(y.ndim - 1))
         for at, place in run.each():
             w[place] = (view[at][..., None] * source).sum(axes).reshape(w[place].shape)
     return w.astype(run.dtype, copy=False)
 
 
-def _given(dims: Shape, operand: Sequence[Any]) -> Shape:
+def _shape_in_kernel(dims: Shape, operand: Sequence[Any]) -> Shape:
     """A shape in a kernel: that of the operand, if there is one."""
     return tuple(operand[0].tolist()) if operand else dims
 
@@ -265,8 +265,8 @@ _CASES: Final[tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...
 
 def _cases(rng: np.random.Generator) -> Iterable[tuple[Any, Any, Any, dict[str, Any]]]:
     """Images, filters, and a y of the resulting shape."""
-    for x, filters, given in _CASES:
-        params = {"dilations": (1,) * len(given["strides"]), **given}
+    for x, filters, options in _CASES:
+        params = {"dilations": (1,) * len(options["strides"]), **options}
         _, _, out = _related(x, filters, None, **params)
         for dtype in FLOATS if x == (2, 5, 6, 3) else (t.float32,):
             yield (*(random_array(rng, dtype, shape, -1, 1) for shape in (x, filters, out)), params)  # type: ignore[arg-type]

@@ -241,10 +241,10 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: Any
     16 bits, and float64 for other ints, also of Python, as their quotients are.
     """
     bounds = [x if type(x) in (int, float) else convert_to_tensor(x) for x in (start, stop)]
-    given = [x.dtype for x in bounds if isinstance(x, Tensor)]
-    hint = next((kind for kind in given if not kind.is_integer), None)
+    dtypes = [x.dtype for x in bounds if isinstance(x, Tensor)]
+    hint = next((kind for kind in dtypes if not kind.is_integer), None)
     if hint is None:
-        is_small = given and all(kind.size < 4 for kind in given)
+        is_small = dtypes and all(kind.size < 4 for kind in dtypes)
         hint = t.float32 if is_small or any(type(x) is float for x in bounds) else t.float64
     first, last = (cast(x, hint) if isinstance(x, Tensor) and x.dtype.is_integer else
                    convert_to_tensor(x, dtype_hint=hint) for x in bounds)
@@ -287,8 +287,8 @@ def one_hot(indices: Any, depth: Any, on_value: Any = None, off_value: Any = Non
     place = axis_of("one_hot", -1 if axis is None else axis, x.ndim + 1)
     want = None if dtype is None else as_dtype(dtype)
     if want is None:
-        given = next((v for v in (on_value, off_value) if v is not None), None)
-        want = t.float32 if given is None else convert_to_tensor(given).dtype
+        value = next((v for v in (on_value, off_value) if v is not None), None)
+        want = t.float32 if value is None else convert_to_tensor(value).dtype
     on = convert_to_tensor(1 if on_value is None else on_value, want) if not want.is_bool else on_value is not False
     off = convert_to_tensor(0 if off_value is None else off_value, want) if not want.is_bool else bool(off_value)
     classes = reshape(range(cast(depth, x.dtype)) if isinstance(depth, GraphTensor)

@@ -44,8 +44,8 @@ def diag(
     if num_rows == num_cols == -1:
         rows = columns = _larger(*least)
     else:
-        rows, columns = [size if given == -1 else given
-                         for size, given in zip(least, (num_rows, num_cols), strict=True)]
+        rows, columns = [size if requested == -1 else requested
+                         for size, requested in zip(least, (num_rows, num_cols), strict=True)]
     inside, values = _placed(x, rows, columns, low, high, align)
     return where(inside, values, convert_beside(padding_value, x.dtype), name)
 

@@ -94,7 +94,7 @@ def _place(traceback: TracebackType | None) -> Position | None:
 
 
 class _Runs(threading.local):
-    held: BaseException | None = None
+    retained: BaseException | None = None
 
     def __init__(self) -> None:
         self.open: list[Run] = []
@@ -127,13 +127,13 @@ class Region:
     @property
     def error(self) -> BaseException:
         """The error passed to the running handler, or held for one."""
-        error = self.runs[-1].error if self.runs else self._runs.held
+        error = self.runs[-1].error if self.runs else self._runs.retained
         assert error is not None, "only a handler asks for its error"
         return error
 
-    def hold(self, held: bool) -> None:
+    def hold(self, retain: bool) -> None:
         """Hold the error of the running handler after its end, or release it."""
-        self._runs.held = self.error if held else None
+        self._runs.retained = self.error if retain else None
 
     def __repr__(self) -> str:
         return f"line {self.line}"

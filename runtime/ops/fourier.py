@@ -179,8 +179,8 @@ def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) 
     return named(_inverse_real_transform("irfft3d", input_tensor, fft_length, 3), name)
 
 
-def _shift(op: str, given: Any, axes: Any, back: bool) -> Tensor:
-    x = convert_to_tensor(given)
+def _shift(op: str, value: Any, axes: Any, back: bool) -> Tensor:
+    x = convert_to_tensor(value)
     for axis in axes_of(op, axes, x.ndim):
         half = dim(x, axis) // 2
         x = roll(x, -half if back else half, axis)

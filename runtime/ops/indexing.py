@@ -220,7 +220,7 @@ SLICE: Final = Op("slice", _slice_kernel, _slice_rule, samples=_slice_samples,
 
 class _Index:
     """A compiled index of `x`: the spec, its operands, and the arrays, which are positions or bool masks, with their
-    axes in the result of the spec. `is_apart`: something stands between arrays, or an array and an int, so that the
+    axes in the result of the spec. `is_separated`: something stands between arrays, or an array and an int, so that the
     axes of the positions are the first of the result (NumPy's rule)."""
 
     def __init__(self, x: Tensor, index: Any) -> None:
@@ -254,7 +254,7 @@ class _Index:
                 self.arrays.append((sum(type(entry) is tuple or entry is None for entry in spec), array))
                 spec += [_FULL] * _axes_used(array)
         self.spec = tuple(spec)
-        self.is_apart = bool(self.arrays) and _are_apart(entries)
+        self.is_separated = bool(self.arrays) and _are_separated(entries)
 
     def _scalar(self, e: Any) -> int | str:
         """An int, or "?" for a tensor."""
@@ -273,7 +273,7 @@ def _listed(entry: list[Any]) -> Tensor:
     return convert_to_tensor(entry if entry else np.zeros(0, np.int64))
 
 
-def _are_apart(entries: tuple[Any, ...]) -> bool:
+def _are_separated(entries: tuple[Any, ...]) -> bool:
     """Whether the ints and arrays of an index are not all next to each other."""
     advanced = [not (e is None or e is Ellipsis or isinstance(e, slice)) for e in entries]
     return False in advanced[advanced.index(True):len(advanced) - advanced[::-1].index(True)]
@@ -329,7 +329,7 @@ def getitem(x: Any, index: Any, name: str | None = None) -> Tensor:
     else:
         found = gather(x, from_end(array, dim(x, axis)), axis=axis)
     count = 1 if array.dtype.is_bool else array.ndim
-    if compiled.is_apart and axis:
+    if compiled.is_separated and axis:
         found = moveaxis(found, _axes_from(axis, count), _axes_from(0, count))
     return named(found, name)
 
@@ -355,7 +355,7 @@ def _at_positions(x: Tensor, index: _Index) -> Tensor:
         total = add(total, part * 0)  # a position out of range is found when it is used
     places = stack([add(part, total) for part in positions], axis=-1)
     found = gather_nd(moveaxis(x, axes, _axes_from(0, len(axes))), places)
-    first = 0 if index.is_apart else axes[0]
+    first = 0 if index.is_separated else axes[0]
     return moveaxis(found, _axes_from(0, rank), _axes_from(first, rank)) if first else found
 
 

@@ -337,7 +337,7 @@ _SET: Final = Op("list_set", _set_kernel, _set_rule,
 def list_set(list: Any, index: Any, x: Any, strict: bool = False, grow: bool = False) -> Any:
     """The list with `x` at `index`. IndexOutOfRangeError at run time, unless `grow` extends the list."""
     list, x = _agree(list, x)
-    params = {name: True for name, given in (("strict", strict), ("grow", grow)) if given}
+    params = {name: True for name, flag in (("strict", strict), ("grow", grow)) if flag}
     return apply(_SET, list, index, x, **params)
 
 
@@ -432,8 +432,8 @@ _SLICE: Final = Op("list_slice", _slice_kernel, _slice_rule,
 def list_slice(list: Any, start: Any = None, stop: Any = None, step: Any = None) -> Any:
     """`list[start:stop:step]`."""
     bounds = (start, stop, step)
-    given = tuple(bound is not None for bound in bounds)
-    return apply(_SLICE, list, *[bound for bound in bounds if bound is not None], given=given)
+    present = tuple(bound is not None for bound in bounds)
+    return apply(_SLICE, list, *[bound for bound in bounds if bound is not None], given=present)
 
 
 # Lists and tensors: list_stack(list), list_concat(list), list_from_tensor(x), list_split(x, lengths)

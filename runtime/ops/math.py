@@ -282,8 +282,8 @@ def _is_inexact(x: Any) -> bool:
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Converts int operands of `/`, neither of them a float or float tensor, to floats."""
-    given = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
-    x, y = (v if isinstance(v, int) else convert_to_tensor(v) if given is None else convert_beside(v, given)
+    hint = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
+    x, y = (v if isinstance(v, int) else convert_to_tensor(v) if hint is None else convert_beside(v, hint)
             for v in (x, y))
     strong = [v.dtype for v in (x, y) if isinstance(v, Tensor) and not v.type.weak]
     differ = len(set(strong)) > 1

@@ -41,9 +41,9 @@ def _op(
         arrays = tuple([dtype.np.type(x) for dtype, x in zip(dtypes([dtype_of(x) for x in xs]), values, strict=True)])
         return arrays if len(results) > 1 else arrays[0]
 
-    def dtypes(given: Sequence[t.DType]) -> list[t.DType]:
-        kind = max([dtype.level for dtype in given], default=0)
-        wide = any(dtype.size == 8 for dtype in given if dtype.level == kind)
+    def dtypes(inputs: Sequence[t.DType]) -> list[t.DType]:
+        kind = max([dtype.level for dtype in inputs], default=0)
+        wide = any(dtype.size == 8 for dtype in inputs if dtype.level == kind)
         return [(t.float32, t.float64)[wide] if result == "f" else (t.int32, t.int64)[wide] for result in results]
 
     return Op(name, kernel, rule, samples=samples, errors=errors, doc=f"What `{name}` of Python's `math` gives.")

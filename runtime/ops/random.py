@@ -493,11 +493,11 @@ class Generator:
         self._start(state)
 
     def _start(self, state: Any) -> None:
-        given = np.asarray(convert_to_tensor(state))
-        if given.dtype.kind not in "iu" or given.shape not in ((2,), (3,), (6,)):
+        array = np.asarray(convert_to_tensor(state))
+        if array.dtype.kind not in "iu" or array.shape not in ((2,), (3,), (6,)):
             raise located(ShapeError("the state of a Generator is the `state` of another, or 2 or 3 ints, not a "
-                                     f"tensor of {dtype_of(given).name}{list(given.shape)}"))
-        words = [int(word) & _WORD for word in given]
+                                     f"tensor of {dtype_of(array).name}{list(array.shape)}"))
+        words = [int(word) & _WORD for word in array]
         if len(words) < 6:
             self._source.restart(words)
             return

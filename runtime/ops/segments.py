@@ -258,8 +258,8 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     By Stirling's series from 8 on, below by the recurrence, and by reflection below 1/2 (M. Abramowitz and I. Stegun,
     "Handbook of Mathematical Functions", 6.1).
     """
-    given = convert_to_tensor(x)
-    z = cast(given, float64)
+    tensor = convert_to_tensor(x)
+    z = cast(tensor, float64)
     is_small = less(z, 0.5)
     y = where(is_small, 1.0 - z, z)
     is_near = less(y, 8.0)
@@ -274,4 +274,4 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
     value = where(is_near, value - log(factors), value)
     turned = where(is_small, z - floor(z), 0.5 * ones_like(z))
     reflected = math.log(math.pi) - log(abs(sin(math.pi * turned))) - value
-    return named(cast(where(is_small, reflected, value), given.dtype), name)
+    return named(cast(where(is_small, reflected, value), tensor.dtype), name)

@@ -75,12 +75,12 @@ def view(x: Any, counts: Sequence[int], window: Sequence[int], strides: Sequence
     """The windows of a padded array [n, *sizes, c] as a view [n, *counts, *window, c], writable if the array is."""
     steps = x.strides
 
-    def apart(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # along an axis of size 1 any step is valid
+    def scaled(sizes: Sequence[int], by: Sequence[int]) -> list[int]:  # along an axis of size 1 any step is valid
         return [step * n if size > 1 else 0 for step, size, n in zip(steps[1:-1], sizes, by, strict=True)]
 
     return np.lib.stride_tricks.as_strided(
         x, (len(x), *counts, *window, x.shape[-1]),
-        (steps[0], *apart(counts, strides), *apart(window, dilations), steps[-1]), writeable=x.flags.writeable)
+        (steps[0], *scaled(counts, strides), *scaled(window, dilations), steps[-1]), writeable=x.flags.writeable)
 
 
 def blocks(count: int, rows: int, size: int) -> Iterator[tuple[slice, slice]]:

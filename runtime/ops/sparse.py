@@ -239,9 +239,9 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     like = next((x for x in (*args, *kwargs.values()) if is_sparse(x)), None)
     if like is None:
         raise DTypeError("map_values has no sparse tensor among its arguments")
-    given = [x.values if is_sparse(x) else x for x in args]
+    positional = [x.values if is_sparse(x) else x for x in args]
     named = {name: x.values if is_sparse(x) else x for name, x in kwargs.items()}
-    values = op(*given, **named)
+    values = op(*positional, **named)
     if isinstance(like, SparseTensor):
         return SparseTensor(like.indices, values, like.sizes)
     return IndexedSlices(values, like.indices, like.sizes)
@@ -515,9 +515,9 @@ def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
         values = reduction.reduce_sum(x.values, axis=gone, keepdims=keepdims)
         return values if 0 in gone else IndexedSlices(values, x.indices, sizes)
     kept = [i for i in range(x.ndim) if i not in gone]
-    left = [x.sizes[i] for i in kept]
+    kept_sizes = [x.sizes[i] for i in kept]
     where = gather(x.indices, convert_to_tensor(kept, t.int32), axis=1)
-    summed: SparseTensor = without_duplicates(SparseTensor(where, x.values, left))
+    summed: SparseTensor = without_duplicates(SparseTensor(where, x.values, kept_sizes))
     return reshape(summed, sizes) if keepdims else summed
 
 

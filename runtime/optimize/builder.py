@@ -33,11 +33,11 @@ _by_op: Final[dict[frozenset[Rule], dict[str, tuple[Rule, ...]]]] = {}  # by the
 class Scope:
     """A scope of lookups: a builder's, and the enclosing ones."""
 
-    __slots__ = ("_depth", "_outer", "is_left")
+    __slots__ = ("_depth", "_outer", "is_exited")
 
     def __init__(self, outer: Scope | None) -> None:
-        self.is_left = False
-        """Whether it has been left, so that no lookup starts in it any more."""
+        self.is_exited = False
+        """Whether it has been exited, so that no lookup starts in it any more."""
         self._outer = outer
         self._depth: int = 0 if outer is None else outer._depth + 1
 
@@ -61,7 +61,7 @@ class Scoped(Generic[T]):
     def get(self, key: Any, scope: Scope) -> T | None:
         """The value last added in this scope or an enclosing one."""
         found = self._found.get(key, ())
-        while found and found[-1][0].is_left:
+        while found and found[-1][0].is_exited:
             found.pop()
         for holder, value in reversed(found):
             if scope.is_in(holder):
@@ -257,7 +257,7 @@ class Builder:
 
     def finish(self, outputs: Iterable[Value]) -> Graph:
         """The finished graph. Constants are defined at its start."""
-        self.scope.is_left = True
+        self.scope.is_exited = True
         graph = self.graph
         graph.outputs = [self.local(v) for v in outputs]
         for node in graph.nodes:

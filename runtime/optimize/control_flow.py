@@ -127,7 +127,7 @@ def _cond(b: Builder, old: Node, pred: Value) -> Sequence[Value]:
         sub.learn(pred, truth)
         branches.append(sub)
         outputs.append(sub.inline(graph))
-        sub.scope.is_left = True
+        sub.scope.is_exited = True
     b.position = old.position
     results = _without_choice(b, old, pred, outputs)
     chosen = [i for i in range(len(old.outputs)) if i not in results]

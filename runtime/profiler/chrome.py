@@ -32,9 +32,9 @@ def _events(session: Session) -> Iterator[dict[str, Any]]:
         yield {"ph": "X", "name": span.region.name, "cat": span.region.kind, "pid": process, "tid": span.thread,
                "ts": (span.start - session.start) / 1000, "dur": (span.end - span.start) / 1000,
                "args": {**_args(span.region, session.totals.get(span.region)), **span.args}}
-    for time, held in session.memory:
+    for time, size in session.memory:
         yield {"ph": "C", "name": "memory of native code", "pid": process, "tid": 0,
-               "ts": (time - session.start) / 1000, "args": {"bytes": held}}
+               "ts": (time - session.start) / 1000, "args": {"bytes": size}}
 
 
 def _args(region: Region, totals: Totals | None) -> dict[str, Any]:

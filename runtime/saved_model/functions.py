@@ -81,12 +81,12 @@ class LoadedTrace:
             self.kwargs, bound.kwargs, "kwargs", found)
         return why or [found[number] for number in sorted(found)]
 
-    def _match(self, traced: Any, given: Any, path: str, found: dict[int, Any]) -> str:
+    def _match(self, traced: Any, actual: Any, path: str, found: dict[int, Any]) -> str:
         if isinstance(traced, _Leaf):
             number = self._order[traced.number]
             wanted = self.types[number]
             try:
-                x = convert_to_tensor(given, dtype_hint=wanted.dtype)
+                x = convert_to_tensor(actual, dtype_hint=wanted.dtype)
             except (TypeError, ValueError) as error:
                 return f"{path}: {error}"
             if not wanted.accepts(x.type):
@@ -94,14 +94,14 @@ class LoadedTrace:
             found[number] = x
             return ""
         if isinstance(traced, (list, tuple, dict)):
-            alike = isinstance(given, Mapping if isinstance(traced, dict) else (list, tuple))
+            alike = isinstance(actual, Mapping if isinstance(traced, dict) else (list, tuple))
             keys = traced.keys() if isinstance(traced, dict) else range(len(traced))
-            if not alike or len(given) != len(traced) or (isinstance(traced, dict) and set(given) != set(traced)):
+            if not alike or len(actual) != len(traced) or (isinstance(traced, dict) and set(actual) != set(traced)):
                 return f"{path} has another structure"
-            return next(filter(None, (self._match(traced[k], given[k], f"{path}[{k!r}]", found) for k in keys)), "")
-        if type(given) is type(traced) and given == traced:
+            return next(filter(None, (self._match(traced[k], actual[k], f"{path}[{k!r}]", found) for k in keys)), "")
+        if type(actual) is type(traced) and actual == traced:
             return ""
-        return f"{path} is {given!r}, and {traced!r} is wanted"
+        return f"{path} is {actual!r}, and {traced!r} is wanted"
 
     def __repr__(self) -> str:
         def text(x: Any) -> str:
@@ -183,14 +183,14 @@ class LoadedSignature:
         self._trace = trace
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        given = dict(zip(self.inputs, args, strict=False))
-        if len(args) > len(self.inputs) or given.keys() & kwargs or {*given, *kwargs} != set(self.inputs):
+        arguments = dict(zip(self.inputs, args, strict=False))
+        if len(args) > len(self.inputs) or arguments.keys() & kwargs or {*arguments, *kwargs} != set(self.inputs):
             raise located(TypeError(f"the signature {self.name!r} takes {', '.join(self.inputs) or 'nothing'}, not "
                                     f"{len(args)} positional arguments and {', '.join(kwargs) or 'no names'}"))
-        given.update(kwargs)
+        arguments.update(kwargs)
         leaves = []
         for name, spec in self.inputs.items():
-            x = given[name]
+            x = arguments[name]
             x = convert_to_tensor(x, dtype=None if isinstance(x, Tensor) else spec.dtype)
             if not spec.type.accepts(x.type):
                 kind = ShapeError if x.type.dtype is spec.dtype else DTypeError

@@ -69,12 +69,12 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     write(os.fspath(export_dir), document, objects.encoder.arrays)
 
 
-def _signatures(root: Module, given: Any) -> dict[str, Trace]:
-    if given is None:
+def _signatures(root: Module, signatures: Any) -> dict[str, Trace]:
+    if signatures is None:
         found = {name: _traces(f) for name, f in _functions(root).items()}
         chosen = found.get("__call__") or (next(iter(found.values())) if len(found) == 1 else [])
         return {DEFAULT: chosen[0]} if len(chosen) == 1 else {}
-    functions = given if isinstance(given, Mapping) else {DEFAULT: given}
+    functions = signatures if isinstance(signatures, Mapping) else {DEFAULT: signatures}
     return {str(name): _single(str(name), f) for name, f in functions.items()}
 
 

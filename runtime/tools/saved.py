@@ -27,19 +27,19 @@ def results_of(path: str, signature: str, inputs: Sequence[str]) -> dict[str, An
 
 
 def _named(signature: LoadedSignature, inputs: Sequence[str]) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+    provided: dict[str, Any] = {}
     for text in inputs:
         name, is_named, rest = text.partition("=")
         if not (is_named and name in signature.inputs):
-            free = [each for each in signature.inputs if each not in given]
+            free = [each for each in signature.inputs if each not in provided]
             if not free:
                 raise BadInputError(f"{text!r} is one input too many: the signature is {signature!r}")
             name, rest = free[0], text
-        given[name] = _array(rest)
-    missing = [name for name in signature.inputs if name not in given]
+        provided[name] = _array(rest)
+    missing = [name for name in signature.inputs if name not in provided]
     if missing:
         raise BadInputError(f"no --input was given for {', '.join(missing)}: the signature is {signature!r}")
-    return given
+    return provided
 
 
 def _array(text: str) -> Any:

@@ -74,7 +74,7 @@ class RestoreStatus:
     def __init__(self, checkpoint: Checkpoint, reader: CheckpointReader) -> None:
         self._checkpoint = checkpoint
         self._reader = reader
-        self._left = set(reader.get_variable_to_shape_map())
+        self._unrestored = set(reader.get_variable_to_shape_map())
         self._restored: set[int] = set()
         self._quiet = True  # no warning about a value that does not fit: that is an error
         self.complete()
@@ -82,7 +82,7 @@ class RestoreStatus:
 
     def complete(self) -> None:
         """Assign their values to the variables that exist by now."""
-        found = {path: leaf for path, leaf in leaves(self._checkpoint) if path in self._left}
+        found = {path: leaf for path, leaf in leaves(self._checkpoint) if path in self._unrestored}
         values = {path: self._reader.get_tensor(path) for path in found}
         for path, leaf in found.items():  # check all before the first is changed
             _check(path, leaf, values[path], self._reader.path)
@@ -93,15 +93,15 @@ class RestoreStatus:
                     leaf.assign(values[path])
                 else:
                     leaf.restore(values[path])
-        self._left -= found.keys()
+        self._unrestored -= found.keys()
 
     def assert_consumed(self) -> RestoreStatus:
         """AssertionError unless each value in the checkpoint found a variable, and each variable a value."""
         self.assert_existing_objects_matched()
-        if self._left:
+        if self._unrestored:
             raise located(AssertionError(
-                f"no variable was found for these values of the checkpoint {self._reader.path}: {_some(self._left)}. "
-                f"The variables are {_some(dict(leaves(self._checkpoint)))}"))
+                f"no variable was found for these values of the checkpoint {self._reader.path}: "
+                f"{_some(self._unrestored)}. The variables are {_some(dict(leaves(self._checkpoint)))}"))
         return self
 
     def assert_existing_objects_matched(self) -> RestoreStatus:
@@ -123,8 +123,8 @@ class RestoreStatus:
 
     def warn(self) -> None:
         """Warn about values without a variable."""
-        if self._left and not self._quiet:
-            warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._left)}; "
+        if self._unrestored and not self._quiet:
+            warnings.warn(f"values of the checkpoint {self._reader.path} were not restored: {_some(self._unrestored)}; "
                           "expect_partial() on what restore returned says that this is meant", stacklevel=4)
 
     def expect_partial(self) -> RestoreStatus:
@@ -208,7 +208,7 @@ class Checkpoint(Composite):
     def read(self, save_path: Any, options: Any = None) -> RestoreStatus:
         """Assign the values that `write` wrote to the variables."""
         status = RestoreStatus(self, load_checkpoint(save_path))
-        self._pending[:] = [status] if status._left else []
+        self._pending[:] = [status] if status._unrestored else []
         return status
 
     def restore(self, save_path: Any, options: Any = None) -> RestoreStatus | Nothing:

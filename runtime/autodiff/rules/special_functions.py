@@ -101,8 +101,8 @@ def _sumprod(node: Applied, ct: Any) -> Sequence[Any]:
 @jvp("sumprod")
 def _sumprod_tangent(node: Applied, *tangents: Any) -> Sequence[Any]:
     count, dtype = node.params["count"], node.outputs[0].dtype
-    t = [multiply(cast(x, dtype), 0) if given is None else given
-         for x, given in zip(node.inputs, tangents, strict=True)]
+    t = [multiply(cast(x, dtype), 0) if tangent is None else tangent
+         for x, tangent in zip(node.inputs, tangents, strict=True)]
     left = multiply(_flat(t[:count], dtype), _flat(node.inputs[count:], dtype))
     right = multiply(_flat(node.inputs[:count], dtype), _flat(t[count:], dtype))
     return [reduce_sum(add(left, right))]

@@ -35,10 +35,10 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
     shared: list[Any] = []
     picks: list[tuple[int, Any]] = []  # (an axis of the remaining part in one lane, indices to gather there)
     axis = 0
-    given = iter(zip(operands, which, strict=True))
+    remaining = iter(zip(operands, which, strict=True))
     for entry in index:
         if entry == "?":
-            operand, differs = next(given)
+            operand, differs = next(remaining)
             rest.append(_FULL if differs else "?")
             if differs:
                 picks.append((axis, operand))
@@ -48,7 +48,7 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
         if type(entry) is tuple:
             for part in entry:
                 if part == "?":
-                    operand, differs = next(given)
+                    operand, differs = next(remaining)
                     if differs:
                         raise Unbatched("a bound of its slice differs from lane to lane")
                     shared.append(operand)
@@ -66,10 +66,10 @@ def _picked(x: Any, batched: bool, index: Sequence[Any], operands: Sequence[Any]
 
 def _with(index: Sequence[Any], operands: Sequence[Any]) -> tuple[Any, ...]:
     """An index for `getitem`, with the operands inserted."""
-    given = iter(operands)
+    remaining = iter(operands)
 
     def part(p: Any) -> Any:
-        return next(given) if p == "?" else p
+        return next(remaining) if p == "?" else p
 
     return tuple([slice(*map(part, entry)) if type(entry) is tuple else part(entry) for entry in index])
 

@@ -143,8 +143,8 @@ def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any 
     """The batches of an epoch, of any data that Keras takes and of datasets of this runtime. Taking them raises
     ValueError if there are none."""
     if isinstance(x, Dataset):
-        for name, given in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
-            if given is not None:
+        for name, argument in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
+            if argument is not None:
                 raise ValueError(f"`{name}` cannot be given beside a dataset, whose elements have all: x, (x, y) or "
                                  "(x, y, sample_weight)")
         x = DatasetAdapter(x)

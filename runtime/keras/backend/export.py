@@ -92,8 +92,8 @@ class RuntimeExportArchive:
 
 def _positional(fn: Callable[..., Any], count: int) -> Callable[..., Any]:
     """`fn` of its first `count` arguments, under their names: the signature of Keras' `__call__` does not name them."""
-    given = inspect.signature(fn.call if isinstance(fn, layers.Layer) else fn).parameters.values()
-    names = [each.name for each in given if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)][:count]
+    params = inspect.signature(fn.call if isinstance(fn, layers.Layer) else fn).parameters.values()
+    names = [each.name for each in params if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)][:count]
     names += [f"input_{k}" for k in range(len(names), count)]
 
     def endpoint(*args: Any) -> Any:

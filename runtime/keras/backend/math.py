@@ -33,12 +33,12 @@ __all__ = [
 
 def _segments(data: Any, segment_ids: Any, num_segments: int | None, first: Any, mode: str) -> Tensor:
     """`data` reduced by segment, starting with `first`; rows whose id is out of range are left out."""
-    x, ids, count = _given(data, segment_ids, num_segments)
+    x, ids, count = _segment_operands(data, segment_ids, num_segments)
     start = rnp.full([count + 1, *shapes.dims(x)[1:]], in_dtype(first, x.dtype.name))
     return scatter(start, ids[:, None], x, mode)[:count]
 
 
-def _given(data: Any, segment_ids: Any, num_segments: int | None) -> tuple[Tensor, Tensor, Any]:
+def _segment_operands(data: Any, segment_ids: Any, num_segments: int | None) -> tuple[Tensor, Tensor, Any]:
     x, ids = tensor(data), in_dtype(tensor(segment_ids), "int32")
     count = reduction.reduce_max(ids) + 1 if num_segments is None else num_segments
     return x, logic.where(logic.logical_or(ids < 0, ids >= count), count, ids), count
@@ -64,7 +64,7 @@ def segment_min(data: Any, segment_ids: Any, num_segments: int | None = None, so
 
 
 def segment_prod(data: Any, segment_ids: Any, num_segments: int | None = None, sorted: bool = False) -> Tensor:
-    x, ids, count = _given(data, segment_ids, num_segments)
+    x, ids, count = _segment_operands(data, segment_ids, num_segments)
     within = logic.equal(ids, creation.range(count)[:, None])  # [segments, rows]
     within = shapes.reshape(within, [*shapes.dims(within), *[1] * (x.ndim - 1)])
     return reduction.reduce_prod(logic.where(within, x, in_dtype(1, x.dtype.name)), 1)
@@ -96,8 +96,8 @@ def cdist(x: Any, y: Any) -> Tensor:
     if x.type.shape[-1] != y.type.shape[-1]:
         raise ValueError("Last dimension of inputs to `cdist` must match")
     x, y = agreed(floating(x), floating(y))
-    apart = shapes.expand_dims(x, x.ndim - 1) - shapes.expand_dims(y, y.ndim - 2)
-    return math.sqrt(reduction.reduce_sum(math.square(apart), -1))
+    difference = shapes.expand_dims(x, x.ndim - 1) - shapes.expand_dims(y, y.ndim - 2)
+    return math.sqrt(reduction.reduce_sum(math.square(difference), -1))
 
 
 # Signals.

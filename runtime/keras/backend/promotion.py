@@ -60,13 +60,13 @@ def result(*names: Any) -> str:
 
 def agreed(*xs: Any, also: tuple[Any, ...] = ()) -> list[Tensor]:
     """Tensors of one dtype, that of the result of `xs` (and of dtypes in `also`)."""
-    given = [x if is_scalar(x) else tensor(x) for x in xs]
-    names = {*map(name_of, given), *also}
+    operands = [x if is_scalar(x) else tensor(x) for x in xs]
+    names = {*map(name_of, operands), *also}
     own = [name for name in names if type(name) is str]
     # Keras' rules never result in a 64-bit dtype; operands that all have one keep it.
     weak_fits = len(own) == 1 and (len(names) == 1 or own[0] in INEXACT or (own[0] in INT_NAMES and float not in names))
     name = own[0] if weak_fits else result(*names)
-    return [in_dtype(x, name) for x in given]
+    return [in_dtype(x, name) for x in operands]
 
 
 def in_dtype(x: Any, name: str) -> Tensor:

@@ -108,8 +108,8 @@ def _from_numpy(shape: Any, parameters: tuple[Any, ...], dtype: Any, seed: Any, 
         generator = np.random.default_rng([int(part) & 0xFFFFFFFFFFFFFFFF for part in seed])
         return np.asarray(draw(generator, *parameters, sizes)).astype(as_dtype(name).np)
 
-    given = [in_dtype(tensor(parameter), "float64") for parameter in parameters]
-    return numpy_function(drawn, [_seed(seed), *given], TensorSpec(sizes, name))  # type: ignore[no-any-return]
+    operands = [in_dtype(tensor(parameter), "float64") for parameter in parameters]
+    return numpy_function(drawn, [_seed(seed), *operands], TensorSpec(sizes, name))  # type: ignore[no-any-return]
 
 
 def gamma(shape: Any, alpha: Any, dtype: Any = None, seed: Any = None) -> Tensor:

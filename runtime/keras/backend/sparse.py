@@ -132,8 +132,8 @@ def with_sparse(functions: Mapping[str, Any]) -> dict[str, Function]:
 def _by_rule(function: Function, rule: Function) -> Function:
     @functools.wraps(function)
     def either(*args: Any, **kwargs: Any) -> Any:
-        given: Iterable[Any] = (*args, *kwargs.values())
-        if any(is_sparse(x) or (isinstance(x, (list, tuple)) and any(map(is_sparse, x))) for x in given):
+        arguments: Iterable[Any] = (*args, *kwargs.values())
+        if any(is_sparse(x) or (isinstance(x, (list, tuple)) and any(map(is_sparse, x))) for x in arguments):
             return rule(function, *args, **kwargs)
         return function(*args, **kwargs)
 

@@ -140,7 +140,7 @@ class _Traced:
             shape = next(shapes)
             return next(remaining) if shape is None else rt.SparseTensor(next(remaining), next(remaining), shape)
 
-        batch = tree.map_structure(lambda given: given and leaf(), self._like)
+        batch = tree.map_structure(lambda like: like and leaf(), self._like)
         result = self._step(batch)
         self._result = tree.map_structure(lambda _: None, result)
         return [rt.convert_to_tensor(x) for x in tree.flatten(result)]

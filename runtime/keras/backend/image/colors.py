@@ -49,9 +49,9 @@ def _planes(images: Any, data_format: str | None) -> tuple[list[Tensor], int]:
 
 
 def rgb_to_hsv(images: Any, data_format: str | None = None) -> Tensor:
-    given, axis = _planes(images, data_format)
-    least = {"float64": 2.0 ** -52, "float32": 2.0 ** -23, "float16": 2.0 ** -10}.get(given[0].dtype.name, 2.0 ** -7)
-    red, green, blue = (logic.where(math.abs(plane) < least, 0.0, plane) for plane in given)
+    planes, axis = _planes(images, data_format)
+    least = {"float64": 2.0 ** -52, "float32": 2.0 ** -23, "float16": 2.0 ** -10}.get(planes[0].dtype.name, 2.0 ** -7)
+    red, green, blue = (logic.where(math.abs(plane) < least, 0.0, plane) for plane in planes)
     value = math.maximum(math.maximum(red, green), blue)
     spread = value - math.minimum(math.minimum(red, green), blue)
     coloured = spread > 0

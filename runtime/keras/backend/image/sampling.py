@@ -67,11 +67,11 @@ def _sampled(rows: Tensor, sizes: list[Any], coordinates: list[Tensor], first: A
             inside = logic.logical_and(place >= 0, place < size)
             known = inside if known is None else logic.logical_and(known, inside)
         part = gather(rows, index)
-        apart = shapes.dims(index)
+        index_sizes = shapes.dims(index)
         if mode == "constant":
-            part = logic.where(shapes.reshape(known, [*apart, *rest]), part, in_dtype(fill, rows.dtype.name))
+            part = logic.where(shapes.reshape(known, [*index_sizes, *rest]), part, in_dtype(fill, rows.dtype.name))
         if weight is not None:
-            part = part * shapes.reshape(in_dtype(weight, rows.dtype.name), [*apart, *rest])
+            part = part * shapes.reshape(in_dtype(weight, rows.dtype.name), [*index_sizes, *rest])
         total = part if total is None else total + part
     return total  # type: ignore[no-any-return]
 

@@ -22,11 +22,11 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     """
     if flash_attention:
         raise RuntimeError("flash attention is a GPU's; the runtime backend has none")
-    given = [tensor(each) for each in (query, key, value)]
-    if any(each.ndim != 4 for each in given):
+    tensors = [tensor(each) for each in (query, key, value)]
+    if any(each.ndim != 4 for each in tensors):
         raise ValueError("`dot_product_attention` only supports 4D inputs. Received: "
-                         f"{', '.join(f'{tuple(each.shape)}' for each in given)}.")
-    q, k, v = (shapes.transpose(each, [0, 2, 1, 3]) for each in agreed(*given))
+                         f"{', '.join(f'{tuple(each.shape)}' for each in tensors)}.")
+    q, k, v = (shapes.transpose(each, [0, 2, 1, 3]) for each in agreed(*tensors))
     name = q.dtype.name
     heads, groups = shapes.dim(q, 1), shapes.dim(k, 1)
     sizes = shapes.dims(q)
@@ -37,10 +37,10 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     depth = shapes.dim(q, 3)
     factor = 1 / python_math.sqrt(depth) if scale is None else scale
     logits = linalg.matmul(in_dtype(q, wide), in_dtype(k, wide), transpose_b=True) * factor
-    apart = [sizes[0], heads, sizes[2], shapes.dim(k, 2)]
+    per_head = [sizes[0], heads, sizes[2], shapes.dim(k, 2)]
     together = shapes.dims(logits)
     if shared:
-        logits = shapes.reshape(logits, apart)
+        logits = shapes.reshape(logits, per_head)
     if bias is not None:
         logits = logits + in_dtype(_of_rank_4(tensor(bias)), wide)
     logits = _masked(logits, mask, is_causal)

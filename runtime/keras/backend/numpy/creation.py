@@ -106,12 +106,12 @@ def view(x: Any, dtype: Any = None) -> Tensor:
 # Ranges.
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Tensor:
-    given = [x if is_scalar(x) else tensor(x) for x in (start, stop, step) if x is not None]
-    name = result(*[name_of(x) for x in given]) if dtype is None else _name(dtype)
+    operands = [x if is_scalar(x) else tensor(x) for x in (start, stop, step) if x is not None]
+    name = result(*[name_of(x) for x in operands]) if dtype is None else _name(dtype)
     first, last = (0, start) if stop is None else (start, stop)
     by = 1 if step is None else step
     if name in ("bool", "float16", "bfloat16") or (
-            "int" in name and any("float" in str(name_of(x)) or name_of(x) is float for x in given)):
+            "int" in name and any("float" in str(name_of(x)) or name_of(x) is float for x in operands)):
         return in_dtype(arange(first, last, by, "float32" if name != "bool" else "int32"), name)
     first, last, by = (in_dtype(x if is_scalar(x) else tensor(x), name) for x in (first, last, by))
     return creation.range(first, last, by)

@@ -102,8 +102,8 @@ rad2deg = _of_floats(lambda x: x * (180 / pi))
 def sinc(x: Tensor) -> Tensor:
     scaled = x * pi
     zero = logic.equal(scaled, 0)
-    apart = logic.where(zero, rnp.ones_like(scaled), scaled)
-    return logic.where(zero, 1 - scaled * scaled / 6, math.sin(apart) / apart)  # the series gives derivatives at 0
+    divisor = logic.where(zero, rnp.ones_like(scaled), scaled)
+    return logic.where(zero, 1 - scaled * scaled / 6, math.sin(divisor) / divisor)  # the series gives derivatives at 0
 
 
 _SMALL = (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813)

@@ -53,8 +53,8 @@ def tensordot(x1: Any, x2: Any, axes: Any = 2) -> Tensor:
 
 
 def einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Tensor:
-    given = [tensor(x) for x in operands]
-    xs = agreed(*given, also=("int32",) if _by_bytes(*given) else ())
+    tensors = [tensor(x) for x in operands]
+    xs = agreed(*tensors, also=("int32",) if _by_bytes(*tensors) else ())
     return by_numbers(lambda *xs: linalg.einsum(subscripts, *xs), *xs)  # type: ignore[no-any-return]
 
 
@@ -93,8 +93,8 @@ def corrcoef(x: Any) -> Tensor:
     x = floating(x)
     rows = x[None] if x.ndim == 1 else x
     wide = in_dtype(rows, result(x.dtype.name, "float32"))
-    apart = wide - reduction.reduce_mean(wide, -1, keepdims=True)
-    products = linalg.matmul(apart, complex_numbers.conj(apart), transpose_b=True)
+    deviation = wide - reduction.reduce_mean(wide, -1, keepdims=True)
+    products = linalg.matmul(deviation, complex_numbers.conj(deviation), transpose_b=True)
     sizes = math.sqrt(linalg.diag_part(products))
     found = in_dtype(rnp.clip(products / (sizes[:, None] * sizes), -1.0, 1.0), x.dtype.name)
     return shapes.reshape(found, []) if x.ndim == 1 else found

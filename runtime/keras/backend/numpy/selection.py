@@ -24,13 +24,13 @@ __all__ = [
 
 
 def where(condition: Any, x1: Any = None, x2: Any = None) -> Any:
-    held = in_dtype(tensor(condition), "bool")
+    mask = in_dtype(tensor(condition), "bool")
     if x1 is None and x2 is None:
-        return nonzero(held)
+        return nonzero(mask)
     if x1 is None or x2 is None:
         raise ValueError("`x1` and `x2` either both should be `None` or both should have non-None value.")
     x, y = agreed(x1, x2)
-    return logic.where(held, x, y)
+    return logic.where(mask, x, y)
 
 
 def nonzero(x: Any) -> tuple[Tensor, ...]:
