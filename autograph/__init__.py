@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from autograph.codegen.disk_cache import set_cache
-from autograph.core.allowlist import do_not_convert, include, left_alone
+from autograph.core.allowlist import do_not_convert, exclusion_rule, include
 from autograph.core.backend import Backend, register
 from autograph.core.errors import (
     AmbiguousLambdaError,
@@ -83,7 +83,7 @@ def _converter() -> Any:
 
 def _maker(fn: FunctionType) -> Maker | None:
     """Loads the converter when called for the first callee that no rule excludes."""
-    made: Maker | None = None if left_alone(fn) is not None else _converter()(fn)
+    made: Maker | None = None if exclusion_rule(fn) is not None else _converter()(fn)
     return made
 
 

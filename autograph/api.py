@@ -24,7 +24,7 @@ from autograph.analysis.scopes import Scope
 from autograph.analysis.staging_candidates import Decision, classify, reads_frame
 from autograph.codegen import disk_cache
 from autograph.codegen.compile import Template, compile_function
-from autograph.core.allowlist import do_not_convert, left_alone
+from autograph.core.allowlist import do_not_convert, exclusion_rule
 from autograph.core.backend import ambient, plain, staging_backend
 from autograph.core.code_cache import until_gone
 from autograph.core.collection import rarely_collected
@@ -165,7 +165,7 @@ def maker(fn: FunctionType) -> converted_call.Maker | None:
     """The maker of the converted form of functions with this code, for `ag__.call`. None if they are called as they
     are: a rule excludes them, or conversion changes nothing in them."""
     def made() -> converted_call.Maker | None:
-        if left_alone(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
+        if exclusion_rule(fn) is not None or (fn.__code__.co_filename.startswith("<") and not is_current(fn)):
             return None  # code made by exec (a dataclass's methods) has no text to read, see `explain`
         try:
             with _lock:
@@ -227,7 +227,7 @@ def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
         return _convert(inner, recursive, verify, make)
 
     if isinstance(fn, FunctionType):
-        if left_alone(fn, asked=True) is not None:
+        if exclusion_rule(fn, asked=True) is not None:
             return fn
         return verified(fn, _converted_form(fn, recursive)) if verify else make(fn, recursive)
     if isinstance(fn, MethodType):
@@ -253,7 +253,7 @@ def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
         )
     call = getattr(type(fn), "__call__", None)  # noqa: B004
     if isinstance(call, FunctionType):
-        if left_alone(call) == "it is part of autograph or runtime":
+        if exclusion_rule(call) == "it is part of autograph or runtime":
             return fn
         return MethodType(again(call), fn)
     what = f"{getattr(fn, '__qualname__', fn)!r} is written in C" if callable(fn) else f"{fn!r} is not callable"
@@ -320,7 +320,7 @@ def _template_of(fn: FunctionType, recursive: bool) -> Template:
             template = _template(fn, recursive)
             # A library's decorator shares one code object among all functions it decorates: it is converted for this
             # one only.
-            is_shared = hasattr(fn, "__wrapped__") and left_alone(fn) is not None
+            is_shared = hasattr(fn, "__wrapped__") and exclusion_rule(fn) is not None
             if recursive and template.changes and not is_shared:
                 converted_call.remember(code, template)
             else:
@@ -435,7 +435,7 @@ def explain(fn: Any) -> Explanation:
             filename=module_file(obj), lineno=1, line="", remedy="For a module use explain_source, or its functions.",
         )
     code = obj.__code__
-    rule = left_alone(obj)
+    rule = exclusion_rule(obj)
 
     def explained() -> Explanation:
         source = capture(obj)

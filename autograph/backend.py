@@ -9,7 +9,7 @@ from autograph import operators
 from autograph.api import internal_iteration, unwrap
 from autograph.core import cache_entries
 from autograph.core.access_paths import name_of, path_of, unnumbered
-from autograph.core.allowlist import PACKAGES, left_alone, rule_of_library
+from autograph.core.allowlist import PACKAGES, exclusion_rule, rule_of_library
 from autograph.core.backend import (
     HEAP_TYPE,
     UNBOUND,
@@ -129,6 +129,7 @@ __all__ = [
     "deferred",
     "draws_random_numbers",
     "duplicate",
+    "exclusion_rule",
     "fields_in",
     "fields_of",
     "fill",
@@ -156,7 +157,6 @@ __all__ = [
     "items_of",
     "itself",
     "keyed",
-    "left_alone",
     "lose",
     "lower_limit",
     "meet_all",

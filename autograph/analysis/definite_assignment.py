@@ -40,7 +40,7 @@ class _Ways:
     def __init__(self, function: Any, names: Set[str], free: Set[str]) -> None:
         self.names, self.free = names, free
         self.unbinds = any(n.__class__ in (gast.Delete, gast.ExceptHandler, gast.ClassDef) for n in own_of(function))
-        self.left: list[list[Sure]] = []
+        self.breaks: list[list[Sure]] = []
         """For each enclosing loop: the variables definitely assigned at each `break`."""
 
     def block(self, body: list[Any], sure: Sure) -> Sure:
@@ -83,7 +83,7 @@ class _Ways:
             return sure - self.deleted([node])
         self.reads(node, sure)
         if cls is gast.Break:
-            self.left[-1].append(sure)
+            self.breaks[-1].append(sure)
         if cls in (gast.Break, gast.Continue, gast.Return, gast.Raise):
             return None
         return sure | self.bound(node)
@@ -95,13 +95,13 @@ class _Ways:
         sure -= self.deleted(node.body)
         if is_while:
             self.reads(node.test, sure, asks=True)
-        self.left.append([])
+        self.breaks.append([])
         self.block(node.body, sure if is_while else sure | self.bound(node.target))
-        breaks = self.left.pop()
+        breaks = self.breaks.pop()
         ends = is_while and isinstance(node.test, gast.Constant) and bool(node.test.value)
         found = None if ends else self.block(node.orelse, sure)
-        for left in breaks:
-            found = _both(found, left)
+        for at_break in breaks:
+            found = _both(found, at_break)
         return found
 
     def guard(self, node: Any, sure: frozenset[str]) -> Sure:

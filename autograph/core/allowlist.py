@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar, overload
 
 from autograph.core.tracebacks import is_converted, is_opaque
 
-__all__ = ["PACKAGES", "do_not_convert", "exclude", "include", "left_alone", "rule_of_library"]
+__all__ = ["PACKAGES", "do_not_convert", "exclude", "exclusion_rule", "include", "rule_of_library"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ def do_not_convert(func: Any = None) -> Any:
     return func
 
 
-def left_alone(fn: FunctionType, *, asked: bool = False) -> str | None:
+def exclusion_rule(fn: FunctionType, *, asked: bool = False) -> str | None:
     """The rule by which `fn` is not converted, or None if it is converted."""
     code = fn.__code__
     if getattr(fn, "__autograph_do_not_convert__", False):

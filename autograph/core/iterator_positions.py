@@ -69,7 +69,7 @@ class Place:
         self.iterator = iterator
         self.parts = _position(iterator, set())
 
-    def is_left(self) -> bool:
+    def has_advanced(self) -> bool:
         """Whether the iterator has been advanced since."""
         now = _position(self.iterator, set())
         return len(now) != len(self.parts) or not all(map(_is_same, now, self.parts))
@@ -136,10 +136,10 @@ def _parts_of_generator(generator: Any) -> list[Any]:
     frame = generator.gi_frame
     if frame is None or generator.gi_running:  # a running generator cannot be advanced
         return [frame]
-    held = gc.get_referents(generator)
+    referents = gc.get_referents(generator)
     if not GENERATORS_SHOW_LOCALS:
-        held += gc.get_referents(frame)
-    return [frame.f_lasti, *(part for part in held if not isinstance(part, FrameType))]
+        referents += gc.get_referents(frame)
+    return [frame.f_lasti, *(part for part in referents if not isinstance(part, FrameType))]
 
 
 def _is_same(a: Any, b: Any) -> bool:
@@ -157,8 +157,8 @@ _READS: Final = frozenset({
 def line_of_use(functions: Sequence[FunctionType], path: str) -> tuple[str, int]:
     """The file and line where one of the functions first reads a path such as `self.it`, judged by the last name in the
     path that is read at all. If none reads it, where one of their callees does; else the line of the first function."""
-    held = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
-    callees = [value for value in held if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
+    contents = [content for fn in functions for cell in fn.__closure__ or () for content in gc.get_referents(cell)]
+    callees = [value for value in contents if type(value) is FunctionType and not is_opaque(value.__code__.co_filename)]
     for codes in ([fn.__code__ for fn in functions], [fn.__code__ for fn in callees]):
         for name in reversed(re.findall(r"[^\W\d]\w*", path)):
             lines = [(code.co_filename, line) for code in codes for line in _lines_reading(code, name)]

@@ -17,7 +17,7 @@ from operator import index
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, Final, TypeVar
 
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import (
     HEAP_TYPE,
     Backend,
@@ -96,7 +96,7 @@ def _with_checked_items(fn: Any) -> Any:
     """As `call`, while traced code must not advance certain iterators: the callee checks its arguments first."""
     callee, owner = _callee(fn), getattr(fn, "__self__", None)
     if id(owner) not in lost.iterators and (
-            (type(fn) in (FunctionType, MethodType) and left_alone(fn) is None)
+            (type(fn) in (FunctionType, MethodType) and exclusion_rule(fn) is None)
             or fn in _TAKE_NO_ITEMS or getattr(fn, "__name__", "") in _HOLDING):
         return callee
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import ambient, is_unchangeable, staging_backend
 from autograph.core.slots import is_users_class
 from autograph.core.trace_cleanup import at_end, of_trace
@@ -115,16 +115,17 @@ def _converting(name: str, value: Any, call: Call) -> Any:
     """The replacement of a class attribute while a backend traces; None if it is not replaced."""
     if type(value) is FunctionType:
         make = _convert_next if name == "__next__" else _convert_when_called if name in SPECIAL else None
-        return make(value, call) if make is not None and left_alone(value) is None else None
+        return make(value, call) if make is not None and exclusion_rule(value) is None else None
     if name == "__class__":  # setting it would change the object's class
         return None
     if type(value) is property:
         parts = [value.fget, value.fset, value.fdel]
-        if not any(type(p) is FunctionType and left_alone(p) is None for p in parts):
+        if not any(type(p) is FunctionType and exclusion_rule(p) is None for p in parts):
             return None
         getter, setter, deleter = (p and _convert_when_called(p, call) for p in parts)
         return property(getter, setter, deleter, value.__doc__)
-    if type(value) is functools.cached_property and type(value.func) is FunctionType and left_alone(value.func) is None:
+    if type(value) is functools.cached_property and type(value.func) is FunctionType and exclusion_rule(
+            value.func) is None:
         made = functools.cached_property(_convert_when_called(value.func, call))
         made.attrname = value.attrname
         return made

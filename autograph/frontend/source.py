@@ -345,7 +345,7 @@ def _fits(code: CodeType, node: FunctionNode) -> bool:
     names += [p.arg for p in (a.vararg, a.kwarg) if p is not None]
     actual = code.co_varnames[: len(names)]
     return len(actual) == len(names) and all(
-        name == given or (name.startswith("__") and given.endswith(name)) for name, given in zip(names, actual)
+        name == variable or (name.startswith("__") and variable.endswith(name)) for name, variable in zip(names, actual)
     )
 
 

@@ -58,8 +58,8 @@ def _command() -> Iterator[str]:
             if len(argument) == 2:
                 next(arguments, None)
             continue
-        _, given, text = argument.partition("c")
-        if given:
+        _, option, text = argument.partition("c")
+        if option:
             yield text or next(arguments, "")
             return
 

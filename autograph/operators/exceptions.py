@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, GeneratorType
 from typing import Any, Final, cast
 
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.trace_cleanup import of_trace
@@ -383,7 +383,7 @@ def trace_with(
     is staged for the errors that the graph may raise; those of other classes run at trace time."""
     enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
     if type(leave) is not FunctionType or enter is None or not (
-        left_alone(leave) is None or isinstance(manager, contextlib.suppress)
+        exclusion_rule(leave) is None or isinstance(manager, contextlib.suppress)
     ):
         mark = backend.checkpoint()
         run_with(manager, body, jumps)

@@ -22,7 +22,7 @@ from autograph.core.iterator_sources import Source, dict_of, source_of
 from autograph.core.lists import LISTS
 from autograph.core.slots import fields_in
 from autograph.core.trace_cleanup import at_end, of_trace
-from autograph.operators.loop_unrolling import code_of, lose_left, unroll
+from autograph.operators.loop_unrolling import code_of, lose_after_exit, unroll
 from autograph.state.reachability import cell_is_filled
 from autograph.state.statement_state import snapshot_of
 
@@ -221,7 +221,7 @@ class _For:
             if self.test is None:
                 deque(self.iterator, 0)
             else:
-                lose_left(self.backend, self.iterator, self.body)
+                lose_after_exit(self.backend, self.iterator, self.body)
         return True
 
     def iterate(self, item: Any) -> Any:

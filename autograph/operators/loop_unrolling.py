@@ -10,7 +10,7 @@ from autograph.core.iterator_positions import taken_by
 from autograph.core.lost_iterators import lose
 from autograph.state.statement_state import Body, State, staged
 
-__all__ = ["code_of", "lose_left", "unroll"]
+__all__ = ["code_of", "lose_after_exit", "unroll"]
 
 Test = Callable[[], Any]
 _FEW = 16
@@ -41,7 +41,7 @@ def unroll(
     _lose(backend, taken, code)
 
 
-def lose_left(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:
+def lose_after_exit(backend: Backend, iterator: Iterator[Any], body: Callable[[Any], Any]) -> None:
     """Forbid taking items of an iterator after a loop over it that a staged value may have ended early."""
     _lose(backend, taken_by(iterator), code_of(body))
 

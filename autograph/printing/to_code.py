@@ -23,7 +23,7 @@ from autograph.api import (
     module_file,
     unwrap,
 )
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import exclusion_rule
 from autograph.core.collection import rarely_collected
 from autograph.core.deep_stack import with_room
 from autograph.core.errors import ConversionError, NoSourceError, UnsupportedError
@@ -111,7 +111,7 @@ def _code_of(obj: Any, stage: str, internal: bool, recursive: bool) -> str:
             convert_tree(child, used, stage, recursive, owner)
         name_operators(tree, used)
         return unparse(_printable(tree), source=text)
-    rule = None if is_converted(obj.__code__) else left_alone(obj, asked=True)
+    rule = None if is_converted(obj.__code__) else exclusion_rule(obj, asked=True)
     source = capture(obj)
     if not isinstance(source.tree, gast.Lambda):
         source.tree.decorator_list = []

@@ -25,7 +25,7 @@ from types import (
 )
 from typing import Any, Final, NamedTuple, cast
 
-from autograph.core.allowlist import left_alone
+from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import backend_for
 from autograph.core.code_cache import per_code, per_code_and_nested
 from autograph.core.iterator_positions import is_iterator
@@ -305,7 +305,7 @@ class Reach:
             self.objects.append(Reached(None, cell, name))
             if cell_is_filled(cell):
                 self._meet(None, cell.cell_contents, 1, name)
-        if not is_converted(code) and left_alone(fn) is not None:
+        if not is_converted(code) and exclusion_rule(fn) is not None:
             self._leaves_out = True
             return
         if fn.__dict__:
@@ -439,7 +439,7 @@ def _is_users(module: str) -> bool:
     """Whether the classes and functions of a module convert: they are not internal, and no rule excludes them."""
     path: str = getattr(sys.modules.get(module), "__file__", None) or ""
     probe: Any = FunctionType((lambda: None).__code__.replace(co_filename=path or "<none>"), {"__name__": module})
-    return left_alone(probe) is None and module != "builtins"
+    return exclusion_rule(probe) is None and module != "builtins"
 
 
 def only_atoms(values: Iterable[Any]) -> bool:

@@ -102,7 +102,7 @@ class unreached(AbstractContextManager[None]):
 
 def was_before(value: Any) -> bool:
     """Whether the innermost running body could reach a container when it began."""
-    return any(held.value is value for held in within.reached or ())
+    return any(reached.value is value for reached in within.reached or ())
 
 
 def references(values: Iterable[Any]) -> Counter[int]:

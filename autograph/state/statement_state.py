@@ -357,9 +357,9 @@ class Body:
         self.begin()
         try:
             with hidden(state.hidden), running(state.statement, self.code):
-                left = EscapingValues(self.result(fn(*arguments)))
+                escaping = EscapingValues(self.result(fn(*arguments)))
             state.orders.note_end()
-            if chosen := own.keys() & left.chosen():
+            if chosen := own.keys() & escaping.chosen():
                 chosen &= containers_in(before).keys()  # others are the backend's
             if ambient.backend is not None:
                 ambient.backend.body_ended(None)
@@ -376,7 +376,7 @@ class Body:
             state.orders.restore()
             cells.restore()
             self.refuse_changes(heap.changed(), () if hides else functions)
-        return left.values({id(held.value) for held in heap.reach.objects})
+        return escaping.values({id(reached.value) for reached in heap.reach.objects})
 
     def read(self) -> tuple[Any, ...]:
         """The state at a point of the running body where an error may leave it. All changes up to that point become
@@ -412,7 +412,7 @@ class Body:
 def _refuse_advanced(iterators: Sequence[tuple[str, Place]], functions: Iterable[Any]) -> None:
     """Raise the error if one of the iterators has been advanced by these functions, the first of which is a body."""
     for name, place in iterators:
-        if place.is_left() and ambient.backend is not None:
+        if place.has_advanced() and ambient.backend is not None:
             filename, line = line_of_use([getattr(function, "place", function) for function in functions], name)
             raise ambient.backend.refusal("advanced", place.iterator, name, filename, line)
 

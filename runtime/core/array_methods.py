@@ -20,8 +20,8 @@ __all__ = ["ArrayMethods"]
 
 def _call(name: str, *args: Any, out: Any = None, **keywords: Any) -> Tensor:
     """What a function of that name gives for a tensor; `keywords` are those that were given, or None."""
-    given = {key: value for key, value in keywords.items() if value is not None}
-    result: Tensor = OPERATIONS.array_method(name)(*args, **given)
+    provided = {key: value for key, value in keywords.items() if value is not None}
+    result: Tensor = OPERATIONS.array_method(name)(*args, **provided)
     if out is not None:
         put: Tensor = OPERATIONS.put_out(result, out, f"the method {name!r}")
         return put

@@ -90,8 +90,8 @@ def layout_of(data: bytes) -> Layout | None:
         return None
     if number != 1 or len(features) != count:
         return None
-    held = sorted(place for values in features.values() for place in values.places)
-    edges = [0, *(edge for place in held for edge in place), len(data)]
+    ranges = sorted(place for values in features.values() for place in values.places)
+    edges = [0, *(edge for place in ranges for edge in place), len(data)]
     fixed = tuple([(a, b, data[a:b]) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b])
     layout = Layout(fixed, features, tuple([place for values in features.values() if values.kind == INTS
                                             for place in values.places]))

@@ -88,10 +88,10 @@ class Feature:
         self, bytes_list: BytesList | None = None, float_list: FloatList | None = None,
         int64_list: Int64List | None = None,
     ) -> None:
-        given: list[_List] = [x for x in (bytes_list, float_list, int64_list) if x is not None]
-        if len(given) > 1:
+        provided: list[_List] = [x for x in (bytes_list, float_list, int64_list) if x is not None]
+        if len(provided) > 1:
             raise ValueError("a Feature is of one kind: bytes_list, float_list or int64_list")
-        self.kind: _List | None = given[0] if given else None
+        self.kind: _List | None = provided[0] if provided else None
         self.bytes_list, self.float_list, self.int64_list = (
             bytes_list or BytesList(), float_list or FloatList(), int64_list or Int64List())
 

@@ -19,7 +19,7 @@ from runtime.core.errors import StagingError, locate
 from runtime.core.positions import Position, is_users
 
 __all__ = [
-    "asked_in_python", "decided_in_python", "left_by_tensor", "pulled", "refuse", "stages_calls", "with_generators",
+    "asked_in_python", "decided_in_python", "exited_by_tensor", "pulled", "refuse", "stages_calls", "with_generators",
 ]
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ def _users(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def left_by_tensor(iterators: list[Any]) -> None:
+def exited_by_tensor(iterators: list[Any]) -> None:
     """Called where a tensor decides whether a loop over Python values, which takes items of these iterators, continues.
     If one is a generator, the function is traced again with it passing its items, so that the loop can be staged."""
     for iterator in iterators:

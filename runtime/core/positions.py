@@ -183,8 +183,8 @@ def return_position(fn: Any, name: str | None = None) -> Position | None:
     for instruction in dis.get_instructions(code):
         place = bisect.bisect_right(starts, (instruction.offset, sys.maxsize))  # -1, the last, if before the first
         line = starts[place - 1][1] if starts else 0
-        held = instruction.argval
-        names = held if isinstance(held, tuple) else (held,)
+        argument = instruction.argval
+        names = argument if isinstance(argument, tuple) else (argument,)
         is_read = instruction.opname.startswith("LOAD_") and name in names
         if name is None or is_read:
             reads[line] = instruction.offset

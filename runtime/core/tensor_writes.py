@@ -48,7 +48,7 @@ class Memory:
             _trace.born.append(self)
 
 
-Held = tuple[tuple[Memory, int], ...]
+MemoryVersions = tuple[tuple[Memory, int], ...]
 """The memories that a tensor may have, each with its version when the tensor was made."""
 
 
@@ -95,7 +95,7 @@ def set_item(setitem: Callable[[Any, Any, Any], Any], x: Any, index: Any, value:
     return result
 
 
-def _wrote(memories: Sequence[Memory]) -> Held:
+def _wrote(memories: Sequence[Memory]) -> MemoryVersions:
     place = user_position() if memories else None
     new = []
     for memory in memories:
@@ -160,14 +160,14 @@ class Leaving:
         self.depth, self.born = _trace.depth, _trace.born
         self.memories: dict[Hashable, Memory] = {}
 
-    def left(self, memories: Mapping[Any, Held]) -> dict[Any, Held]:
+    def memories_after(self, memories: Mapping[Any, MemoryVersions]) -> dict[Any, MemoryVersions]:
         """The memories of the places after the statement, for those in a body. Outdated places stay outdated."""
         places: dict[Memory, list[Any]] = {}
         for place, own in memories.items():
             for memory, _ in own:
                 if memory.depth > self.depth:
                     places.setdefault(memory, []).append(place)
-        made: dict[Any, Held] = {}
+        made: dict[Any, MemoryVersions] = {}
         for place, own in memories.items():
             found: dict[Memory, int] = {}
             for memory, version in own:
@@ -201,10 +201,10 @@ class in_body(AbstractContextManager["in_body"]):
         _trace.body = self
         return self
 
-    def left(self, values: Any) -> None:
+    def note_results(self, values: Any) -> None:
         """Called with the values that the body returns."""
         found = {place: x for place, x in _leaves(values, ()) if x.memory}
-        for place, memories in self.leaving.left({place: x.memory for place, x in found.items()}).items():
+        for place, memories in self.leaving.memories_after({place: x.memory for place, x in found.items()}).items():
             found[place].memory = memories
 
     def __exit__(self, *_: object) -> None:

@@ -154,7 +154,7 @@ class Text(Message):
         return cls(Template(("", ""), (hole,)), (value,) if present is None else (value, present))
 
     @classmethod
-    def held(cls, value: Value) -> Text:
+    def of_utf8(cls, value: Value) -> Text:
         """The text that is the value itself, encoded in UTF-8."""
         return cls.of(value, _TEXT)
 

@@ -55,7 +55,7 @@ class Watcher(Protocol):
         """Called before a node that may raise `errors` is added to `graph`. Without errors: a node with sub-graphs was
         added, so the last effects before this point may differ between trace and run."""
 
-    def left_by(self, error: BaseException | None) -> None:
+    def exited_by(self, error: BaseException | None) -> None:
         """Called when traced code has raised `error`, or (None) a body has ended. Nodes that this requires are added
         after the bodies are left, inside `raising`."""
 
@@ -133,7 +133,7 @@ def announce_errors(graph: Graph, errors: Errors) -> None:
 def tell_watchers(error: BaseException | None) -> None:
     """Notify the watchers that traced code has raised `error`, or (None) that a body has ended."""
     for watcher in _state.watchers:
-        watcher.left_by(error)
+        watcher.exited_by(error)
 
 
 class tracing(AbstractContextManager[Graph | None]):
@@ -334,12 +334,12 @@ def apply(op: Op, *inputs: Any, **params: Any) -> Any:
 
 def _stage(graph: Graph, op: Op, inputs: Sequence[Any], params: dict[str, Any]) -> Any:
     operands = [_operand(graph, x) for x in inputs]
-    given = [x.type if isinstance(x, Value) else None for x in operands]
+    operand_types = [x.type if isinstance(x, Value) else None for x in operands]
     is_widened = op.agree is not None and _make_agree(graph, op, operands, inputs)
     resolved = [x if isinstance(x, Value) else constant(graph, *x) for x in operands]
     types_out = op.rule(*[v.type for v in resolved], **params)
-    if any([type is not None and is_of_arrays(type) for type in given]):
-        types_out = made_of_arrays(op, given, types_out, is_widened)
+    if any([type is not None and is_of_arrays(type) for type in operand_types]):
+        types_out = made_of_arrays(op, operand_types, types_out, is_widened)
     for param in params.values():
         if isinstance(param, Graph):
             assert param.parent is graph, f"sub-graph {param.name} is not nested in {graph.name}"

@@ -25,7 +25,7 @@ from runtime.numpy.array_indexing import (
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
 
-__all__ = ["JoinedArray", "SelectedArray", "as_left", "choices_of", "is_made_in", "owners_of", "selected"]
+__all__ = ["JoinedArray", "SelectedArray", "as_live_out", "choices_of", "is_made_in", "owners_of", "selected"]
 
 
 def owners_of(x: Any) -> list[Any]:
@@ -41,7 +41,7 @@ def is_made_in(x: Any, graph: Graph) -> bool:
     return any(isinstance(owner, ArrayCell) and owner.born is graph for owner in owners_of(x))
 
 
-def as_left(view: StagedArray) -> StagedArray:
+def as_live_out(view: StagedArray) -> StagedArray:
     """A view in the form in which it leaves the body being traced. A view of an array made in the body becomes a
     readable array, and the array that shares its elements must not change any more."""
     elements = view.__tensor__()

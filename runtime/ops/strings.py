@@ -77,7 +77,7 @@ def text_of_records(
     which parts are tensors of the items of a list."""
     lists = [False for _ in columns] if lists is None else lists
     record, order = split(repr_of(pack(map(_Part, range(len(columns)), lists))))
-    return Text.held(apply(_RECORDS, *columns, record=record, order=order).value)
+    return Text.of_utf8(apply(_RECORDS, *columns, record=record, order=order).value)
 
 
 def _equal_kernel(x: Any, y: Any) -> Any:

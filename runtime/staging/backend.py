@@ -31,7 +31,7 @@ from runtime.core.array_mode import TraceAgain, existed_before, live_objects, wa
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
-from runtime.core.generator_frames import left_by_tensor
+from runtime.core.generator_frames import exited_by_tensor
 from runtime.core.graph import why_unrolled
 from runtime.core.positions import Position, staging_error
 from runtime.core.pytree import flatten
@@ -74,7 +74,7 @@ from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_itera
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
 from runtime.staging.values.list_rows import empty_row, is_row
-from runtime.staging.values.lost_iterators import left_iterator, outside_iterator, taken_outside
+from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
@@ -207,11 +207,11 @@ class Staging:
 
     def refusal(self, event: Refused, subject: Any, name: str, filename: str, lineno: int) -> Exception:
         if event == "left":
-            return left_iterator(subject, lineno)
+            return iterator_after_exit(subject, lineno)
         if event == "outside":
             return outside_iterator(subject, name)
         if event == "unrolled":
-            left_by_tensor(subject)
+            exited_by_tensor(subject)
             why, remedy = why_unrolled(filename, lineno)
             return staging_error(
                 f"this loop over Python values has run {settings.unroll_budget} iterations, each of which is traced"

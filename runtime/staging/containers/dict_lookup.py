@@ -339,13 +339,13 @@ def _chosen(condition: Any, value: Any, old: Any, key: Any) -> Any:
     """`value` if the condition holds, else the dict's current value. StagingError if they have no join."""
     if (made := either(condition, value, old)) is not None:
         return made
-    given, held = describe(value), describe(old)
+    new, current = describe(value), describe(old)
     try:
-        joined = join(given, held)
+        joined = join(new, current)
     except Conflict:
         raise staging_error(
-            f"an item of a dict is set to {text(given)}, and only the graph knows which one, but the item {key!r} is"
-            f" {text(held)}", "Let all items of the dict be of one type.") from None
+            f"an item of a dict is set to {text(new)}, and only the graph knows which one, but the item {key!r} is"
+            f" {text(current)}", "Let all items of the dict be of one type.") from None
     if isinstance(joined, Static):
         return old
     if isinstance(joined, Leaf) and isinstance(joined.type, TensorType) and not joined.type.shape:
@@ -403,8 +403,8 @@ def _place_of_number(numbers: list[Any], key: Tensor) -> Any:
     first, size = numbers[0], len(numbers)
     if type(first) is int and numbers == list(range(first, first + size)):
         inside = greater_equal(key, first) & less_equal(key, numbers[-1])
-        held = where(inside, key, first)  # bounds the difference by the number of keys
-        return where(inside, weak_int(held - first) if key.dtype.is_unsigned else weak_int(held) - first, size)
+        clipped = where(inside, key, first)  # bounds the difference by the number of keys
+        return where(inside, weak_int(clipped - first) if key.dtype.is_unsigned else weak_int(clipped) - first, size)
     table = stacked(numbers) if key.type.weak else np.array(numbers, key.dtype.np)
     return first_true(equal(table, key))
 
@@ -447,5 +447,5 @@ def _as_equal(number: Any, key: Tensor) -> Any:
     if weak:
         return made if isinstance(number, float) or made == number else None
     with np.errstate(over="ignore"):
-        held = dtype.np.type(made).item()
-    return held if held == number or (isinstance(number, float) and abs(held) != np.inf) else None
+        stored = dtype.np.type(made).item()
+    return stored if stored == number or (isinstance(number, float) and abs(stored) != np.inf) else None

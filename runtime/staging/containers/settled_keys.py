@@ -33,7 +33,7 @@ def can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence
     items = [(key, value), *others, *mapping.items()]
     if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
         return False
-    if containers_in([held for _, held in items]):
+    if containers_in([content for _, content in items]):
         return False
     try:
         for item in items:

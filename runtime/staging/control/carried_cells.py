@@ -58,16 +58,16 @@ def carried(specs: Sequence[Spec], parts: Sequence[Part], cells: CellJoin) -> Ca
         return ()
     pending = [cell for spec in specs for cell in _referred(spec)]
     for cell in pending:  # grows during iteration
-        given = [part for part in parts if id(cell) in part.cells]
-        if id(cell) in found or all(part.cells[id(cell)] is cell and _is_given(cell, parts) for part in given):
+        containing = [part for part in parts if id(cell) in part.cells]
+        if id(cell) in found or all(part.cells[id(cell)] is cell and _is_in_all(cell, parts) for part in containing):
             continue
-        spec = _contents(cell, given, cells)
+        spec = _contents(cell, containing, cells)
         found[id(cell)] = cell, spec
         pending += _referred(spec)
     return list(found.values())
 
 
-def _is_given(cell: Any, parts: Sequence[Part]) -> bool:
+def _is_in_all(cell: Any, parts: Sequence[Part]) -> bool:
     return all(id(cell) in part.cells for part in parts)
 
 

@@ -35,10 +35,10 @@ def error_for(kind: type[BaseException], region: Region, body: Graph, named: boo
 
 
 def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseException:
-    sites = [node for node in body.walk() if not node.subgraphs and node.op is not RERAISE and any(
+    raising_nodes = [node for node in body.walk() if not node.subgraphs and node.op is not RERAISE and any(
         kind is e or (node.op.foreign and "raised" not in node.params and issubclass(kind, e)) for e in node.errors)]
-    raised = [(node.params["raised"], _operands(node)) for node in sites if "raised" in node.params]
-    if raised and len(raised) == len(sites) and len({(len(r.args), *r.attributes) for r, _ in raised}) == 1:
+    raised = [(node.params["raised"], _operands(node)) for node in raising_nodes if "raised" in node.params]
+    if raised and len(raised) == len(raising_nodes) and len({(len(r.args), *r.attributes) for r, _ in raised}) == 1:
         first: Raised = raised[0][0]
         error = _without_constructor(kind, tuple([_part(region, i, [(r.args[i], values) for r, values in raised])
                                                   for i in range(len(first.args))]))
@@ -46,7 +46,7 @@ def _made(kind: type[BaseException], region: Region, body: Graph) -> BaseExcepti
             if not name.startswith("__"):
                 error.__dict__[name] = _part(region, name, [(r.attributes[name], values) for r, values in raised])
         _chain(error, [r.exception for r, _ in raised])
-    elif raised or not sites or any(node.op.foreign for node in sites):
+    elif raised or not raising_nodes or any(node.op.foreign for node in raising_nodes):
         error = _unsure(kind, region)
     else:  # errors of ops have only a message
         error = _without_constructor(kind, (_text(region, None),))
@@ -114,7 +114,7 @@ def _common(types: Sequence[Type | None]) -> TensorType | None:
 
 
 def _text(region: Region, part: int | str | None) -> Text:
-    return Text.held(apply(ERROR_TEXT, region=region, part=part).value)
+    return Text.of_utf8(apply(ERROR_TEXT, region=region, part=part).value)
 
 
 class _Unsure(Poison):

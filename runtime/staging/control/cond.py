@@ -64,18 +64,18 @@ class Traced:
         """By id, the containers that the branch received or created, in their final state."""
         self.made: set[int] = set()
         """The ids of the containers that it created."""
-        self.left: Origins = {}
+        self.live_out: Origins = {}
         for value in init:
             refuse_cycles(value)
         with Contents(init) as contents:
             entry = list(init) if enter is None else list(enter(self.graph, self.origins))
-            given = list(containers_in(entry).values())
-            for content in given:
+            cells = list(containers_in(entry).values())
+            for content in cells:
                 self.origins.setdefault(id(content), (content, content))
             self.entry = entry
 
             def begin() -> Sequence[Any]:
-                record_copies(self.origins, self.left)
+                record_copies(self.origins, self.live_out)
                 contents.begin()
                 return entry
 
@@ -84,8 +84,8 @@ class Traced:
                 self.values = None
             else:
                 with tracing(self.graph):
-                    self.values = contents.left(passed_on(values, names, entry, body), self.origins, self.left)
-                    for cell, copy in zip(given, contents.left(given, self.origins, self.left), strict=True):
+                    self.values = contents.live_out(passed_on(values, names, entry, body), self.origins, self.live_out)
+                    for cell, copy in zip(cells, contents.live_out(cells, self.origins, self.live_out), strict=True):
                         self.cells[id(cell)] = copy
                 for cell in cells_in(tuple(self.values)):
                     is_new = id(cell) not in self.origins
@@ -98,7 +98,7 @@ class Traced:
         """None if it raises."""
 
     def _end(self, values: Sequence[Any]) -> BodyEnd:
-        end = BodyEnd(values, self.origins, self.left)
+        end = BodyEnd(values, self.origins, self.live_out)
         end.made |= self.made
         return end
 
@@ -113,7 +113,7 @@ class Traced:
 
     def _note_copy(self, copy: Any, value: Any) -> None:
         self.origins[id(copy)] = copy, self.origins.get(id(value), (None, None))[1]
-        self.left[id(copy)] = copy, self.left.get(id(value), (None, value))[1]
+        self.live_out[id(copy)] = copy, self.live_out.get(id(value), (None, value))[1]
 
     def describe(self, i: int) -> Spec:
         assert self.values is not None

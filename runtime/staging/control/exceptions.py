@@ -100,7 +100,7 @@ class _Try:
         """Those of the handlers' initial state; empty until a node may raise. They begin with those of an earlier trace
         of the statement, or nested statements would be traced 2^n times."""
         self.final: Values | None = None  # the body's results, once its end is reached
-        self.left: tuple[BaseException | None, Values, Bodies] | None = None
+        self.last_exit: tuple[BaseException | None, Values, Bodies] | None = None
         """The last error that propagated out of a body, and the state there."""
         self.copies: Origins = {}
         self.around = len(bodies_open())
@@ -146,10 +146,10 @@ class _Try:
         self.final = tuple(self.body_fn(*values))
         return self.final
 
-    def left_by(self, error: BaseException | None) -> None:
-        if error is None or self.left is None or self.left[0] is not error:  # the innermost body reports it first
+    def exited_by(self, error: BaseException | None) -> None:
+        if error is None or self.last_exit is None or self.last_exit[0] is not error:  # the innermost body is first
             self.copies = {}  # copied now, since contents are restored at the end of a body
-            self.left = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
+            self.last_exit = error, tuple([copied(value, self.copies) for value in self.read()]), bodies_open()
 
     def before(self, graph: Graph, errors: Errors) -> None:
         """Called before a node of `graph` that may raise `errors`: save the current values of the variables."""
@@ -159,8 +159,8 @@ class _Try:
             return
         values, bodies = (self.read(), bodies_open()) if self.final is None else (self.final, self.own)
         copies: Origins = {}
-        if self.left is not None and self.left[0] is raising.cause():
-            (values, bodies), copies = self.left[1:], self.copies
+        if self.last_exit is not None and self.last_exit[0] is raising.cause():
+            (values, bodies), copies = self.last_exit[1:], self.copies
         if any(map(chooses, values)):
             values = tuple(joined(values, self.names))
         self.points.append(point := Point(values, bodies[self.around:], copies))

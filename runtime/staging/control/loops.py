@@ -179,14 +179,14 @@ class _Loop:
             items = make_items(graph)
             self.inputs = self._add_inputs(graph)
         leaves = iter(self.inputs)
-        left: Origins = {}
+        live_out: Origins = {}
         begins: dict[int, Sequence[Any]] = {}
         with Contents(self.init) as contents:
 
             def values() -> list[Any]:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
                 self.began = list(map(contents_begun, self.entry, self.init))
-                alias_tracking.record_copies(self.origins, left, True, begins)
+                alias_tracking.record_copies(self.origins, live_out, True, begins)
                 holders = holders_of(self.names, self.init, self.began).values()
                 alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
@@ -207,14 +207,14 @@ class _Loop:
             self.rewritten = {id(origin) for copy, origin, parts in self.parts
                               if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
             with tracing(graph):
-                self.ended = contents.left(self.entry, self.origins, left)
-                self.out: Sequence[Any] | None = None if out is None else contents.left(out, self.origins, left)
+                self.ended = contents.live_out(self.entry, self.origins, live_out)
+                self.out: Sequence[Any] | None = None if out is None else contents.live_out(out, self.origins, live_out)
         copies = self._copies()
-        self.end = BodyEnd(self.ended if self.out is None else self.out, self.origins, left, self.began, copies)
+        self.end = BodyEnd(self.ended if self.out is None else self.out, self.origins, live_out, self.began, copies)
         for began, after in zip(self.began, self.end.contained, strict=True):
             begins |= {id(content): [*copies.get(id(content), ())[1:], *after.get(place, ())]
                        for place, content in began.items()}
-        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in left.values()
+        self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in live_out.values()
                            if value is not origin and id(value) in self.origins}
 
     def _exported(self, values: Sequence[Any]) -> tuple[Any, ...]:

@@ -71,9 +71,9 @@ def _is_number(value: Value) -> bool:
     return isinstance(value.type, TensorType) and not value.type.shape and value.type.weak
 
 
-def _computed(graph: Graph, given: Iterable[Value]) -> tuple[list[Node], set[Value]]:
-    """The nodes that compute Python numbers and truth values from `given` alone, and the values known then."""
-    nodes, known = [], set(given)
+def _computed(graph: Graph, inputs: Iterable[Value]) -> tuple[list[Node], set[Value]]:
+    """The nodes that compute Python numbers and truth values from `inputs` alone, and the values known then."""
+    nodes, known = [], set(inputs)
     for node in graph.nodes:
         name = node.op.name
         if name == "const" or name == "cast" or name in _OPERATORS:

@@ -94,7 +94,7 @@ class _Arguments:
     """
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.given = args, kwargs
+        self.passed = args, kwargs
         self.leaves: list[Any] = []
         self.arrays: list[ArrayCell] = []
         self.key: Hashable = self._key(args), self._key(kwargs)
@@ -140,7 +140,7 @@ class _Arguments:
                 return x if number is None else arrays[number]
             return next(rest) if kind in _LEAVES else x
 
-        args, kwargs = self.given
+        args, kwargs = self.passed
         return new(args), new(kwargs), made, arrays
 
 
@@ -151,8 +151,8 @@ class _Activation:
     captured   the tensors and lists from outside that are passed to the routine
     """
 
-    def __init__(self, fn: Any, given: _Arguments, graph: Graph) -> None:
-        self.fn, self.given, self.key, self.graph = fn, given.given, given.key, graph
+    def __init__(self, fn: Any, arguments: _Arguments, graph: Graph) -> None:
+        self.fn, self.passed, self.key, self.graph = fn, arguments.passed, arguments.key, graph
         self.depth, self.begin = depth(), len(graph.nodes)
         self.is_inlined = False  # it changes objects, as a called graph cannot
         self.routine: Routine | None = None
@@ -179,17 +179,17 @@ class _Activation:
         assert self.heap is not None
         return any(all(root.value is not array for array in self.arrays) for root, _, _ in self.heap.changes())
 
-    def call(self, given: _Arguments) -> Any:
+    def call(self, arguments: _Arguments) -> Any:
         """Emit a call of the routine, recursive or from outside."""
         if not (self.returns or self.raises):
             raise Unreachable
         assert self.routine is not None
-        found = apply(CALL, *given.leaves, *self.captured, function=self.routine)
+        found = apply(CALL, *arguments.leaves, *self.captured, function=self.routine)
         if self.raises:
             raise Unreachable
-        for array, contents in zip(given.arrays, found[len(found) - len(given.arrays):], strict=True):
+        for array, contents in zip(arguments.arrays, found[len(found) - len(arguments.arrays):], strict=True):
             array.write(contents)
-        return _packed(self.structure, found, given.arrays)
+        return _packed(self.structure, found, arguments.arrays)
 
 
 class _Widen(BaseException):
@@ -258,21 +258,21 @@ def recursive(fn: Any, form: Any) -> Any:
 
 def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function: by its routine, an existing or a new one, or inlined into its caller."""
-    given = _Arguments(*_generalised(fn, args, kwargs))
+    arguments = _Arguments(*_generalised(fn, args, kwargs))
     outer = _active.calls
-    again = _known(fn, given, here)
+    again = _known(fn, arguments, here)
     if again is not None and again.routine is not None:
         _note_call(again, outer)
-        return again.call(given)
-    args, kwargs = given.given
-    new = _Activation(fn, given, here)
+        return again.call(arguments)
+    args, kwargs = arguments.passed
+    new = _Activation(fn, arguments, here)
     _active.calls = (*outer, new)
     try:
         if again is not None and not again.is_inlined and again.depth < new.depth:
-            traced = _traced(new, given, form, here)
+            traced = _traced(new, arguments, form, here)
             if traced is not None:
                 _active.finished = (*_active.finished, traced)
-                return traced.call(given)
+                return traced.call(arguments)
             again.is_inlined = True
         new.is_inlined = again is not None and again.is_inlined
         _check_depth(new, [call for call in outer if call.fn is fn])
@@ -364,7 +364,7 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
     except _Widen as wanted:
         if wanted.fn is not fn:
             raise
-        if any(place.is_left() for place in iterators):
+        if any(place.has_advanced() for place in iterators):
             raise _too_many(fn.__name__) from None
     finally:
         _active.may_widen = may_widen
@@ -398,7 +398,7 @@ def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
     if outer is None:
         return args, kwargs
     names = fn.__code__.co_varnames[:fn.__code__.co_argcount]
-    before, named = outer.given
+    before, named = outer.passed
     known = {**dict(zip(names, before)), **named}
     return (*(_in_place_of(x, known.get(name)) for name, x in zip(names, args)), *args[len(names):]), {
         name: _in_place_of(x, known.get(name)) for name, x in kwargs.items()}
@@ -415,13 +415,13 @@ def _in_place_of(x: Any, tensor: Any) -> Any:
     return convert_to_tensor(x, dtype) if dtype.is_floating else x
 
 
-def _known(fn: Any, given: _Arguments, here: Graph) -> _Activation | None:
+def _known(fn: Any, arguments: _Arguments, here: Graph) -> _Activation | None:
     """A call of the function with equal arguments that is in progress, or a finished routine for it; else None."""
-    again = next((call for call in reversed(_active.calls) if call.fn is fn and call.key == given.key
+    again = next((call for call in reversed(_active.calls) if call.fn is fn and call.key == arguments.key
                   and call.graph.contains(here)), None)
     if again is not None and again.routine is not None:
         return again
-    finished = (call for call in _active.finished if call.fn is fn and call.key == given.key
+    finished = (call for call in _active.finished if call.fn is fn and call.key == arguments.key
                 and (not call.depends or _root(call.graph) is _root(here)))  # otherwise it is from another trace
     return next((call for call in finished if call.may_be_called(here)), again)
 
@@ -441,11 +441,11 @@ def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
                 other.depends |= {call}
 
 
-def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
+def _traced(call: _Activation, arguments: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
     """Trace the call as a routine; None if it changes objects."""
     name = call.fn.__name__
-    call.arrays = given.arrays
-    call.heap = heap = Heap(meet_all(call.fn, *given.given[0], *given.given[1].values()), others=False)
+    call.arrays = arguments.arrays
+    call.heap = heap = Heap(meet_all(call.fn, *arguments.passed[0], *arguments.passed[1].values()), others=False)
     final, place = False, user_position()
     types: tuple[Type, ...] = ()
     for _ in range(_PASSES):
@@ -453,7 +453,7 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
         call.routine = Routine(name, types, place)
         finished = _active.finished
         try:
-            result, changed = _pass(call, given, form, graph)
+            result, changed = _pass(call, arguments, form, graph)
         finally:
             made = _active.finished[len(finished):]  # those with dependencies rely on what this pass assumed
             _active.finished = (*finished, *(x for x in made if not x.depends))
@@ -486,12 +486,13 @@ def _traced(call: _Activation, given: _Arguments, form: Callable[..., Any], here
                         "Give its results one type and shape (rt.cast, rt.reshape), and index constants by tensors.")
 
 
-def _pass(call: _Activation, given: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
+def _pass(call: _Activation, arguments: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
     """The result of a call traced into `graph`: its structure and tensors, or None if it never returns; and whether
     containers among the arguments were changed."""
-    inputs = [add_input(graph, strong(x.type), getattr(getattr(x, "value", None), "hint", None)) for x in given.leaves]
+    inputs = [add_input(graph, strong(x.type), getattr(getattr(x, "value", None), "hint", None))
+              for x in arguments.leaves]
     with tracing(graph):
-        args, kwargs, made, arrays = given.replaced(inputs)
+        args, kwargs, made, arrays = arguments.replaced(inputs)
     before = [_items(x) for x in made]
     outer = call.graph
     call.graph = graph

@@ -85,9 +85,9 @@ class WidenedRoutine:
     def _begin(self, fn: Any, args: Sequence[Any], kwargs: Any) -> None:
         self.heap = Heap(meet_all(fn, *args, *kwargs.values()))
         self.known: dict[int, Any] = {id(reached.value): reached.value for reached in self.heap.reach.objects}
-        given = self._bound(args, kwargs)
-        self.known |= containers_in(given.values())
-        self.parameters = [_Parameter(name, value) for name, value in given.items()]
+        arguments = self._bound(args, kwargs)
+        self.known |= containers_in(arguments.values())
+        self.parameters = [_Parameter(name, value) for name, value in arguments.items()]
         self.cells: list[_Cell] = []
         self.result: Spec | None = None  # of the result, once the function returns
         self.aliases: list[tuple[tuple[Any, ...], Any]] = []
@@ -97,9 +97,9 @@ class WidenedRoutine:
         self.routine = Routine(self.name, ())
 
     def _bound(self, args: Sequence[Any], kwargs: Any) -> dict[str, Any]:
-        given = self.signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return {name: bound(value) for name, value in given.arguments.items()}
+        bound_arguments = self.signature.bind(*args, **kwargs)
+        bound_arguments.apply_defaults()
+        return {name: bound(value) for name, value in bound_arguments.arguments.items()}
 
     # Tracing.
 
@@ -127,30 +127,30 @@ class WidenedRoutine:
 
     def _trace(self, graph: Graph) -> None:
         inputs = [add_input(graph, *leaf) for spec, name in self._taken() for leaf in leaf_types(spec, name)]
-        given: inspect.BoundArguments | None = None
+        bound_arguments: inspect.BoundArguments | None = None
         before: list[tuple[_Parameter, Mapping[Any, Any], Any]] = []
 
         def body() -> Any:
-            nonlocal given
+            nonlocal bound_arguments
             leaves = iter(inputs)
-            given = inspect.BoundArguments(self.signature, {
+            bound_arguments = inspect.BoundArguments(self.signature, {
                 each.name: each.rebuilt(leaves) for each in self.parameters})
             for cell in self.cells:
                 self._fill(cell, leaves)
             for each in self.parameters:
                 if not each.is_reference:
-                    value = given.arguments[each.name]
+                    value = bound_arguments.arguments[each.name]
                     places = contents_of(value)
                     before.append((each, places, {place: parts_in(one) for place, one in places.items()}))
-            returned = self.form(*given.args, **given.kwargs)
+            returned = self.form(*bound_arguments.args, **bound_arguments.kwargs)
             return joined([returned], [self.name], lambda cell: id(cell) in self.known)
 
         with watching(None):
             found = trace_body(graph, Step(body), list)
-        assert given is not None
+        assert bound_arguments is not None
         known = self._known_inside()
         for each, places, parts in before:
-            value = given.arguments[each.name]
+            value = bound_arguments.arguments[each.name]
             if any(_is_changed(parts[place], one) for place, one in places.items()):
                 _refuse_moved(each.name, places, contents_of(value))
                 self.has_widened |= not each.is_written
@@ -164,11 +164,12 @@ class WidenedRoutine:
         self._refuse_shared(found or [], known)
         refuse_caught(self.name, graph, self.caught)
         with tracing(graph):
-            left = [] if found is None or self.result is None else [*lower(self.result, _without_tables(found[0]))] + [
+            results = [] if found is None or self.result is None else [
+                *lower(self.result, _without_tables(found[0]))] + [
                 leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))] + [
                 leaf for each in self.parameters if each.is_written
-                for leaf in each.lowered(given.arguments[each.name])]
-            close(self.routine, graph, self.captured, left)
+                for leaf in each.lowered(bound_arguments.arguments[each.name])]
+            close(self.routine, graph, self.captured, results)
         self.is_settled = True
 
     def _known_inside(self) -> _Known:
@@ -268,32 +269,32 @@ class WidenedRoutine:
 
     def call(self, args: Sequence[Any], kwargs: Any) -> Any:
         """Emit a call in the graph; returns its result."""
-        given = self._bound(args, kwargs)
+        arguments = self._bound(args, kwargs)
         if not self.is_settled:
             for each in self.parameters:
                 was_reference = each.is_reference
-                self.has_widened |= each.widen(given[each.name])
+                self.has_widened |= each.widen(arguments[each.name])
                 self.has_stand_in |= was_reference and not each.is_reference
             self._find_cells(self._known_inside())
             if self.has_widened or not (self.result is not None or self.always_raises):
                 raise Unreachable
-        self._refuse_aliases(given)
+        self._refuse_aliases(arguments)
         if self.cells or any(each.is_written for each in self.parameters):
             if self.is_settled:
                 refuse_caught(self.name, self.routine.graph, caught_here())
             self.caught += caught_here()
-        taken = [leaf for each in self.parameters for leaf in each.lowered(given[each.name])] + [
+        taken = [leaf for each in self.parameters for leaf in each.lowered(arguments[each.name])] + [
             leaf for cell in self.cells for leaf in lower(cell.spec, self._contents(cell))]
         leaves = iter(apply(CALL, *taken, *self.captured, function=self.routine))
         if self.result is None:
             raise Unreachable
-        originals = {id(each.stand_in): given[each.name] for each in self.parameters if each.stand_in is not None}
+        originals = {id(each.stand_in): arguments[each.name] for each in self.parameters if each.stand_in is not None}
         result = _with(originals, rebuild(self.result, leaves, ""))
         for cell in self.cells:
             self._fill(cell, leaves, originals)
         for each in self.parameters:
             if each.is_written:
-                _write(given[each.name], rebuild(_without_targets(each.spec), leaves, each.name))
+                _write(arguments[each.name], rebuild(_without_targets(each.spec), leaves, each.name))
         at = contents_of(result)
         for place, other in self.aliases:
             other = originals.get(id(other), other)
@@ -317,13 +318,13 @@ class WidenedRoutine:
             raise staging_error(f"{self.name!r}, which calls itself where a tensor decides, leaves a new list or object"
                                 " in several places", "Put a copy of it in one of them.")
 
-    def _refuse_aliases(self, given: Mapping[str, Any]) -> None:
+    def _refuse_aliases(self, arguments: Mapping[str, Any]) -> None:
         """StagingError for arguments that contain an object which the graph also changes by another path."""
         found: Counter[int] = Counter()
         written = {id(cell.holder) for cell in self.cells}
         for each in self.parameters:
             if not each.is_reference:
-                inside = containers_in([given[each.name]])
+                inside = containers_in([arguments[each.name]])
                 found.update(inside.keys())
                 if each.is_written:
                     written |= inside.keys()
@@ -332,7 +333,7 @@ class WidenedRoutine:
                                         f"{self.name!r}, which calls itself where a tensor decides",
                                         "Pass the array and the bounds.")
         others = {id(cell.holder) for cell in self.cells}.union(
-            containers_in([given[each.name] for each in self.parameters if each.is_reference]))
+            containers_in([arguments[each.name] for each in self.parameters if each.is_reference]))
         if any(key in written and (times > 1 or key in others) for key, times in found.items()):
             raise staging_error(
                 f"{self.name!r}, which calls itself where a tensor decides, is given a list or object that it changes "
@@ -474,22 +475,22 @@ def _refuse_moved(name: str, before: Mapping[Any, Any], after: Mapping[Any, Any]
                                 "in each call", "Replace their items, not them, or return a new list.")
 
 
-def _write(given: Any, left: Any) -> None:
+def _write(container: Any, final: Any) -> None:
     """Write the final contents after a call back into a container, and into the containers in it."""
-    if type(given) is list and table_of(given) is not None and len(view_of(given)) == len(left):
-        row = view_of(given)
-        for k, item in enumerate(left):
+    if type(container) is list and table_of(container) is not None and len(view_of(container)) == len(final):
+        row = view_of(container)
+        for k, item in enumerate(final):
             row[k] = item
         return
-    before = dict(parts_in(given))
+    before = dict(parts_in(container))
     parts = []
-    for key, part in parts_in(left):
+    for key, part in parts_in(final):
         old = before.get(key)
         if is_container(part) and type(old) is type(part):
             _write(old, part)
             part = old
         parts.append((key, part))
-    fill(given, parts)
+    fill(container, parts)
 
 
 def _with(originals: Mapping[int, Any], value: Any) -> Any:

@@ -429,6 +429,6 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {
     fn: replacement if fn in (builtins.print, builtins.bool) else of_values(fn, replacement)
     for fn, replacement in _REPLACEMENTS.items()} | dict(ASKED)
-LEFT_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
+EQUAL_TO_PYTHON: Final = frozenset(fn.__name__ for fn in _REPLACEMENTS)
 """Replacements that equal Python's builtins while nothing is traced. (Not those chosen by type: `sum` and `round` take
 bools as ints, and `map` and `filter` convert their functions for the rows of a tensor.)"""

@@ -34,11 +34,11 @@ from autograph.backend import (
     LISTS,
     LOGGING_SKIPS_ITSELF,
     ListItems,
+    exclusion_rule,
     has_staged_items,
     is_converted,
     is_internal,
     keyed,
-    left_alone,
     only_atoms,
     operators,
     prune,
@@ -239,7 +239,7 @@ def _inspects(fn: Any) -> bool:
             kind is BuiltinFunctionType and fn.__name__ == "add_note"):
         return True
     if kind is FunctionType:
-        rule = left_alone(fn)
+        rule = exclusion_rule(fn)
         return rule is not None and rule == rule_of_library(fn) and not _holds(_module(fn))
     if issubclass(kind, BuiltinFunctionType):
         owner = fn.__self__
@@ -459,7 +459,7 @@ def _method_of_file(fn: Any, file: Any, args: tuple[Any, ...]) -> Callable[..., 
             return functools.partial(_write, file)
         if fn.__name__ == "writelines":
             return lambda texts: [_write(file, text) for text in texts] and None
-    if fn.__name__ in _METHODS_LEFT or not may_be_printed_to(file):
+    if fn.__name__ in _UNCHECKED_METHODS or not may_be_printed_to(file):
         return None
     graph = current_graph()
     while graph is not None:
@@ -477,7 +477,7 @@ def _write(file: Any, text: str | Text) -> Any:
     return Poison(_written, "<the number of characters>") if isinstance(text, Text) else len(text)
 
 
-_METHODS_LEFT: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
+_UNCHECKED_METHODS: Final = frozenset({"close", "fileno", "flush", "isatty", "readable", "seekable", "writable"})
 
 
 def _check_lists(fn: Any, values: Iterable[Any]) -> None:

@@ -40,16 +40,16 @@ Contained = Sequence[Mapping[Place, Sequence[Any]]]
 class BodyEnd:
     """The state of the variables at the end of a body, or (without `origins`) where it did not run.
 
-    `origins` maps the copies that the body received to their originals; `left` maps other containers live-out of the
-    body to theirs. A loop iteration begins with the containers `entry`: copies of `first` in the first iteration,
+    `origins` maps the copies that the body received to their originals; `live_out` maps other containers live-out of
+    the body to theirs. A loop iteration begins with the containers `entry`: copies of `first` in the first iteration,
     the results of the previous one in later ones.
     """
 
     def __init__(
-        self, values: Sequence[Any], origins: Origins | None = None, left: Origins | None = None,
+        self, values: Sequence[Any], origins: Origins | None = None, live_out: Origins | None = None,
         entry: Sequence[Mapping[Place, Any]] = (), first: Origins | None = None,
     ) -> None:
-        self.origins, self.left, self.first = origins, left or {}, first or {}
+        self.origins, self.live_out, self.first = origins, live_out or {}, first or {}
         self.made: set[int] = set()
         """The ids of containers that the body created."""
         self.replaced: set[int] = set()
@@ -66,7 +66,7 @@ class BodyEnd:
         """The union of `iterations`: what the variables may refer to after any number of iterations."""
 
     def _candidates(self, content: Any) -> list[tuple[Any, Any]]:
-        before = self.left.get(id(content), (None, content))[1]
+        before = self.live_out.get(id(content), (None, content))[1]
         return [(one, self._original(one)) for one in (before, *possible_identities(before))]
 
     def _original(self, content: Any) -> Any:
@@ -314,9 +314,9 @@ def _other_holders(
     """Possible aliases of a container that are still referenced other than by variables that the statement rebinds."""
     found = []
     for same in aliases_of(other):
-        given_up = sum(before is same and after.get(place) is not same
-                       for held, after in zip(earlier, contents, strict=True) for place, before in held.items())
-        if references(originals_of(same)).total() > given_up or is_split(same):
+        released = sum(before is same and after.get(place) is not same
+                       for parts, after in zip(earlier, contents, strict=True) for place, before in parts.items())
+        if references(originals_of(same)).total() > released or is_split(same):
             found.append(same)
     return found
 
@@ -324,7 +324,7 @@ def _other_holders(
 def _alias_pairs(contents: Sequence[Mapping[Place, Any]], ends: Sequence[BodyEnd]) -> Iterator[tuple[int, Any, Any]]:
     """May-alias pairs of containers of variables after some iteration, each with the index of the first variable."""
     met: set[tuple[int, int]] = set()
-    for contained in (held for end in ends for held in end.iterations):
+    for contained in (iteration for end in ends for iteration in end.iterations):
         holders: dict[int, list[tuple[int, Any]]] = {}
         for i, parts in enumerate(contained):
             for place, others in parts.items():

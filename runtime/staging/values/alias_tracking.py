@@ -140,7 +140,7 @@ class _Relation:
 @dataclass
 class _Body:
     """What a body knows about containers: `elements`, those put into staged lists or read from one; by id, `copies` and
-    their originals, `begins`, possible originals of other containers, and `left`, the originals of live-out
+    their originals, `begins`, possible originals of other containers, and `live_out`, the originals of live-out
     containers; may-alias pairs of it (`relations`) and of nested bodies (`inner`); `split`, several copies of one
     container; `changes`, the watchers."""
 
@@ -148,7 +148,7 @@ class _Body:
     changes: list[Changes] = field(default_factory=list)
     copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
-    left: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    live_out: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     relations: list[_Relation] = field(default_factory=list)
     inner: list[_Relation] = field(default_factory=list)
     split: list[Any] = field(default_factory=list)
@@ -326,14 +326,15 @@ def is_split(value: Any) -> bool:
 
 
 def record_copies(
-    copies: dict[int, tuple[Any, Any]], left: dict[int, tuple[Any, Any]], is_loop: bool = False,
+    copies: dict[int, tuple[Any, Any]], live_out: dict[int, tuple[Any, Any]], is_loop: bool = False,
     begins: Mapping[int, Sequence[Any]] | None = None,
 ) -> None:
     """Record, by id, the traced body's `copies` and their originals. The caller later fills `begins` with the possible
-    originals of other containers, and `left` with the originals of live-out containers."""
+    originals of other containers, and `live_out` with the originals of live-out containers."""
     if _open.bodies:
         body = _open.bodies[-1]
-        body.copies, body.left, body.is_loop, body.begins = copies, left, is_loop, {} if begins is None else begins
+        body.copies, body.live_out, body.is_loop = copies, live_out, is_loop
+        body.begins = {} if begins is None else begins
 
 
 def bodies_open() -> Bodies:
@@ -344,7 +345,7 @@ def bodies_open() -> Bodies:
 def sure_original(value: Any, bodies: Bodies) -> Any:
     """The certain original, outside these bodies, of the container `value` of the innermost; None if there is none."""
     for body in reversed(bodies):
-        value = body.left.get(id(value), (None, value))[1]
+        value = body.live_out.get(id(value), (None, value))[1]
         value = body.copies.get(id(value), (None, None if body is bodies[0] else value))[1]
     return value
 
@@ -360,7 +361,7 @@ def possible_originals(value: Any, bodies: Bodies) -> list[Any]:
     it."""
     found = [value]
     for body in reversed(bodies):
-        found = [body.left.get(id(one), (None, one))[1] for one in found]
+        found = [body.live_out.get(id(one), (None, one))[1] for one in found]
         found += [r.other for one in found for r in (*body.relations, *body.inner) if r.value is one]
         inside, found = found, []
         for one in inside:
@@ -382,8 +383,8 @@ def record_exit(value: Any, origin: Any) -> None:
     copy of it."""
     if _open.bodies:
         body = _open.bodies[-1]
-        origin = body.left.get(id(origin), (None, origin))[1]
-        body.left[id(value)] = value, origin
+        origin = body.live_out.get(id(origin), (None, origin))[1]
+        body.live_out[id(value)] = value, origin
         if id(value) not in body.copies:
             body.exits.add(id(value))
             body.copies[id(value)] = value, body.copies.get(id(origin), (None, origin))[1]
@@ -399,7 +400,7 @@ def _as_original(value: Any) -> Any:
     if isinstance(value, tuple):
         parts = as_originals(value)
         return value if all(map(operator.is_, parts, value)) else tuple.__new__(type(value), parts)
-    return _open.bodies[-1].left.get(id(value), (None, value))[1] if _open.bodies else value
+    return _open.bodies[-1].live_out.get(id(value), (None, value))[1] if _open.bodies else value
 
 
 def forget_exits() -> None:

@@ -106,7 +106,7 @@ def trace_body(
         try:
             with tracking():
                 values = exported(body(*make_values()))
-            arrays.left(values)
+            arrays.note_results(values)
             return values
         except Unreachable:
             return None

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from autograph.backend import ATOMS, containers_in, duplicate, fill, is_container, parts_in, same_parts, with_parts
-from runtime.numpy.array_choices import as_left
+from runtime.numpy.array_choices import as_live_out
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.alias_tracking import note_changed
 from runtime.staging.values.lattice import Origins
@@ -26,7 +26,7 @@ class Contents(AbstractContextManager["Contents"]):
     def __init__(self, values: Iterable[Any]) -> None:
         self._before = {key: (value, parts_in(value)) for key, value in containers_in(values).items()}
         self._began: dict[int, list[tuple[Any, Any]]] = {}
-        self._left: dict[int, Any] = {}
+        self._live_out: dict[int, Any] = {}
 
     def begin(self) -> None:
         """Take the containers' current contents as those at the beginning of the body."""
@@ -42,34 +42,34 @@ class Contents(AbstractContextManager["Contents"]):
                 fill(value, parts)
         note_changed(changed if kind is None else ())
 
-    def left(self, values: Sequence[Any], origins: Origins, left: Origins) -> list[Any]:
+    def live_out(self, values: Sequence[Any], origins: Origins, live_out: Origins) -> list[Any]:
         """A body's live-out values: with copies of the containers that it changed, and of those that contain such.
-        `origins` maps copies to their originals; `left` receives the originals of the copies made here."""
-        self._origins, self._was = origins, left
-        return list(map(self._as_left, values))
+        `origins` maps copies to their originals; `live_out` receives the originals of the copies made here."""
+        self._origins, self._was = origins, live_out
+        return list(map(self._as_live_out, values))
 
     def _chosen(self, value: Select) -> Any:
         """A Select with those alternatives that the body created in their final state."""
         one_of, at = alternatives_of(value)
-        made = [one if id(one) in self._origins else self._as_left(one) for one in one_of]
+        made = [one if id(one) in self._origins else self._as_live_out(one) for one in one_of]
         return value if all(a is b for a, b in zip(made, one_of, strict=True)) else type(value)(made, at)
 
-    def _as_left(self, value: Any) -> Any:
-        if id(value) in self._left:
-            return self._left[id(value)]
+    def _as_live_out(self, value: Any) -> Any:
+        if id(value) in self._live_out:
+            return self._live_out[id(value)]
         kind = type(value)  # `isinstance` would read `__class__`, which an optional value forwards
         if issubclass(kind, MaybeObject):
-            content = self._as_left(value.content)
+            content = self._as_live_out(value.content)
             return value if content is value.content else MaybeObject(content, value.presence)
         if issubclass(kind, Select):
             return self._chosen(value)
         if issubclass(kind, StagedArray) and not issubclass(kind, ArrayCell):
-            value = as_left(value)
+            value = as_live_out(value)
         if not (issubclass(kind, tuple) or is_container(value)):
             return value
-        self._left[id(value)] = value  # it may contain itself
+        self._live_out[id(value)] = value  # it may contain itself
         parts = parts_in(value)
-        others = [(key, part if type(part) in ATOMS else self._as_left(part)) for key, part in parts]
+        others = [(key, part if type(part) in ATOMS else self._as_live_out(part)) for key, part in parts]
         if isinstance(value, tuple):
             made = with_parts(value, others)
         elif same_parts(self._before.get(id(value), (value, parts))[1], others):
@@ -80,5 +80,5 @@ class Contents(AbstractContextManager["Contents"]):
             if id(value) in self._origins:
                 self._origins[id(made)] = made, self._origins[id(value)][1]
             self._was[id(made)] = made, self._was.get(id(value), (None, value))[1]
-        self._left[id(value)] = made
+        self._live_out[id(value)] = made
         return made

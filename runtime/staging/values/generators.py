@@ -61,7 +61,7 @@ __all__ = [
     "zipped",
 ]
 
-_FRESH, _DONE, _LEFT, _ELSEWHERE = "fresh", "done", "left", "elsewhere"
+_FRESH, _DONE, _EXITED, _ELSEWHERE = "fresh", "done", "exited", "elsewhere"
 _REMEDY: Final = "Make it a list, which can be run over again: [... for ... in ...]."
 _ONE_BY_ONE: Final = (
     "Python takes the items of this generator one by one here, and a tensor decides what it yields",
@@ -122,10 +122,10 @@ class StagedGenerator(Staged):
         if not whole and isinstance(source, PassedItems) and source.has_cleanup() and references([self]):
             _fail("this loop may leave a generator that has a `try` or `with` around its `yield`, the end of which"
                   " Python runs later, since a variable has the generator", "Write its call in the `for` itself.")
-        if self._used is _LEFT or (isinstance(source, PassedItems) and source.is_running):
+        if self._used is _EXITED or (isinstance(source, PassedItems) and source.is_running):
             _fail(unknown)
         if self.over_python or self._items is not None:
-            self._used = _FRESH if whole else _LEFT
+            self._used = _FRESH if whole else _EXITED
             return self._clause if self.over_python else Clause(self._items, lambda item: item, None)
         if graph is not self._graph:
             if self._used not in (_ELSEWHERE, _FRESH) or _in_loop(graph, self._graph):
@@ -135,7 +135,7 @@ class StagedGenerator(Staged):
         elif self._used is _DONE:
             return Clause((), self._clause.element, self._clause.test)
         elif self._used is _FRESH:
-            self._used = _DONE if whole else _LEFT
+            self._used = _DONE if whole else _EXITED
         else:
             _fail(unknown)
         return self._clause

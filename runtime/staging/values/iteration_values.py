@@ -89,23 +89,23 @@ class _Expression:
     def evaluate(self, value: Value) -> Iterator[Any]:
         if math.prod(self.indices.values()) > _MOST:
             raise Undecided
-        held: dict[Value, Any] = {}
+        values: dict[Value, Any] = {}
         for numbers in itertools.product(*map(range, self.indices.values())):
-            held.update(zip(self.indices, map(np.int64, numbers), strict=True))
+            values.update(zip(self.indices, map(np.int64, numbers), strict=True))
             for each in self.order:
                 if each not in self.indices:
                     known = self.known[each]
-                    held[each] = held[known] if isinstance(known, Value) else (
-                        _result(known, held) if isinstance(known, Node) else known)
-            yield held[value]
+                    values[each] = values[known] if isinstance(known, Value) else (
+                        _result(known, values) if isinstance(known, Node) else known)
+            yield values[value]
 
 
-def _result(node: Node, held: dict[Value, Any]) -> Any:
+def _result(node: Node, values: dict[Value, Any]) -> Any:
     if node.op.name == "const":
         return node.params["value"]
     kernel = kernel_for(node.op, [value.type for value in node.inputs], [value.type for value in node.outputs])
     try:
         with np.errstate(all="ignore"):
-            return kernel(*[held[value] for value in node.inputs], **node.params)
+            return kernel(*[values[value] for value in node.inputs], **node.params)
     except Exception:
         raise Undecided from None

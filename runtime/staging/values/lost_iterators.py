@@ -7,10 +7,10 @@ from typing import Any
 from autograph.backend import is_iterator, lose, taken_by
 from runtime.core.positions import staging_error, user_position
 
-__all__ = ["leaving", "left_iterator", "outside_iterator", "taken_outside"]
+__all__ = ["iterator_after_exit", "leaving", "outside_iterator", "taken_outside"]
 
 
-def left_iterator(iterator: Any, lineno: int) -> Exception:
+def iterator_after_exit(iterator: Any, lineno: int) -> Exception:
     """For an iterator that a loop advanced until a tensor condition ended it."""
     return staging_error(
         f"where this {type(iterator).__name__} is, is known only when the graph runs, as a tensor decides how many"
@@ -28,7 +28,7 @@ def leaving(iterable: Any) -> Callable[[], None]:
     def leave() -> None:
         position = user_position()
         line = position.lineno if position is not None else 0
-        lose(taken, lambda each: left_iterator(each, line))
+        lose(taken, lambda each: iterator_after_exit(each, line))
 
     return leave
 

@@ -28,8 +28,9 @@ def specs_after(specs: Sequence[Spec], leaving: Leaving) -> list[Spec]:
 
     for spec in specs:
         _with_memories(spec, note)
-    held = leaving.left({k: tuple([(memory, memory.version) for memory in own]) for k, own in enumerate(found)})
-    after = iter([frozenset(memory for memory, _ in own) for own in held.values()])
+    final = leaving.memories_after({
+        k: tuple([(memory, memory.version) for memory in own]) for k, own in enumerate(found)})
+    after = iter([frozenset(memory for memory, _ in own) for own in final.values()])
     return [_with_memories(spec, lambda _: next(after)) for spec in specs]
 
 

@@ -144,7 +144,7 @@ class ChosenText:
 
     @staticmethod
     def __rebuild__(leaves: Sequence[Any]) -> Text:
-        return Text.held(leaves[0].value)
+        return Text.of_utf8(leaves[0].value)
 
 
 ChosenText.__name__ = "str"  # the name in messages

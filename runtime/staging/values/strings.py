@@ -46,7 +46,7 @@ class TextAmong(Text):
     @classmethod
     def at(cls, texts: Sequence[str], place: Tensor, value: Value) -> TextAmong:
         """`texts[place]`, whose UTF-8 is `value`."""
-        text = cls.held(value)
+        text = cls.of_utf8(value)
         assert isinstance(text, TextAmong)
         text.texts, text.place = texts, place
         return text
@@ -148,7 +148,7 @@ def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
     bounds = convert_to_tensor([0, *accumulate(sizes)])
     chosen: Any = getitem(whole, slice(getitem(bounds, place), getitem(bounds, place + 1)))
     known = [text for text in texts if isinstance(text, str)]
-    return TextAmong.at(known, place, chosen.value) if len(known) == len(texts) else Text.held(chosen.value)
+    return TextAmong.at(known, place, chosen.value) if len(known) == len(texts) else Text.of_utf8(chosen.value)
 
 
 def characters(text: str | Text) -> Staged:
@@ -200,7 +200,7 @@ def _begins(text: str | Text) -> Any:
 
 def _cut(whole: Any, begins: Any, start: Any, stop: Any) -> Text:
     found: Any = getitem(whole, slice(getitem(begins, start), getitem(begins, stop)))
-    return Text.held(found.value)
+    return Text.of_utf8(found.value)
 
 
 def _picked(whole: Any, begins: Any, index: slice) -> Text:
@@ -210,7 +210,7 @@ def _picked(whole: Any, begins: Any, index: slice) -> Text:
     ends = cumsum(sizes)
     places = repeat(first - (ends - sizes), sizes) + range_(reduce_sum(sizes))
     found: Any = gather(whole, places)
-    return Text.held(found.value)
+    return Text.of_utf8(found.value)
 
 
 def _bound(bound: Any, count: Any) -> Any:
@@ -247,7 +247,7 @@ def character_of(code: Any) -> Text:
     rows = [[code, code * 0, code * 0, code * 0], [code // 64 + 0xC0, last, code * 0, code * 0],
             [code // 4096 + 0xE0, more, last, code * 0], [code // 262144 + 0xF0, first, more, last]]
     found: Any = getitem(cast(getitem(convert_to_tensor(rows), size - 1), uint8), slice(None, size))
-    return Text.held(found.value)
+    return Text.of_utf8(found.value)
 
 
 def of_python(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

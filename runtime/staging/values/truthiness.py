@@ -52,5 +52,5 @@ def truth(value: Any) -> Any:
 def maybe_truth(value: Any, truth: Callable[[Any], Any]) -> Any:
     """The truth of a variable that may be None; `truth` gives that of values that are not None."""
     value.presence.check_bound()
-    present, held = value.presence.has_value, truth(value.content)
-    return held if present is True else present if held is True else bitwise_and(present, held)
+    present, is_true = value.presence.has_value, truth(value.content)
+    return is_true if present is True else present if is_true is True else bitwise_and(present, is_true)

@@ -120,9 +120,9 @@ def test_where_it_is_shows(kind: str) -> None:
         iterator = MAKES[kind]()
         for _ in range(3):
             place = Place(iterator)
-            assert not place.is_left()
+            assert not place.has_advanced()
             next(iterator)
-            assert place.is_left() is not hides_place(iterator) or kind == "cycle", kind
+            assert place.has_advanced() is not hides_place(iterator) or kind == "cycle", kind
 
 
 @pytest.mark.parametrize("kind", MAKES)
@@ -157,7 +157,7 @@ def test_one_that_has_ended_stays(make: Any) -> None:
     collections.deque(iterator, maxlen=0)
     place = Place(iterator)
     assert next(iterator, None) is None
-    assert not place.is_left()
+    assert not place.has_advanced()
 
 
 IS_STATE = {"class", "class with more slots", "slots"}
