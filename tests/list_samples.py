@@ -8,7 +8,7 @@ import numpy as np
 from runtime.core.op import Sample
 from runtime.core.tensor import EagerList
 from runtime.core.text import Hole, Template
-from runtime.core.types import ListType, TensorType, float32, float64
+from runtime.core.types import ListType, TensorType, float32, float64, uint8
 
 ROW: Final = TensorType(float32, (2,))
 ANY_ROW: Final = TensorType(float32, (None,))
@@ -18,6 +18,10 @@ SCALAR: Final = TensorType(float32)
 def rows(count: int, element: TensorType = ROW, size: int = 2) -> EagerList:
     shape = (size,) if element.ndim else ()
     return EagerList(tuple(np.full(shape, i, np.float32) for i in range(count)), ListType(element))
+
+
+def texts(*encoded: bytes) -> EagerList:
+    return EagerList(tuple(np.frombuffer(text, np.uint8) for text in encoded), ListType(TensorType(uint8, (None,))))
 
 
 def several(*sizes: int | None) -> EagerList:
@@ -40,6 +44,7 @@ PAIR: Final = {"record": Template(("(", ", ", ")"), (Hole("!r"), Hole("!r"))), "
 
 LIST_SAMPLES: Final[dict[str, list[Sample]]] = {
     "render_records": [((rows(2, SCALAR), rows(2)), PAIR), ((rows(0, SCALAR), rows(0)), PAIR)],
+    "rank_texts": [((texts(b"b", b"", b"abc", b"b"),), {}), ((texts(),), {})],
     "list_new": [((_row(1), _row(2, 3)), {"element": ANY_ROW}), ((np.float32(1),), {"element": SCALAR}),
                  ((), {"element": ROW})],
     "list_reserve": [((np.int32(n),), {"element": ROW, "known": True}) for n in (0, 3)],

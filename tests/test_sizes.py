@@ -45,7 +45,7 @@ WITHOUT_SIZES = {
     "element-wise, or of the sizes of what they take": "bitcast fft gcd lcm next_after",
     "a scalar of Python's": "add_fits multiply_fits subtract_fits list_cast",
     "a check or an effect": "assert_compare call check check_bound keep numpy_function print py_function",
-    "text or an error": "equal_text error_part error_text hold_error render_records render_text reraise",
+    "text or an error": "equal_text error_part error_text hold_error rank_texts render_records render_text reraise",
     "a variable, of the shape of its value": "accumulate_variable assign_variable read_variable",
     "an iterator": "iterator_next iterator_start",
     "a matrix, whose sizes are as those of cholesky and det": "eigh qr slogdet svd",

@@ -348,6 +348,10 @@ class Backend(Protocol):
         """Whether a list, dict or object may be aliased by another name."""
         return False
 
+    def iterated_containers(self, iterable: Any) -> Sequence[Any]:
+        """The lists and dicts whose items a loop over `iterable` takes, and whose elements its body may change."""
+        return ()
+
     def mutable_values(self) -> Sequence[Any]:
         """The mutable values of the backend that the traced code may change even where no variable leads to them."""
         return ()

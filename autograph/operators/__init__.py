@@ -290,7 +290,7 @@ def _stage_reduce(
         test_fn = None if test is None else Test(test, variables)
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
-    staged(state, backend, (body, test), run, (iterable,) if has_staged_items(iterable) else ())
+    staged(state, backend, (body, test), run, backend.iterated_containers(iterable))
 
 
 # --- Expressions --------------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ class Operations(Late):
     getitem: Callable[[Any, Any], Any]
     equal_text: Binary
     unequal_text: Binary
+    less_text: Binary
     concatenate_strings: Binary
     stack: Callable[[Any], Any]
     """`rt.stack` of a list that contains tensors."""
@@ -57,6 +58,14 @@ class Operations(Late):
     # runtime.staging.values.strings
     text_item: Binary
     """`text[index]` where the text or the index is known only when the graph runs."""
+
+    # runtime.staging.containers.text_join
+    join_text: Binary
+    """`separator.join(texts)`."""
+
+    # runtime.staging.values.record_list
+    with_none: Unary
+    """A staged list of tensors, made one of elements that may be None: its view."""
 
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]

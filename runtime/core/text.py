@@ -19,8 +19,8 @@ from runtime.core.positions import staging_error
 from runtime.core.types import TensorType, dtype_of
 
 __all__ = [
-    "ITEM", "ITEMS", "LIST", "REPR", "SPECS", "STR", "Hole", "Template", "Text", "concat_text", "join",
-    "repr_of", "show", "show_tensor", "split",
+    "ITEM", "ITEMS", "LIST", "QUOTED", "REPR", "SPECS", "STR", "TEXT", "Hole", "Template", "Text", "concat_text",
+    "join", "repr_of", "show", "show_tensor", "split",
 ]
 
 Show = Callable[[Any, str], str]
@@ -28,9 +28,9 @@ STR: Final = "!str"
 """The spec for `str` of a tensor."""
 REPR: Final = "!repr"
 """The spec for `repr` of a tensor."""
-_TEXT: Final = "!text"
-_QUOTED: Final = "!quoted"
-_TEXTS: Final = (_TEXT, _QUOTED)
+TEXT: Final = "!text"
+QUOTED: Final = "!quoted"
+_TEXTS: Final = (TEXT, QUOTED)
 """The specs for text in UTF-8, and for its `repr`."""
 ITEM: Final = "!r"
 """The spec for an item of a container: a scalar as Python's number, an array by `repr`."""
@@ -101,7 +101,7 @@ class Hole:
         array = next(arrays)
         if self.spec in _TEXTS:
             text = bytes(array).decode()
-            return text if self.spec == _TEXT else repr(text)
+            return text if self.spec == TEXT else repr(text)
         if self.optional and not next(arrays):
             return format(None, "" if self.spec in (STR, REPR, "!r") else self.spec)
         if self.spec == REPR:
@@ -119,7 +119,7 @@ class Template:
     @property
     def is_text_alone(self) -> bool:
         """Whether it is nothing but the text of one value."""
-        return self.pieces == ("", "") and self.holes[0].spec == _TEXT
+        return self.pieces == ("", "") and self.holes[0].spec == TEXT
 
     def render(self, arrays: Iterable[Any], show: Show = show) -> str:
         """The text with the values of its holes."""
@@ -156,7 +156,7 @@ class Text(Message):
     @classmethod
     def of_utf8(cls, value: Value) -> Text:
         """The text that is the value itself, encoded in UTF-8."""
-        return cls.of(value, _TEXT)
+        return cls.of(value, TEXT)
 
     def same(self, other: Any) -> bool:
         """Whether the other is text with the same pieces and the same graph values."""
@@ -166,7 +166,7 @@ class Text(Message):
     @property
     def may_be_empty(self) -> bool:
         """Whether the text may be empty, depending on the run of the graph."""
-        return not any(self.template.pieces) and all(hole.spec == _TEXT for hole in self.template.holes)
+        return not any(self.template.pieces) and all(hole.spec == TEXT for hole in self.template.holes)
 
     def __text__(self, spec: str) -> Any:
         """The result of `format` for the text: for STR the text itself, for REPR in quotes."""
@@ -182,7 +182,7 @@ class Text(Message):
     def _quoted(self) -> Text:
         template = self.template
         if template.is_text_alone:
-            return Text(Template(template.pieces, (Hole(_QUOTED),)), self.values)
+            return Text(Template(template.pieces, (Hole(QUOTED),)), self.values)
         if any(hole.spec in _TEXTS for hole in template.holes):
             self.refuse()  # the choice of quotes depends on the text
         quote = repr("".join(template.pieces))[0]
@@ -205,12 +205,13 @@ class Text(Message):
         return concat_text((other, self)) if isinstance(other, str) else NotImplemented
 
     def __mul__(self, times: Any) -> Any:
-        return concat_text([self] * index(times))
+        repeated = OPERATIONS.repeat(self, times)
+        return concat_text([self] * index(times)) if repeated is NotImplemented else repeated
 
     __rmul__ = __mul__
 
     def join(self, texts: Iterable[Any], /) -> Any:
-        return join(self, texts)
+        return OPERATIONS.join_text(self, texts)
 
     def __bool__(self) -> bool:
         return not self.may_be_empty or self.refuse()
@@ -226,6 +227,22 @@ class Text(Message):
     def __ne__(self, other: object) -> Any:
         self._check_graph()
         return other is not self and (not isinstance(other, (str, Text)) or OPERATIONS.unequal_text(self, other))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._order(other, lambda: OPERATIONS.less_text(self, other))
+
+    def __gt__(self, other: Any) -> Any:
+        return self._order(other, lambda: OPERATIONS.less_text(other, self))
+
+    def __le__(self, other: Any) -> Any:
+        return self._order(other, lambda: OPERATIONS.invert(OPERATIONS.less_text(other, self)))
+
+    def __ge__(self, other: Any) -> Any:
+        return self._order(other, lambda: OPERATIONS.invert(OPERATIONS.less_text(self, other)))
+
+    def _order(self, other: Any, compare: Callable[[], Any]) -> Any:
+        self._check_graph()
+        return compare() if isinstance(other, (str, Text)) else NotImplemented
 
     def __repr__(self) -> str:
         return f"<text with values of a graph: {self.template!r}>"
@@ -260,7 +277,7 @@ class Text(Message):
             "Ask the tensor itself, such as `x == 1`; look the text up in a dict that has all its keys before.")
 
     __str__ = __format__ = __hash__ = refuse
-    __len__ = __iter__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = refuse
+    __len__ = __iter__ = __contains__ = refuse
     __int__ = __float__ = __complex__ = __mod__ = refuse
 
 

@@ -78,10 +78,10 @@ from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
+from runtime.staging.values.element_layout import ROW, STRING, LeafLayout, MaybeNone, leaf_layouts
 from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_rows import ROW
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
 from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
@@ -507,7 +507,27 @@ def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
     there = [*map(bool, marks.whole)]
     live = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
     live += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
-    return [pytree.pack_sequence_as(structure, row) for row in zip(*live, strict=True)]
+    return _elements(structure, live)
+
+
+def _elements(structure: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """The elements with these columns."""
+    rest = iter(columns)
+    leaves = [_values(layout, [next(rest) for _ in range(layout.size)]) for layout in leaf_layouts(structure)]
+    return [pytree.pack_sequence_as(structure, row) for row in zip(*leaves, strict=True)]
+
+
+def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The values of a leaf of the elements."""
+    if layout is ROW:
+        return [*map(items_of_row, columns[0])]
+    if layout is STRING:
+        return [bytes(text._array).decode() for text in columns[0]]
+    if isinstance(layout, MaybeNone):
+        bits, *rest = columns
+        values = iter(_elements(layout.structure, [[*compress(column, bits)] for column in rest]))
+        return [next(values) if bit else None for bit in bits]
+    return columns[0]
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:
@@ -515,9 +535,7 @@ def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spr
         found = [items_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
-        found = [[*map(items_of_row, column)] if part is ROW else column
-                 for part, column in zip(pytree.flatten(returned.structure), found, strict=True)]
-        return Run([pytree.pack_sequence_as(returned.structure, row) for row in zip(*found, strict=True)])
+        return Run(_elements(returned.structure, found))
 
     return Spread(_of_lists(returned.leaves, outputs, returned.holding, made, numbers))
 

@@ -29,7 +29,7 @@ def items_of_list(column: EagerList) -> list[Any]:
     if isinstance(whole, np.ndarray):
         return tensors_of_rows(whole)
     if not _SCALARS.issuperset(map(type, whole)):
-        return [EagerTensor(x) for x in whole]
+        return [None if x is None else EagerTensor(x) for x in whole]  # None was never written
     native = unstacking()
     return _wrapped(list(whole)) if native is None else native[1](list(whole))
 

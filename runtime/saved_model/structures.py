@@ -5,7 +5,7 @@ import collections
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from runtime.staging.values.list_rows import ROW
+from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone
 
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 
@@ -29,6 +29,12 @@ class Structure:
         these."""
         if x is ROW:
             return {"row": None}
+        if x is STRING:
+            return {"text": None}
+        if x is UNKNOWN:
+            return {"unknown": None}
+        if isinstance(x, MaybeNone):
+            return {"maybe": self.of(x.structure)}
         if self._is_tensor(x):
             self.leaves.append(x)
             return {"leaf": len(self.leaves) - 1}
@@ -60,6 +66,12 @@ def rebuilt(
         return leaf(content)
     if kind == "row":
         return ROW
+    if kind == "text":
+        return STRING
+    if kind == "unknown":
+        return UNKNOWN
+    if kind == "maybe":
+        return MaybeNone(rebuilt(content, leaf, literal, staged))
     if kind == "value":
         return literal(content)
     if kind == "dict":

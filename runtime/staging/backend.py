@@ -69,11 +69,12 @@ from runtime.staging.python.introspection import check_attribute, check_attribut
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
+from runtime.staging.values.dict import View
+from runtime.staging.values.element_layout import empty_row, is_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
-from runtime.staging.values.iterables import EagerRows, Poison, Staged, as_iterable, view_of
+from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
-from runtime.staging.values.list_rows import empty_row, is_row
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
 from runtime.staging.values.select import Select
@@ -137,6 +138,11 @@ class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
     builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, **CMATH, format: formatted}
+
+    def iterated_containers(self, iterable: Any) -> Sequence[Any]:
+        if has_staged_items(iterable):
+            return (iterable,)
+        return iterable.containers() if isinstance(iterable, (Lazy, View)) else ()
 
     def mutable_values(self) -> list[Any]:
         return live_objects()
@@ -397,9 +403,6 @@ class Staging:
 
 def _element(value: Any) -> Any:
     """An element as stored in a list that a staged comprehension builds."""
-    if value is None:
-        raise staging_error("an item of this list is None, and a list that is made while the graph runs holds tensors",
-                            "Make it a `for` statement if nobody needs the list, or give each item a value.")
     if type(value) is list and not value:
         return empty_row()
     return convert_to_tensor(value) if is_staged_list(value) and not is_row(value) else value

@@ -1083,12 +1083,13 @@ def test_error_list_of_mixed_elements():
     def f(n):
         out = []
         for i in rt.range(n):
-            out.append("text")
+            out.append({1})
         return out
 
     assert error_of(f, rt.constant(2)) == message(
-        f, 2, "'out' is [] before the loop but [the str 'text'] after one iteration",
-        "A list whose length changes in staged code holds tensors of one type, or structures of such tensors.")
+        f, 2, "'out' is [] before the loop but [a set] after one iteration",
+        "A list whose length changes in staged code holds numbers or tensors of one type, text, None, or structures of"
+        " these.")
 
 
 def test_error_a_function_made_anew_in_a_loop():

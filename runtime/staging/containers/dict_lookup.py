@@ -24,7 +24,6 @@ from autograph.backend import (
     items_of,
     of_trace,
     operators,
-    refill,
 )
 from runtime.core import pytree
 from runtime.core.errors import UnimplementedError, locate
@@ -38,7 +37,7 @@ from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.containers.settled_keys import can_be_table, settle_keys
+from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
 from runtime.staging.values.dict import StagedDict, is_staged_key
 from runtime.staging.values.generators import StagedGenerator, use_up
@@ -119,11 +118,10 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     else:
         is_there = refuse_new_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)],
                                   lambda _: False)
-    if is_there or not can_be_table(mapping, key, value):
-        return False
-    view = StagedDict.from_items(mapping) if mapping else StagedDict.for_item(mapping, key, value)
-    refill(mapping, [*view.owner.values()])
-    return True
+    spec = None if is_there else table_spec(mapping, [(key, value)])
+    if spec is not None:
+        become_table(mapping, spec)
+    return spec is not None
 
 
 @_else(operator.setitem)
@@ -203,13 +201,14 @@ def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
         if not isinstance(place, Tensor):  # certainly missing
             _check(place, len(mapping) + len(default), key)
             return default[0]
-        if not can_be_table(mapping, key, next(iter(mapping.values()))):
+        spec = table_spec(mapping, [(key, next(iter(mapping.values())))])
+        if spec is None:
             raise staging_error(
                 "a key is taken out of a dict here, and only the graph knows which one: its keys are no numbers, or its"
                 " values have several types", "Keep the numbers of its items in another dict.")
         assert isinstance(place, GraphTensor)
         refuse_new_key([place.value], lambda _: False)
-        refill(mapping, [*StagedDict.from_items(mapping).owner.values()])
+        become_table(mapping, spec)
     return StagedDict.of(mapping).pop(key, *default)
 
 

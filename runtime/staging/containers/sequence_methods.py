@@ -16,6 +16,7 @@ from runtime.core.formatting import message_of
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor, indices
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import bool_, int32
 from runtime.ops.concat_split import tile
@@ -35,6 +36,7 @@ from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
 from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.element_layout import has_layouts
 from runtime.staging.values.flatten import staged_list
 from runtime.staging.values.generators import StagedGenerator, listed
 from runtime.staging.values.iterables import (
@@ -48,12 +50,12 @@ from runtime.staging.values.iterables import (
     weak_int,
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
-from runtime.staging.values.list import StagedList, StagedSequence, fold, unview
-from runtime.staging.values.list_elements import after_change, element_of
+from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
+from runtime.staging.values.list_elements import after_change, become_rows, element_of
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
-from runtime.staging.values.strings import item_of_text
+from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth
 
 __all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice"]
@@ -65,8 +67,10 @@ def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
     sequence = view_of(sequence)
     if hasattr(type(count), "__tensor__"):
         count = convert_to_tensor(count)
-    if not isinstance(sequence, (list, tuple, StagedList, StagedRecords)) or not _counts(count):
+    if not isinstance(sequence, (list, tuple, str, Text, StagedList, StagedRecords)) or not _counts(count):
         return NotImplemented
+    if isinstance(sequence, (str, Text)):
+        return repeated_text(sequence, count) if isinstance(count, GraphTensor) else NotImplemented
     known = static_int(count) if isinstance(count, GraphTensor) else int(count)
     if isinstance(sequence, (StagedList, StagedRecords)):
         repeated = _repeated(sequence, count if known is None else known)
@@ -101,12 +105,16 @@ def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedL
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
     spec = with_staged_lists(describe(sequence))
-    if not all(map(is_number, sequence)) or not isinstance(spec, Custom):
+    if not all(map(_is_immutable, sequence)) or not isinstance(spec, Custom):
         raise staging_error(
             f"{text(describe(sequence))} cannot be {done} here: {unknown} is known only when the graph runs, and a list"
-            " that is made then holds tensors of one type, or tuples of such tensors",
-            remedy or "Use a list of numbers.")
+            " that is made then holds numbers or tensors of one type, text, None, or tuples of these",
+            remedy or "Give its items one type.")
     return staged_list(spec, sequence)
+
+
+def _is_immutable(x: Any) -> bool:
+    return all(map(_is_immutable, x)) if type(x) is tuple else x is None or isinstance(x, (str, Text)) or is_number(x)
 
 
 def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
@@ -135,6 +143,14 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
     Python list, possibly with staged items."""
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
+    element = element_of(left) if name in ("iadd", "imul") else None
+    become_rows(element)
+    result = _list_operation(name, left, right)
+    after_change(element)
+    return result
+
+
+def _list_operation(name: str, left: Any, right: Any) -> Any:
     if name == "iadd" and isinstance(right, StagedGenerator):
         right = unview(listed(right))
     one, other = view_of(left), view_of(right)
@@ -189,6 +205,9 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
         if made is not None and all(new is not None for new in made):
             refill(sequence, made)
             return
+    if _counts(place) and all(map(_is_immutable, (*sequence, value))) and _becomes_staged(sequence):
+        view_of(sequence)[place] = value
+        return
     sequence[place] = value
 
 
@@ -341,6 +360,8 @@ def _same(sequence: Any, value: Any) -> Tensor:
         return _same_numbers(sequence, value)
     if not isinstance(sequence, StagedRecords):
         return convert_to_tensor([equals(value, item) for item in sequence], bool_)
+    if has_layouts(sequence.structure):
+        return convert_to_tensor(collect(sequence, element=lambda item: convert_to_tensor(equals(value, item), bool_)))
     try:
         pytree.assert_same_structure(sequence.structure, value)
     except (TypeError, ValueError):
@@ -368,7 +389,7 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
 def method_of_sequence(method: Any) -> Any:
     """The replacement of a list or tuple method written in C."""
     sequence, found = method.__self__, _METHODS.get(method.__name__)
-    if has_staged_items(sequence):
+    if has_staged_items(sequence) or (method.__name__ in _RESIZE and become_rows(element_of(sequence))):
         if method.__name__ in _OPERATORS:
             return functools.partial(_OPERATORS[method.__name__], sequence)
         return functools.partial(_called, sequence, method.__name__)
@@ -391,6 +412,8 @@ def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
+_RESIZE: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
+"""The methods of a list that change its length."""
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": lambda items, x: operators.in_(x, items), "__getitem__": operators.item,
     "__len__": lambda items: operators.call(len)(items)}

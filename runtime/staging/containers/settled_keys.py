@@ -4,14 +4,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.backend import DICTS, containers_in, items_in, refill
-from runtime.core import pytree
-from runtime.core.types import TensorType, join_types
+from autograph.backend import DICTS, containers_in, items_in, references, refill
+from runtime.core.types import ListType
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, certain, empty_dict_like, is_numeric
-from runtime.staging.values.lattice import type_of
+from runtime.staging.values.column_join import join_tables
+from runtime.staging.values.describe import describe
+from runtime.staging.values.dict import StagedDict, certain, empty_dict_like
+from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
 
-__all__ = ["can_be_table", "settle_keys"]
+__all__ = ["become_table", "settle_keys", "table_spec"]
 
 
 def settle_keys(mapping: Any) -> bool:
@@ -20,32 +21,35 @@ def settle_keys(mapping: Any) -> bool:
     if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
         dict_presence.check_keys(mapping)
         return False
-    items = [(key, certain(value)) for key, value in items_in(mapping)]
-    if not can_be_table(empty_dict_like(mapping), *items[0], items[1:]):
+    spec = table_spec(empty_dict_like(mapping), [(key, certain(value)) for key, value in items_in(mapping)])
+    if spec is None:
         dict_presence.check_keys(mapping)
-    refill(mapping, [*StagedDict.from_items(mapping).owner.values()])
+    else:
+        become_table(mapping, spec)
     return True
 
 
-def can_be_table(mapping: dict[Any, Any], key: Any, value: Any, others: Sequence[tuple[Any, Any]] = ()) -> bool:
-    """Whether the dict, extended by these items, can be a hash table in the graph: keys are numbers or tuples of
-    numbers, all keys and all values have one structure, and the types of their leaves have joins."""
-    items = [(key, value), *others, *mapping.items()]
-    if type(mapping) not in DICTS or not all([is_numeric(each) for each, _ in items]):
-        return False
-    if containers_in([content for _, content in items]):
-        return False
+def table_spec(mapping: dict[Any, Any], items: Sequence[tuple[Any, Any]]) -> Custom | None:
+    """The spec of the dict, extended by these items, as a hash table in the graph. None if it cannot be one: keys are
+    numbers or tuples of numbers, all keys and all values have one structure, and the types of their leaves have
+    joins."""
+    if type(mapping) not in DICTS or _have_other_names(mapping):
+        return None
+    found = [*items, *mapping.items()]
+    spec = Nested(mapping, tuple([key for key, _ in found]), tuple([describe(value) for _, value in found]))
     try:
-        for item in items:
-            pytree.assert_same_structure(items[0], item)
-    except (TypeError, ValueError):
-        return False
-    return all(map(_have_join, zip(*map(pytree.flatten, items), strict=True)))
+        return join_tables(spec, spec)
+    except Conflict:
+        return None
 
 
-def _have_join(leaves: Sequence[Any]) -> bool:
-    found: Any = type_of(leaves[0])
-    for leaf in leaves:
-        other = type_of(leaf)
-        found = None if found is None or other is None else join_types(found, other, adapts=True)
-    return isinstance(found, TensorType)
+def _have_other_names(mapping: dict[Any, Any]) -> bool:
+    """Whether a list or object among the values of the dict has another name: a table has a copy of it."""
+    found = containers_in(mapping.values())
+    return bool(found) and max(references(found.values()).values()) > 1
+
+
+def become_table(mapping: dict[Any, Any], spec: Custom) -> None:
+    """Convert a dict to the hash table that `spec` describes."""
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    refill(mapping, [*StagedDict.from_items(mapping, spec.like.structure, types[2:]).owner.values()])

@@ -12,22 +12,27 @@ from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor, Tensor, not_iterable
+from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor, current_graph
-from runtime.core.types import int32
+from runtime.core.types import TensorType, int32, uint8
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
+from runtime.ops.lists import list_new
 from runtime.ops.logic import not_equal, where
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
+from runtime.ops.strings import as_bytes, rank_texts
 from runtime.staging.containers.comparison import compare
+from runtime.staging.values.element_layout import ROW, STRING, leaf_layouts
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
 from runtime.staging.values.list import StagedList, branch, collect
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose
+from runtime.staging.values.strings import text_at
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
@@ -73,7 +78,7 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     keys = _keys(items, key)
     if isinstance(keys, list):
         with contextlib.suppress(_Undecided):
-            known: list[Any] = [_Known(value) for value in keys] if stages_within(keys) else keys
+            known: list[Any] = [_Known(value) for value in keys] if _are_staged(keys) else keys
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
         if _has_objects(keys):
             return _taken(items, _by_comparisons(keys, reverse))
@@ -95,6 +100,16 @@ def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
     ranks = [sum([cast(is_less(j, i), int32) for j in range(i + 1, len(keys))],
                  sum([1 - cast(is_less(i, j), int32) for j in range(i)])) for i in range(len(keys))]
     return argsort(convert_to_tensor(ranks))
+
+
+def _are_staged(value: Any) -> bool:
+    """Whether the order of keys may depend on values of the graph."""
+    return stages_within(value) or _has_text(value)
+
+
+def _has_text(value: Any) -> bool:
+    """Whether a value is, or a list or tuple contains, text that only the graph knows."""
+    return any(map(_has_text, value)) if isinstance(value, (list, tuple)) else isinstance(value, Text)
 
 
 def _has_objects(value: Any) -> bool:
@@ -132,7 +147,12 @@ class _Known:
 def _columns(keys: Any, what: str) -> list[Tensor]:
     """Keys as vectors, the most significant first."""
     if isinstance(keys, StagedRecords):
-        columns, first = [convert_to_tensor(column) for column in keys.columns], keys.structure
+        if any(layout.size > 1 or layout is ROW for layout in leaf_layouts(keys.structure)):
+            raise staging_error(f"{what}() compares here lists, or values that may be None, which only the graph knows",
+                                _REMEDY)
+        columns = [rank_texts(column.__leaves__()[0]) if layout is STRING else convert_to_tensor(column)
+                   for layout, column in zip(leaf_layouts(keys.structure), keys.columns, strict=True)]
+        first = keys.structure
     elif isinstance(keys, (StagedList, Tensor)):
         columns, first = [convert_to_tensor(keys)], 0
     else:
@@ -140,11 +160,19 @@ def _columns(keys: Any, what: str) -> list[Tensor]:
         try:
             for other in keys[1:]:
                 pytree.assert_same_structure(first, other)
-            columns = [stacked(list(values)) for values in zip(*map(pytree.flatten, keys))]
+            columns = [_column(list(values)) for values in zip(*map(pytree.flatten, keys))]
         except (TypeError, ValueError) as error:
             raise staging_error(f"{what}() compares here what cannot be one tensor: {error}", _REMEDY) from error
     _check_order(first, what)
     return [vector(column, what) for column in columns]
+
+
+def _column(values: list[Any]) -> Tensor:
+    """A vector with the order of the values."""
+    if not all(isinstance(value, (str, Text)) for value in values):
+        return stacked(values)
+    ranks: Tensor = rank_texts(list_new([*map(as_bytes, values)], TensorType(uint8, (None,))))
+    return ranks
 
 
 def _check_order(key: Any, what: str) -> None:
@@ -160,9 +188,18 @@ def _taken(items: Any, places: Tensor) -> Any:
     if isinstance(items, Tensor):
         return listed(gather(items, places))
     if isinstance(items, list):
-        item = functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted")
+        item = functools.partial(_item_at, items) if _has_text(items) else (
+            functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted"))
         return [item(places[i]) for i in range(len(items))]
     return collect(places, element=items.__getitem__)
+
+
+def _item_at(items: list[Any], place: Any) -> Any:
+    """An item of a list of structures of one form with text in them."""
+    leaves = [list(column) for column in zip(*map(pytree.flatten, items), strict=True)]
+    return pytree.pack_sequence_as(items[0], [
+        text_at(column, place) if all(isinstance(leaf, (str, Text)) for leaf in column)
+        else indexable(column, "sorted")(place) for column in leaves])
 
 
 def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> None:
@@ -211,7 +248,7 @@ class _Extreme(NamedTuple):
     def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
         """For a statically known number of items, which are compared one by one."""
         keys = _keys(items, key)
-        if not keys or not stages_within(keys):
+        if not keys or not _are_staged(keys):
             if not keys:
                 return self.python((), **defaults)
             return items[self.python(range(len(keys)), key=keys.__getitem__)]

@@ -58,7 +58,7 @@ from runtime.core.formatting import (
 )
 from runtime.core.positions import located, staging_error
 from runtime.core.tensor import GraphTensor
-from runtime.core.text import Text, join
+from runtime.core.text import Text
 from runtime.core.trace import current_graph
 from runtime.numpy.array_objects import StagedArray, from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
@@ -66,6 +66,7 @@ from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
+from runtime.staging.containers.text_join import joined
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.numpy_classes import instead_of
 from runtime.staging.values.body_tracing import in_body
@@ -98,7 +99,7 @@ _MEMBERS: Final = (*_UNBOUND, MethodWrapperType)
 _MAKE_TEXT: Final[dict[Any, Callable[..., Any]]] = {str: str_of, ascii: ascii_of, format: formatted, repr: repr_of}
 _TEXT_METHODS: Final = frozenset({"__repr__", "__str__", "__format__"})
 _PUT_TOGETHER: Final[dict[str, Callable[..., Any]]] = {
-    "__add__": operator.add, "__mod__": percent, "join": join, "replace": replaced, "translate": translated,
+    "__add__": operator.add, "__mod__": percent, "join": joined, "replace": replaced, "translate": translated,
     "format": lambda text, *args, **keywords: format_map(text, args, keywords),
     "format_map": lambda text, values: format_map(text, (), values)}
 """Methods of `str` that build text."""

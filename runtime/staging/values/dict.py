@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import starmap
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from autograph.backend import items_in, operators, refill
 from runtime.core import pytree
@@ -21,12 +21,21 @@ from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue, list_get
-from runtime.ops.logic import greater, logical_and, not_equal, where
+from runtime.ops.logic import equal, greater, logical_and, not_equal, where
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import dict_presence
+from runtime.staging.values.element_layout import (
+    columns_of,
+    element_of,
+    has_layouts,
+    leaves_of,
+    shown_element,
+)
+from runtime.staging.values.element_structures import fitted
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged
-from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor
+from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
+from runtime.staging.values.list_elements import note_shared, put, record_items, record_read, record_taken
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.record_list import StagedRecords
 
@@ -59,7 +68,7 @@ class StagedEntries(StagedItems):
         """The text of the items, without the enclosing braces."""
         table = self.table
         leaves = table.items([*table.keys, *table.values])
-        return text_of_records(leaves, lambda parts: _Item(pytree.pack_sequence_as(self.structure, [*parts])))
+        return text_of_records(leaves, _Item(shown_element(self.structure)).__text__(""))
 
     def refuse(self) -> NoReturn:
         _refuse("the keys of this dict are not known here", "Use the dict in converted code.")
@@ -76,34 +85,25 @@ class StagedDict(StagedView):
     __slots__ = ()
 
     @classmethod
-    def from_items(cls, mapping: dict[Any, Any], structure: Any = None, types: Sequence[TensorType] = ()) -> StagedDict:
-        """The staged form of a Python dict, which has items or a given `structure`, and is not modified. `types`: upper
-        bounds of the types of its items' leaves; by default, their join."""
+    def from_items(cls, mapping: dict[Any, Any], structure: Any, types: Sequence[TensorType]) -> StagedDict:
+        """The staged form of a Python dict, which is not modified. `structure` is that of its items, `types` are upper
+        bounds of the types of their columns."""
         items = [(key, certain(value)) for key, value in items_in(mapping)]
-        if structure is None:
-            structure = pytree.map_structure(lambda leaf: None, items[0])
         keys = len(pytree.flatten(structure[0]))
         if not items:
             return cls.of({0: StagedEntries(Table.empty(types[:keys], types[keys:]).leaves, structure,
                                             empty_dict_like(mapping))})
         if dict_presence.is_uncertain(mapping):
-            made = cls.from_items(empty_dict_like(mapping), structure, types or [
-                leaf.type for part in (0, 1) for leaf in _leaves(structure[part], items[0][part])])
+            made = cls.from_items(empty_dict_like(mapping), structure, types)
             for key, value in items:
                 made._put_if(dict_presence.bound_of(mapping, key), key, value)
             return made
-        rows = [[*_leaves(structure[0], key), *_leaves(structure[1], value)] for key, value in items]
-        columns = [StagedList.from_items([row[k] for row in rows], types[k] if types else None).__leaves__()[0]
-                   for k in range(len(rows[0]))]
+        record_items([value for _, value in items])
+        rows = [_columns(structure, item, types) for item in items]
+        columns = [StagedList.from_items([row[k] for row in rows], type).__leaves__()[0]
+                   for k, type in enumerate(types)]
         table = Table.of_entries(columns[:keys], columns[keys:])
         return cls.of({0: StagedEntries(table.leaves, structure, empty_dict_like(mapping))})
-
-    @classmethod
-    def for_item(cls, empty: dict[Any, Any], key: Any, value: Any) -> StagedDict:
-        """The staged form of an empty dict that can hold this item."""
-        structure = pytree.map_structure(lambda leaf: None, (key, value))
-        types = [leaf.type for part in (0, 1) for leaf in _leaves(structure[part], (key, value)[part])]
-        return cls.from_items(empty, structure, types)
 
     @property
     def structure(self) -> tuple[Any, Any]:
@@ -131,10 +131,24 @@ class StagedDict(StagedView):
         return 0 if leaves is None else self.table.find(leaves)[0]
 
     def _value(self, entry: Any) -> Any:
-        return self._packed(self.structure[1], [list_get(column, entry) for column in self.table.values])
+        """A new copy of the value of an entry."""
+        return element_of(self.structure[1], [list_get(column, entry) for column in self.table.values])
 
-    def _packed(self, structure: Any, leaves: Sequence[Any]) -> Any:
-        return pytree.pack_sequence_as(structure, leaves)
+    def at_key(self, key: Any) -> Any:
+        """The value of a key that is there."""
+        return self._read(key, self._entry(key))
+
+    def _read(self, key: Any, entry: Any) -> Any:
+        """The value of an entry, which is that of the key: what changes in it changes in the dict."""
+        return record_read(self._value(entry), self.owner, _Place(key))
+
+    def at(self, place: Any) -> Any:
+        """A new copy of the value there."""
+        return self._value(self._entry(place.key))
+
+    def put_back(self, place: Any, value: Any) -> None:
+        """Set the value there."""
+        self[place.key] = value
 
     def contains(self, key: Any) -> Any:
         """Whether the dict contains the key: False, or a bool scalar tensor."""
@@ -167,7 +181,7 @@ class StagedDict(StagedView):
             return self.get(key, 0)
         if factory is not None:
             return self.setdefault(key, factory())
-        return self._value(self._checked(key))
+        return self._read(key, self._checked(key))
 
     def _checked(self, key: Any) -> Any:
         """The entry number of a key. KeyError at run time if absent."""
@@ -181,7 +195,21 @@ class StagedDict(StagedView):
             raise staging_error(
                 "a key is set here that is no number, or tuple of numbers, like the other keys of a dict that changes"
                 " in staged code", "Give all keys one type.")
-        self._take(self.table.put(leaves, _leaves(self.structure[1], value)))
+        value = unview(value)
+        self.fit(value)
+        put(value, self.owner, _Place(key), lambda: self._take(self.table.put(leaves, self._stored(value))))
+
+    def _stored(self, value: Any) -> list[Any]:
+        """The columns of a value. StagingError if its structure differs."""
+        return _columns(self.structure[1], value, [column.type.element for column in self.table.values])
+
+    def fit(self, value: Any) -> None:
+        """Give the values the structure that `value` needs, if there is one."""
+        found = fitted(self.table.values, self.structure[1], value, rows=True)
+        if found is not None:
+            structure, values = found
+            table = self.table._replace(values=tuple(values))
+            refill(self.owner, [StagedEntries(table.leaves, (self.structure[0], structure), self.owner[0].empty)])
 
     def _put_if(self, bit: Any, key: Any, value: Any) -> None:
         """Set an item if the predicate `bit` holds; None: unconditionally."""
@@ -203,18 +231,23 @@ class StagedDict(StagedView):
         if not isinstance(entry, Tensor):
             return default
         is_scalar = not any([column.type.element.shape for column in self.table.values])
-        if default is None or not is_scalar or not is_alike(self.structure[1], default):
-            return operators.if_exp(not_equal(entry, 0), lambda: self._value(entry), lambda: default)
+        if default is None or has_layouts(self.structure[1]) or not is_scalar or not is_alike(
+                self.structure[1], default):
+            return operators.if_exp(not_equal(entry, 0), lambda: self._read(key, entry), lambda: default)
         there, found = not_equal(entry, 0), self._value(entry)  # entry 0 holds zeros
         return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
 
     def setdefault(self, key: Any, default: Any = None, /) -> Any:
-        self[key] = self.get(key, default)
-        return self._value(self._entry(key))
+        if not has_layouts(self.structure[1]):
+            self[key] = self.get(key, default)
+            return self._value(self._entry(key))
+        self.fit(default)
+        self._put_if(equal(self._entry(key), 0), key, default)
+        return self._read(key, self._entry(key))
 
     def pop(self, key: Any, /, *default: Any) -> Any:
         entry = self._entry(key) if default else self._checked(key)
-        found = self.get(key, *default) if default else self._value(entry)
+        found = self.get(key, *default) if default else record_taken(self._value(entry), self.owner)
         if isinstance(entry, Tensor):
             self._delete(entry, not_equal(entry, 0))
         return found
@@ -253,6 +286,11 @@ class StagedDict(StagedView):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable type: '{type(self.owner).__name__}'")
+
+    def copy(self) -> StagedDict:
+        if has_layouts(self.structure[1]):
+            note_shared()
+        return super().copy()
 
     def keys(self) -> View:
         return View(self, "keys")
@@ -314,16 +352,31 @@ class View(Staged):
     def as_list(self) -> Any:
         """A list of the current items."""
         table, structure = self.mapping.table, self.mapping.structure
+        if self.part != "keys" and has_layouts(structure[1]):
+            note_shared()
         columns: Sequence[Any] = table.keys if self.part == "keys" else table.values if self.part == "values" else (
             *table.keys, *table.values)
         shape = structure if self.part == "items" else structure[self.part == "values"]
         lists = [StagedList(leaf) for leaf in table.items(columns)]
-        return StagedRecords(lists, shape) if pytree.is_nested(shape) else lists[0]
+        return StagedRecords(lists, shape) if pytree.is_nested(shape) or has_layouts(shape) else lists[0]
 
     def __iterable__(self) -> Counted:
         """The items. RuntimeError at run time if their number changes during iteration."""
-        found: Counted = self.as_list().__iterable__()
-        return Counted(found.length, found.item, (self.mapping,))
+        if self.part == "keys" or not has_layouts(self.mapping.structure[1]):
+            found: Counted = self.as_list().__iterable__()
+            return Counted(found.length, found.item, (self.mapping,))
+        keys: Counted = View(self.mapping, "keys").as_list().__iterable__()
+
+        def item(i: Any) -> Any:
+            key = keys.item(i)
+            value = self.mapping.at_key(key)  # so that changes of it are changes of the dict
+            return value if self.part == "values" else (key, value)
+
+        return Counted(keys.length, item, (self.mapping,))
+
+    def containers(self) -> Sequence[Any]:
+        """The dict, if items of the view may change in it."""
+        return () if self.part == "keys" else (self.mapping.owner,)
 
     def contains(self, value: Any) -> Any:
         if self.part == "keys":
@@ -404,13 +457,21 @@ def _without_tensors(key: Any) -> Any:
     return tuple(map(_without_tensors, key)) if isinstance(key, tuple) else None if isinstance(key, Tensor) else key
 
 
-def _leaves(structure: Any, x: Any) -> list[Any]:
-    """The leaves of a key or value as tensors. StagingError if its structure differs."""
-    if not is_alike(structure, x) or isinstance(x, (list, dict)):
+class _Place(NamedTuple):
+    """Where in a dict a value is."""
+
+    key: Any
+
+
+def _columns(structure: Any, x: Any, types: Sequence[TensorType]) -> list[Any]:
+    """The columns of a value or item as tensors. StagingError if its structure differs."""
+    try:
+        leaves = leaves_of(structure, x)
+    except (TypeError, ValueError):
         raise staging_error(
-            "a dict whose keys only the graph knows holds tensors of one type, or tuples of them, all of one structure",
-            "Give its values one structure; or keep lists in a list, and their numbers in the dict.")
-    return [element_as_tensor(leaf) for leaf in pytree.flatten(x)]
+            "a dict whose keys only the graph knows holds tensors of one type, lists of these, or tuples of them, all"
+            " of one structure", "Give its values one structure.") from None
+    return [element_as_tensor(column) for column in columns_of(structure, leaves, types)]
 
 
 def _refuse(what: str, remedy: str) -> NoReturn:

@@ -37,10 +37,11 @@ from runtime.core.types import ListType, TensorType, Type, Weak
 from runtime.numpy.array_choices import JoinedArray, SelectedArray
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import UNDEFINED
-from runtime.ops.lists import list_cast
+from runtime.ops.lists import ListValue, list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
-from runtime.staging.values.dict import StagedDict
+from runtime.staging.values.dict import StagedDict, StagedEntries
+from runtime.staging.values.element_structures import widened
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
     Custom,
@@ -57,7 +58,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
-from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.record_list import StagedRecords, StagedStructures
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.specs import Variants
@@ -98,8 +99,17 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         else:
             staged = is_staged_list(value) or not isinstance(value, (*LISTS, dict))
             leaves = (view_of(value) if staged else _staged(spec, value)).__leaves__()
+            if staged and isinstance(spec.like, (StagedStructures, StagedEntries)):
+                leaves = _widened(spec, value[0].structure, leaves)
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf, origins)
+
+
+def _widened(spec: Custom, structure: Any, leaves: Sequence[ListValue]) -> list[ListValue]:
+    """The leaves of a staged list or dict with elements of that structure as those of `spec`."""
+    types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
+    table = 2 if isinstance(spec.like, StagedEntries) else 0  # leaves before the columns
+    return [*leaves[:table], *widened(leaves[table:], structure, spec.like.structure, types[table:])]
 
 
 def _staged(spec: Custom, items: Any) -> StagedView:

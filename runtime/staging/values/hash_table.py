@@ -118,7 +118,20 @@ class Table(NamedTuple):
     def items(self, columns: Sequence[ListValue]) -> list[ListValue]:
         """For each of some key or value columns, its elements in live entries, in order."""
         marked = concat([[False], not_equal(list_stack(self.marks)[1:], 0)], 0)
-        return [list_from_tensor(boolean_mask(list_stack(column), marked)) for column in columns]
+        return [list_from_tensor(boolean_mask(list_stack(column), marked)) if None not in column.type.element.shape
+                else self._live(column) for column in columns]
+
+    def _live(self, column: ListValue) -> Any:
+        """The elements of a column in live entries, which may have several shapes."""
+        def add(entry: Any, items: Any) -> tuple[Any, ...]:
+            found: tuple[Any, ...] = branch(
+                not_equal(list_get(self.marks, entry), 0),
+                lambda items: (list_append(items, list_get(column, entry)),), (items,), ("items",))
+            return found
+
+        (found,) = fold(StagedRange(1, list_length(self.marks)), add, (list_reserve(0, column.type.element),),
+                        ("items",))
+        return found
 
 
 def _names(columns: Sequence[Any]) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ from runtime.ops.shape import dim
 __all__ = [
     "Counted",
     "EagerRows",
+    "Lazy",
     "Poison",
     "Staged",
     "StagedEnumerate",
@@ -165,7 +166,7 @@ class Poison(Unusable):
         return self.shown
 
 
-class _Lazy(Staged):
+class Lazy(Staged):
     """The result of a Python builtin on staged iterables: iteration over it makes its `Counted` or `Stream`."""
 
     name: ClassVar[str]
@@ -185,6 +186,11 @@ class _Lazy(Staged):
         if isinstance(found, Stream) or not isinstance(found.length, int):
             _refuse(f"a {self.name} of unknown length cannot be iterated over here")
         return map(found.item, range(found.length))
+
+    def containers(self) -> list[Any]:
+        """The lists and dicts that the items come from."""
+        found = self.__iterable__()
+        return [] if isinstance(found, Stream) else [x.owner for x in found.lists if hasattr(type(x), "owner")]
 
     @property
     def length(self) -> Any:
@@ -383,7 +389,7 @@ def _cannot_stage(x: Any, what: str) -> StagingError:
         "Make it a list of numbers or tensors of one shape and dtype, or loop over it alone.")
 
 
-class StagedRange(_Lazy):
+class StagedRange(Lazy):
     """`range` of tensors; items are weak, like Python ints. ValueError at run time if the step is 0."""
 
     name = "range"
@@ -457,7 +463,7 @@ def _integer(x: Any) -> Any:
         raise TypeError(f"'{type(x).__name__}' object cannot be interpreted as an integer") from None
 
 
-class StagedEnumerate(_Lazy):
+class StagedEnumerate(Lazy):
     """`enumerate` of a staged iterable: pairs of a weak index and an item."""
 
     name = "enumerate"
@@ -481,7 +487,7 @@ class StagedEnumerate(_Lazy):
         return Stream(found.sources, (TensorType(t.int32, (), weak=True), *found.types), stream, pack)
 
 
-class StagedZip(_Lazy):
+class StagedZip(Lazy):
     """`zip` with a staged operand: it ends with the shortest."""
 
     name = "zip"
@@ -493,7 +499,7 @@ class StagedZip(_Lazy):
         return self._found
 
 
-class StagedReversed(_Lazy):
+class StagedReversed(Lazy):
     """`reversed` of a staged iterable with a length."""
 
     name = "reversed"

@@ -21,34 +21,37 @@ from typing import Any, Final
 import numpy as np
 
 from autograph.backend import (
-    ATOMS,
     LISTS,
     UNBOUND,
-    fields_of,
     fill,
     is_container,
-    is_list,
     is_record,
     merged_keys,
-    parts_in,
 )
-from runtime.core import pytree
-from runtime.core.array_mode import note_put
 from runtime.core.array_promotion import join_arrays
 from runtime.core.graph import Graph
-from runtime.core.tensor import GraphList, GraphTensor, Tensor
+from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.numpy.array_choices import JoinedArray, SelectedArray, is_made_in, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
-from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
-from runtime.staging.values.list import StagedItems, is_staged_list
-from runtime.staging.values.list_rows import EMPTY, ROW, is_row, leaves_of, row_type
-from runtime.staging.values.list_specs import both_dicts, both_lists, empty_like, is_row_spec, representatives
-from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.record_list import StagedStructures
+from runtime.staging.values.column_join import join_lists, join_tables, with_staged_lists
+from runtime.staging.values.describe import (
+    absent,
+    describe,
+    in_parts,
+    is_array,
+    is_atom,
+    is_text,
+    leaf_type,
+    parts_of,
+    shared,
+    target_of,
+)
+from runtime.staging.values.list import StagedItems
+from runtime.staging.values.list_specs import both_dicts, both_lists
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_lists, text
@@ -56,7 +59,6 @@ from runtime.staging.values.specs import (
     BY_VALUE,
     TEXT,
     Cells,
-    ChosenText,
     Custom,
     Leaf,
     Nested,
@@ -78,61 +80,6 @@ __all__ = [
 ]
 
 
-def shared(values: Sequence[Any], i: int) -> int | None:
-    """The first variable before `i` that refers to the same list, dict or other mutable object."""
-    value = values[i]
-    if not is_container(value):
-        return None
-    return next((j for j in range(i) if values[j] is value), None)
-
-
-def absent(value: Any) -> bool:
-    return value is None or value is UNBOUND
-
-
-# Specs of values.
-
-def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] = frozenset()) -> Spec:
-    """The spec of `value`, whose leaves are all `Static`.
-
-    The target of a mutable container is itself; with `origins`, its original, or None if it is not a copy.
-    """
-    if isinstance(value, MaybeTensor):
-        presence = value.presence
-        return Optional(Static(value.content), presence.bound is not None, presence.present is not None)
-    if isinstance(value, MaybeObject):
-        presence = value.presence
-        child = describe(value.content, origins, inside)
-        return Optional(child, presence.bound is not None, presence.present is not None)
-    is_array = isinstance(value, StagedArray)
-    if (isinstance(value, (Tensor, int, float, str, Text)) and not is_array) or value is None or id(value) in inside:
-        return Static(value)
-    target = value if origins is None else origins.get(id(value), (None, None))[1]
-    if hasattr(type(value), "__leaves__"):
-        return Custom(value, tuple(map(Static, value.__leaves__())), target if is_container(value) else None)
-    if is_staged_list(value):
-        return Custom(value[0], tuple(map(Static, value[0].__leaves__())), target)
-    parts = parts_of(value)
-    if parts is None:
-        return Static(value)
-    inside |= {id(value)}
-    if not is_container(value):
-        target = None
-    distinct = {id(part): part for part in parts.values()}  # a list may hold many numbers, few of them distinct
-    specs = {key: Static(part) if type(part) in ATOMS else describe(part, origins, inside)
-             for key, part in distinct.items()}
-    return Nested(value, tuple(parts), tuple([specs[id(part)] for part in parts.values()]), target)
-
-
-def parts_of(value: Any) -> dict[Any, Any] | None:
-    """The parts of a container by index, key or field; None for other values."""
-    kind = type(value)
-    is_sequence = kind in LISTS or kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields"))
-    if not (is_sequence or isinstance(value, dict) or fields_of(value) is not None):
-        return None
-    return dict(parts_in(value))
-
-
 def as_loop_state(spec: Spec) -> Spec:
     """The spec with which a loop starts: tensors are leaves, other values static until the body changes them."""
     if isinstance(spec, Static):
@@ -143,13 +90,8 @@ def as_loop_state(spec: Spec) -> Spec:
         return spec
     if isinstance(spec, Optional):
         return dataclasses.replace(spec, child=_as_leaves(spec.child))
-    children = [child if _is_atom(child) else as_loop_state(child) for child in spec.children]
+    children = [child if is_atom(child) else as_loop_state(child) for child in spec.children]
     return dataclasses.replace(spec, children=tuple(children))
-
-
-def _is_atom(spec: Spec) -> bool:
-    """Whether the value is a Python number, text or None, of which a list may have many."""
-    return type(spec) is Static and type(spec.value) in ATOMS
 
 
 def _as_leaves(spec: Spec) -> Spec:
@@ -188,7 +130,7 @@ def all_items_widened(before: Spec, after: Spec) -> Spec:
         return after
     pairs = list(zip(before.children, after.children, strict=True))
     children = list(starmap(all_items_widened, pairs))
-    wider = next((new for old, new in pairs if _is_atom(old) and isinstance(new, Leaf)), None)
+    wider = next((new for old, new in pairs if is_atom(old) and isinstance(new, Leaf)), None)
     if wider is not None and isinstance(after.like, (*LISTS, tuple)):
         for k, child in enumerate(children):
             if isinstance(child, Static) and type(child.value) in (bool, int, float):
@@ -240,25 +182,25 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if _may_be_absent(a) or _may_be_absent(b):
         return _join_optional(a, b, cells)
     if isinstance(a, Static) != isinstance(b, Static):
-        a, b = _in_parts(a), _in_parts(b)
+        a, b = in_parts(a), in_parts(b)
     if cells is not None and (cell := cells.join(a, b)) is not None:
         return _by_identity(cell)
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
-    if all(map(_is_text, (a, b))):
+    if all(map(is_text, (a, b))):
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
         return _join_nested(a, b, cells)
     if (lists := both_lists(a, b)) is not None:
-        return _join_growing(*lists)
+        return join_lists(*lists)
     if (dicts := both_dicts(a, b)) is not None:
         return _join_dicts(*dicts, cells)
     if (joined := _join_arrays_or_sets(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
-        return _collapsed(dataclasses.replace(a, children=children, target=_target(a, b)))
+        return _collapsed(dataclasses.replace(a, children=children, target=target_of(a, b)))
     return _join_classes(a, b, cells) or _join_leaves(a, b)
 
 
@@ -298,13 +240,8 @@ def _by_class(spec: Spec, cells: Cells) -> dict[type, Nested] | None:
     return None if is_shared else kinds
 
 
-def _in_parts(spec: Spec) -> Spec:
-    """An unchanged immutable container, which is `Static`, decomposed like a changed one."""
-    return describe(spec.value, {}) if isinstance(spec, Static) and not is_container(spec.value) else spec
-
-
 def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:
-    target = _target(a, b)
+    target = target_of(a, b)
     if a.like is b.like and target is None and not isinstance(a.like, (*LISTS, dict)):
         return Static(a.like)
     children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
@@ -313,7 +250,7 @@ def _join_nested(a: Nested, b: Nested, cells: Cells | None) -> Spec:
 
 def _join_leaves(a: Spec, b: Spec) -> Spec:
     """The join of two tensors, or of values that become tensors; of two objects, a Select."""
-    left, right = _leaf_type(a), _leaf_type(b)
+    left, right = leaf_type(a), leaf_type(b)
     if left is None or right is None:
         chosen = one_of_both(value_of(a), value_of(b))
         if chosen is None:
@@ -326,23 +263,19 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
     return Leaf(joined, fixed, _memories(a) | _memories(b))
 
 
-def _is_array(spec: Spec) -> bool:
-    return isinstance(spec, Custom) and isinstance(spec.like, StagedArray)
-
-
 def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
     """The join of different views, of a view and an array, of an array and a tensor, or of sets one of which never had
     an item; None for others."""
-    if not (_is_array(a) or _is_array(b)):
+    if not (is_array(a) or is_array(b)):
         return _join_sets(a, b)
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
         if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
             return join(b, a)
         return None
     contents = [contents_of_array(spec) for spec in (a, b)]
-    if None in map(_leaf_type, contents):
+    if None in map(leaf_type, contents):
         return None
-    arrays = [spec.like for spec in (a, b) if _is_array(spec) and isinstance(spec, Custom)]
+    arrays = [spec.like for spec in (a, b) if is_array(spec) and isinstance(spec, Custom)]
     owners = [owner for x in arrays for owner in owners_of(x)]
     return Custom(JoinedArray(arrays[0].some_elements(), owners), (_join_leaves(*contents),))
 
@@ -357,23 +290,14 @@ def _join_sets(a: Spec, b: Spec) -> Spec | None:
             raise Conflict(a, b)
         return None
     full = a if a.children else b
-    types = [_leaf_type(child) for child in full.children]
-    return Custom(full.like, tuple([Leaf(type) for type in types if type is not None]), _target(a, b))
+    types = [leaf_type(child) for child in full.children]
+    return Custom(full.like, tuple([Leaf(type) for type in types if type is not None]), target_of(a, b))
 
 
 def _memories(spec: Spec) -> frozenset[Memory]:
     if isinstance(spec, Leaf):
         return frozenset([memory for memory in spec.memories if not memory.is_over])
     return memories_of(spec.value) if isinstance(spec, Static) else frozenset()
-
-
-def _is_text(spec: Spec) -> bool:
-    return isinstance(spec.value, (str, Text)) if isinstance(spec, Static) else isinstance(spec, Custom) and (
-        spec.kind is ChosenText)
-
-
-def _target(a: Nested | Custom, b: Nested | Custom) -> Any:
-    return a.target if a.target is b.target else None
 
 
 def _may_be_absent(spec: Spec) -> bool:
@@ -424,43 +348,10 @@ def _collapsed(spec: Nested | Custom) -> Spec:
     return Static(spec.like) if same else spec
 
 
-def _leaf_type(spec: Spec) -> Type | None:
-    if isinstance(spec, Leaf):
-        return spec.type
-    return type_of(spec.value) if isinstance(spec, Static) else None
-
-
-def _fits(wide: Type, narrow: Type) -> bool:
-    return (isinstance(wide, TensorType) and isinstance(narrow, TensorType) and wide.shape == narrow.shape) or (
-        isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
-
-
-# Lists of varying length.
-
-def _join_growing(a: Nested | Custom, b: Nested | Custom) -> Custom:
-    """The join of lists of different lengths, or of staged lists, as a staged list."""
-    target = _target(a, b)
-    structure = next((s for s in map(_structure, (a, b)) if s is not None), None)
-    if structure is None:
-        return Custom(StagedItems((), empty_like(a)), (_elements(a, b, a.children, b.children),), target)
-    try:
-        return _joined_columns(a, b, structure)
-    except Conflict:
-        if not isinstance(structure, list):
-            raise
-    return _joined_columns(a, b, ROW)  # lists of different lengths
-
-
-def _joined_columns(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
-    columns = zip(_columns(a, structure, a, b), _columns(b, structure, a, b), strict=True)
-    leaves = [_elements(a, b, mine, theirs) if mine or theirs else Leaf(ListType(EMPTY)) for mine, theirs in columns]
-    return Custom(StagedStructures((), structure, empty_like(a)), tuple(leaves), _target(a, b))
-
-
 def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
     """The join of dicts with different keys: a hash table in the graph, or a dict with values that may be unbound."""
     try:
-        return _join_tables(a, b)
+        return join_tables(a, b)
     except Conflict:
         keys = merged_keys(a.keys, b.keys) if isinstance(a, Nested) and isinstance(b, Nested) else None
         if keys is None:
@@ -471,130 +362,11 @@ def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> 
     children = [join(mine.get(key, missing), theirs.get(key, missing), cells) for key in keys]
     like = copy.copy(a.like)
     fill(like, [(key, (b if key in theirs else a).like[key]) for key in keys])
-    return Nested(like, tuple(keys), tuple(children), _target(a, b))
+    return Nested(like, tuple(keys), tuple(children), target_of(a, b))
 
 
-def _join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
-    """The join of dicts with different keys as a hash table. Conflict if the table cannot hold their items."""
-    like = next((spec.like for spec in (a, b) if isinstance(spec, Custom)), None)
-    if like is None:
-        like = _like_items_of(next(spec for spec in (a, b) if isinstance(spec, Nested) and spec.keys))
-    columns = zip(*[_leaves_of_items(spec, like.structure, a, b) for spec in (a, b)], strict=True)
-    elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
-    slots = Leaf(ListType(TensorType(as_dtype("int32"))))
-    return Custom(like.holding(()), (slots, slots, *elements), _target(a, b))
+def _fits(wide: Type, narrow: Type) -> bool:
+    return (isinstance(wide, TensorType) and isinstance(narrow, TensorType) and wide.shape == narrow.shape) or (
+        isinstance(wide, ListType) and isinstance(narrow, ListType) and _fits(wide.element, narrow.element))
 
 
-def _like_items_of(spec: Nested) -> StagedEntries:
-    value = _item(spec.children[0])
-    structure = pytree.map_structure(lambda leaf: None, (spec.keys[0], value))
-    return StagedEntries((), structure, empty_dict_like(spec.like))
-
-
-def _leaves_of_items(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, that of a dict's items, the specs of the items' leaves there. Conflict(a, b) if the
-    structures differ."""
-    if isinstance(spec, Custom):
-        try:
-            pytree.assert_same_structure(structure, spec.like.structure)
-        except (TypeError, ValueError):
-            raise Conflict(a, b) from None
-        return [(child,) for child in spec.children[2:]]
-    if not all(map(is_numeric, spec.keys)):
-        raise Conflict(a, b)
-    items = [Nested((key, child), (0, 1), (describe(key), child))
-             for key, child in zip(spec.keys, spec.children, strict=True)]
-    rows = [_leaf_specs(item, structure, a, b) for item in items]
-    return list(zip(*rows, strict=True)) or [()] * len(pytree.flatten(structure))
-
-
-def _leaf_specs(spec: Spec, structure: Any, a: Spec, b: Spec) -> list[Spec]:
-    """The specs of the leaves of a value of that structure, which may be unbound."""
-    if isinstance(spec, Optional) and not spec.none:
-        spec = spec.child
-    if not pytree.is_nested(structure):
-        if isinstance(spec, Nested):
-            raise Conflict(a, b)
-        return [spec]
-    spec = _in_parts(spec)
-    if not isinstance(spec, Nested) or type(spec.like) is not type(structure) or len(spec.children) != len(structure):
-        raise Conflict(a, b)
-    return [leaf for child, part in zip(spec.children, structure, strict=True)
-            for leaf in _leaf_specs(child, part, a, b)]
-
-
-def with_staged_lists(spec: Spec) -> Spec:
-    """`spec` with its lists made staged lists where the elements' types allow it: for lists that a tensor may index."""
-    if isinstance(spec, Optional):
-        return dataclasses.replace(spec, child=with_staged_lists(spec.child))
-    if not isinstance(spec, Nested):
-        return spec
-    if is_list(spec.like) and spec.children:
-        try:
-            return _join_growing(spec, spec)
-        except Conflict:
-            pass
-    return dataclasses.replace(spec, children=tuple(map(with_staged_lists, spec.children)))
-
-
-def _structure(spec: Nested | Custom) -> Any:
-    """The structure of the elements, unless they are tensors. Its leaves for lists of unknown length are ROW."""
-    if isinstance(spec, Custom):
-        return spec.like.structure
-    if any(map(is_row_spec, spec.children)):
-        return ROW
-    items = [_item(child) for child in spec.children if not _is_atom(child)]
-    found = next(filter(pytree.is_nested, items), None)
-    if not found:
-        return None if found is None else ROW
-    return pytree.map_structure(lambda leaf: ROW if is_row(leaf) else leaf, found)  # a copy: the list may change
-
-
-def _columns(spec: Nested | Custom, structure: Any, a: Spec, b: Spec) -> list[tuple[Spec, ...]]:
-    """For each leaf of `structure`, the specs of the elements' leaves there. Conflict(a, b) if an element differs."""
-    if isinstance(spec, Custom):
-        if _structure(spec) is None:
-            raise Conflict(a, b)
-        return [(child,) for child in spec.children]
-    parts = pytree.flatten(structure)
-    try:
-        items = [leaves_of(structure, _item(child)) for child in spec.children]
-    except (TypeError, ValueError):
-        raise Conflict(a, b) from None
-    return [tuple([spec for leaves in items for spec in ([Static(leaves[k])] if part is not ROW
-                                                         else _row_specs(leaves[k], a, b))])
-            for k, part in enumerate(parts)]
-
-
-def _row_specs(row: Any, a: Spec, b: Spec) -> list[Spec]:
-    """The spec of the tensor of a row, which is a list or the spec of a staged list; none for an empty list."""
-    spec = row if isinstance(row, Custom) else describe(row)
-    if not isinstance(spec, (Nested, Custom)) or _structure(spec) is not None:
-        raise Conflict(a, b)
-    return [Leaf(row_type(_element_type(a, b, spec.children, ())))] if spec.children else []
-
-
-def _item(spec: Spec) -> Any:
-    return spec.like if isinstance(spec, Nested) else spec.value if isinstance(spec, Static) else spec
-
-
-def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
-    """The leaf of a staged list that may be either. Conflict if there is no join."""
-    return Leaf(ListType(_element_type(a, b, mine, theirs)))
-
-
-def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
-    """The join of the types of both lists' items, or staged lists' elements. Conflict if there is none."""
-    found: Type | None = None
-    for child in representatives((*mine, *theirs)):
-        if _is_array(child):
-            note_put(False)
-        type = _leaf_type(contents_of_array(child))
-        if isinstance(type, ListType):
-            type = type.element
-        found = type if found is None or type is None else join_types(found, type, adapts=True)
-        if found is None:
-            raise Conflict(a, b)
-    if not isinstance(found, TensorType):  # of rows that are all empty
-        raise Conflict(a, b)
-    return found

@@ -158,6 +158,13 @@ class StagedSequence(StagedView):
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, x: Any) -> None: ...
 
+    def fit(self, x: Any) -> None:
+        """Give the elements the structure that an element `x` needs, if there is one."""
+
+    def put_back(self, index: Any, x: Any) -> None:
+        """Set an element that was read at that index."""
+        self[index] = x
+
     def as_list(self) -> StagedSequence:
         """A list with the same items."""
         return self.copy()
@@ -262,6 +269,9 @@ class StagedList(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
+        if is_none(x):
+            OPERATIONS.with_none(self).append(x)
+            return
         self._list = list_append(self._list, element_as_tensor(x))
 
     def extend(self, iterable: Any, /) -> None:
@@ -279,6 +289,9 @@ class StagedList(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
+        if is_none(x):
+            OPERATIONS.with_none(self).insert(index, x)
+            return
         self._list = list_insert(self._list, index, element_as_tensor(x))
 
     def pop(self, index: Any = -1, /) -> Any:
@@ -307,6 +320,8 @@ class StagedList(StagedSequence):
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             OPERATIONS.replace_slice(self, index, x)
+        elif is_none(x):
+            OPERATIONS.with_none(self)[index] = x
         else:
             self._list = with_element(self._list, index, element_as_tensor(x))
 
@@ -438,6 +453,11 @@ def _refuse(what: str, remedy: str) -> NoReturn:
     error = OperatorNotAllowedInGraphError(f"{what}: the list is made while the graph runs", remedy=remedy)
     locate(error, user_position())
     raise decided_in_python(error)
+
+
+def is_none(x: Any) -> bool:
+    """Whether `x` is None, or may be."""
+    return x is None or getattr(getattr(x, "presence", None), "has_value", True) is not True
 
 
 def element_as_tensor(x: Any) -> Any:

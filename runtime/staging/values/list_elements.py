@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import containers_in, fill, is_container, parts_in, references
+from runtime.core import pytree
 from runtime.core.graph import Value
 from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor
@@ -29,8 +30,8 @@ from runtime.staging.values.alias_tracking import (
 from runtime.staging.values.list import PUTS, is_staged_list
 
 __all__ = [
-    "after_change", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items", "record_put",
-    "record_read", "record_taken",
+    "after_change", "become_rows", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items",
+    "record_put", "record_read", "record_taken",
 ]
 
 
@@ -161,9 +162,28 @@ def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
     others = [e for body in bodies_open() for e in body.elements if id(e.value) not in found and not e.is_own]
     if not others:
         return []
-    counts = references([one for e in others for one in (e.value, e.owner) if one is not None])
+    counts = _live_references([one for e in others for one in (e.value, e.owner) if one is not None])
     return [e for e in others if counts[id(e.value)] and (
         e.owner is None or e.owner is owner or not counts[id(e.owner)])]
+
+
+def _live_references(values: Sequence[Any]) -> Any:
+    """How many references there are to each of the values, by id, from others than those without any reference."""
+    known = {id(value): value for value in values}
+    counts = references(values)
+    dead = [value for key, value in known.items() if not counts[key]]
+    for value in dead:  # grows meanwhile
+        for part in _direct(value):
+            counts[id(part)] -= 1
+            if id(part) in known and not counts[id(part)]:
+                dead.append(part)
+    return counts
+
+
+def _direct(x: Any) -> list[Any]:
+    """The containers that are parts of a container, or of tuples in it."""
+    return [found for _, part in parts_in(x)
+            for found in (_direct(part) if isinstance(part, tuple) else [part] if is_container(part) else [])]
 
 
 def _is_index(a: Any, b: Any) -> bool:
@@ -172,6 +192,8 @@ def _is_index(a: Any, b: Any) -> bool:
         return False
     if type(a) is int and type(b) is int:
         return a == b
+    if isinstance(a, tuple) and isinstance(b, tuple):  # keys of a dict
+        return len(a) == len(b) and all(map(_is_index, a, b))
     return is_same(a, b) or (isinstance(a, GraphTensor) and isinstance(b, GraphTensor) and _are_equal(a.value, b.value))
 
 
@@ -213,10 +235,33 @@ def element_of(x: Any) -> Element | None:
                  and not e.changes), None)
 
 
+def become_rows(element: Element | None) -> bool:
+    """Let a list of known length that is an element, or part of one, be a row whose length may change, and so those in
+    the other elements. Returns whether it is one."""
+    if element is None or element.owner is None or type(element.value) is not list:
+        return False
+    view = element.owner[0].view(element.owner)
+    view.fit(_without_items(element.whole, element.value))
+    _fill_again(element.whole, view.at(element.index))
+    body, items = bodies_open()[-1], element.owner[0]
+    body.elements[:] = [replace(e, items=items, changes=Changes([e.value])) if e.whole is element.whole else e
+                        for e in body.elements]
+    return is_staged_list(element.value)
+
+
+def _without_items(x: Any, part: list[Any]) -> Any:
+    """A copy of an element, where a list that is part of it is empty."""
+    if x is part:
+        return []
+    if not pytree.is_nested(x):
+        return x
+    return pytree.rebuild(x, [_without_items(child, part) for child in pytree.children(x)])
+
+
 def put_back(element: Element) -> None:
     """Set an element in its list, after a change to it."""
     assert element.owner is not None
-    element.owner[0].view(element.owner)[element.index] = element.whole
+    element.owner[0].view(element.owner).put_back(element.index, element.whole)
 
 
 def after_change(element: Element | None) -> None:
@@ -240,7 +285,7 @@ def check_repeated(known: KnownElements | None) -> bool:
     body = known.body
     elements = body.elements[len(known.elements):]
     put = [element.value for element in elements if element.is_put]
-    if put and references(put):
+    if any(_live_references(put).values()):
         note_shared()
     if known.function.shared > known.shared:
         for element in elements:

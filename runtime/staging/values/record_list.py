@@ -7,16 +7,27 @@ from typing import Any, NoReturn
 from autograph.backend import refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
+from runtime.core.formatting import repr_of
 from runtime.core.generator_frames import decided_in_python
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphList, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType
+from runtime.core.types import TensorType, bool_
 from runtime.ops.lists import ListValue
 from runtime.ops.shape import stack
 from runtime.ops.strings import text_of_records
+from runtime.staging.values.element_layout import (
+    STRING,
+    MaybeNone,
+    columns_of,
+    element_of,
+    leaf_layouts,
+    leaves_of,
+    shown_element,
+)
+from runtime.staging.values.element_structures import fitted, widened
 from runtime.staging.values.iterables import Counted
 from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
@@ -27,7 +38,6 @@ from runtime.staging.values.list_elements import (
     record_read,
     record_taken,
 )
-from runtime.staging.values.list_rows import ROW, as_tensors, leaves_of, with_rows
 
 __all__ = ["StagedRecords", "StagedStructures"]
 
@@ -48,8 +58,7 @@ class StagedStructures(StagedItems):
         return StagedRecords.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
 
     def text(self) -> Text:
-        return text_of_records(self.leaves, lambda leaves: pytree.pack_sequence_as(self.structure, leaves),
-                               [part is ROW for part in pytree.flatten(self.structure)])
+        return text_of_records(self.leaves, repr_of(shown_element(self.structure)))
 
 
 class StagedRecords(StagedSequence):
@@ -81,7 +90,7 @@ class StagedRecords(StagedSequence):
     def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
         """The staged list of the items of a Python list, whose leaves have the types `types`."""
         record_items(items)
-        rows = [as_tensors(structure, leaves_of(structure, item), types) for item in items]
+        rows = [columns_of(structure, leaves_of(structure, item), types) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
     def _leaves(self, x: Any) -> list[Any]:
@@ -92,14 +101,15 @@ class StagedRecords(StagedSequence):
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
             raise error from None
-        return as_tensors(self.structure, leaves, [leaf.type.element for leaf in self.__leaves__()])
-
-    def _pack(self, leaves: Iterable[Any]) -> Any:
-        return pytree.pack_sequence_as(self.structure, leaves)
+        return columns_of(self.structure, leaves, [leaf.type.element for leaf in self.__leaves__()])
 
     def stacked(self) -> Any:
         """The tensor of all elements, each a list or tuple of numbers or of such lists."""
-        return _columns_as_tensor(self._pack([convert_to_tensor(column) for column in self.columns]))
+        columns, parts = self.columns, leaf_layouts(self.structure)
+        wrong = next((part for part in parts if part.size > 1 or part is STRING), None)
+        if wrong is not None:
+            raise _no_tensor(str(wrong))
+        return _columns_as_tensor(pytree.pack_sequence_as(self.structure, [*map(convert_to_tensor, columns)]))
 
     # For staging.
 
@@ -116,8 +126,16 @@ class StagedRecords(StagedSequence):
 
     # Python's list methods.
 
+    def fit(self, x: Any) -> None:
+        """Give the elements the structure that an element `x` needs, if there is one."""
+        found = fitted(self.__leaves__(), self.structure, x)
+        if found is not None:
+            structure, leaves = found
+            refill(self.owner, [StagedStructures(leaves, structure, self.owner[0].empty)])
+
     def append(self, x: Any, /) -> None:
         x = unview(x)
+        self.fit(x)
         put(x, self.owner, None, lambda: self._change(StagedList.append, self._leaves(x)))
 
     def extend(self, iterable: Any, /) -> None:
@@ -130,13 +148,14 @@ class StagedRecords(StagedSequence):
 
     def insert(self, index: Any, x: Any, /) -> None:
         x = unview(x)
+        self.fit(x)
         record_put(x, self.owner)
         self._change(lambda column, leaf: column.insert(index, leaf), self._leaves(x))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if the index is out of range."""
         return record_taken(
-            with_rows(self.structure, self._change(lambda column: column.pop(index))), self.owner)
+            element_of(self.structure, self._change(lambda column: column.pop(index))), self.owner)
 
     def clear(self) -> None:
         self._change(StagedList.clear)
@@ -155,13 +174,14 @@ class StagedRecords(StagedSequence):
 
     def at(self, index: Any) -> Any:
         """A new copy of an element, without recording it."""
-        return with_rows(self.structure, [column[index] for column in self.columns])
+        return element_of(self.structure, [column[index] for column in self.columns])
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             OPERATIONS.replace_slice(self, index, x)
             return
         x = unview(x)
+        self.fit(x)
         put(x, self.owner, index, lambda: self._change(
             lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
 
@@ -205,7 +225,18 @@ class StagedRecords(StagedSequence):
         return made if spec in (STR, REPR, ITEM) else made.__text__(spec)
 
     def __repr__(self) -> str:
-        return f"<staged list of {self._pack([column.element for column in self.columns])}>"
+        return f"<staged list of {[column.element for column in self.columns]}>"
+
+
+def _with_none(items: StagedList) -> Any:
+    """The view of a list of tensors, made one of elements that may be None."""
+    structure = MaybeNone(None)
+    leaves = widened(items.__leaves__(), None, structure, [TensorType(bool_), items.element])
+    refill(items.owner, [StagedStructures(leaves, structure, items.owner[0].empty)])
+    return items.owner[0].view(items.owner)
+
+
+OPERATIONS.define(with_none=_with_none)
 
 
 def _columns_as_tensor(x: Any) -> Any:
@@ -214,5 +245,9 @@ def _columns_as_tensor(x: Any) -> Any:
         return stack([_columns_as_tensor(part) for part in x], 1)
     if isinstance(x, Tensor):
         return x
-    raise staging_error(f"a list of elements that contain a {type(x).__name__} is no tensor",
-                        "Take the parts of the elements apart: a list for each.")
+    raise _no_tensor(f"a {type(x).__name__}")
+
+
+def _no_tensor(what: str) -> StagingError:
+    return staging_error(f"a list of elements that contain {what} is no tensor",
+                         "Take the parts of the elements apart: a list for each.")

@@ -57,7 +57,8 @@ def remedy_for_lists(a: Spec, b: Spec) -> str:
         return ""
     if both_lists(a, b) is None:
         return "Make it a list, or a deque with one maxlen, everywhere."
-    return "A list whose length changes in staged code holds tensors of one type, or structures of such tensors."
+    return ("A list whose length changes in staged code holds numbers or tensors of one type, text, None, or structures"
+            " of these.")
 
 
 def kind_text(value: Any) -> str:

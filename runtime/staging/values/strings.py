@@ -16,7 +16,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.text import REPR, Text, concat_text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import int32, int64, uint8
-from runtime.ops.concat_split import concat, repeat
+from runtime.ops.concat_split import concat, repeat, tile
 from runtime.ops.creation import range as range_
 from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
@@ -31,7 +31,7 @@ from runtime.staging.values.iterables import Counted, Staged, first_true, normal
 
 __all__ = [
     "any_text", "character_of", "characters", "code_of_text", "is_part_of_text", "item_of_text", "length_of_text",
-    "of_python", "place_of_text", "text_at"]
+    "of_python", "place_of_text", "repeated_text", "text_at"]
 
 
 class TextAmong(Text):
@@ -104,22 +104,20 @@ class TextAmong(Text):
         self.refuse()
 
     def __lt__(self, other: Any) -> Any:
-        return self._ordered(other, "lt")
+        found = self._compared(other, "lt")
+        return super().__lt__(other) if found is None else found
 
     def __le__(self, other: Any) -> Any:
-        return self._ordered(other, "le")
+        found = self._compared(other, "le")
+        return super().__le__(other) if found is None else found
 
     def __gt__(self, other: Any) -> Any:
-        return self._ordered(other, "gt")
+        found = self._compared(other, "gt")
+        return super().__gt__(other) if found is None else found
 
     def __ge__(self, other: Any) -> Any:
-        return self._ordered(other, "ge")
-
-    def _ordered(self, other: Any, name: str) -> Any:
-        if not isinstance(other, (str, Text)):
-            return NotImplemented
-        found = self._compared(other, name)
-        return self.refuse() if found is None else found
+        found = self._compared(other, "ge")
+        return super().__ge__(other) if found is None else found
 
     def __getattr__(self, name: str) -> Any:
         refuse = super().__getattr__(name)
@@ -217,6 +215,12 @@ def _bound(bound: Any, count: Any) -> Any:
     """The bound of a slice, counted from the start and clipped to the text."""
     bound = weak_int(convert_to_tensor(bound))
     return minimum(maximum(where(less(bound, 0), bound + count, bound), 0), count)
+
+
+def repeated_text(text: str | Text, count: Any) -> Text:
+    """`text * count`, where only the graph knows how often."""
+    found: Any = tile(as_bytes(text), [maximum(weak_int(convert_to_tensor(count)), 0)])
+    return Text.of_utf8(found.value)
 
 
 def code_of_text(text: Text) -> Any:

@@ -19,14 +19,6 @@ def dict_in_a_branch(n: Any) -> Any:
     return rows
 
 
-def grows(n: Any) -> Any:
-    rows = []
-    for i in range(n):
-        rows.append([i, i])
-    rows[-1].append(3)
-    return rows
-
-
 def changed_after_it_was_put_in(n: Any) -> Any:
     rows, row = [], [0, 0]
     for _ in range(n):
@@ -69,13 +61,11 @@ def kept_by_a_variable(n: Any) -> Any:
     return rows
 
 
-READ = "x = list(xs[i]), then xs[i] = x."
 PUT = "Put in a copy: list(x); or change it before."
 
 
 @pytest.mark.parametrize(("fn", "offset", "what", "remedy"), [
     (dict_in_a_branch, 2, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
-    (grows, 4, "a list is changed after it was read from", READ),
     (changed_after_it_was_put_in, 3, "a list is changed after it was put into", PUT),
     (changed_before_it_is_put_in_again, 4, "a list is changed after it was put into", PUT),
     (changed_after_the_loop, 3, "a list is changed after it was put into", PUT),

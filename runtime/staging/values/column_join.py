@@ -1,0 +1,256 @@
+"""The joins of lists and dicts whose items only the graph knows: column by column."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any, Final
+
+from autograph.backend import LISTS, is_list
+from runtime.core import pytree
+from runtime.core.array_mode import note_put
+from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
+from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
+from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
+from runtime.staging.values.element_layout import (
+    EMPTY,
+    ROW,
+    STRING,
+    UNKNOWN,
+    LeafLayout,
+    MaybeNone,
+    layout_of,
+    leaf_layouts,
+    row_type,
+)
+from runtime.staging.values.element_structures import Together, join_structures, widen
+from runtime.staging.values.list import StagedItems
+from runtime.staging.values.list_specs import empty_like, is_row_spec, representatives
+from runtime.staging.values.record_list import StagedStructures
+from runtime.staging.values.spec_text import Conflict, contents_of_array
+from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
+
+__all__ = ["join_lists", "join_tables", "with_staged_lists"]
+
+_NUMBERS: Final = frozenset({bool, int, float, complex})
+_BYTES: Final = Leaf(TensorType(as_dtype("uint8"), (None,)))
+_BIT: Final = Leaf(TensorType(as_dtype(bool)))
+_SLOTS: Final = Leaf(ListType(TensorType(as_dtype("int32"))))
+
+
+class _Differs(Exception):
+    """The items have no structure in common."""
+
+
+def join_lists(a: Nested | Custom, b: Nested | Custom) -> Custom:
+    """The join of lists of different lengths, or of staged lists, as a staged list. Conflict if there is none."""
+    structure: Any = None
+    try:
+        structure = _structure(a, b)
+        return _joined(a, b, structure)
+    except (_Differs, Conflict):
+        if not isinstance(structure, list):
+            raise Conflict(a, b) from None
+    try:
+        return _joined(a, b, ROW)  # the elements are lists of different lengths
+    except _Differs:
+        raise Conflict(a, b) from None
+
+
+def _joined(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
+    columns = zip(_columns(a, structure, 0), _columns(b, structure, 0), strict=True)
+    leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    like = StagedItems((), empty_like(a)) if structure is None else StagedStructures((), structure, empty_like(a))
+    return Custom(like, tuple(leaves), target_of(a, b))
+
+
+def join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
+    """The join of dicts with different keys as a hash table. Conflict if the table cannot hold their items."""
+    if not all(is_numeric(key) for spec in (a, b) if isinstance(spec, Nested) for key in spec.keys):
+        raise Conflict(a, b)
+    try:
+        structure = _structure(a, b)
+        columns = [*zip(*[_columns(spec, structure, 2) for spec in (a, b)], strict=True)]
+    except _Differs:
+        raise Conflict(a, b) from None
+    empty = a.like.empty if isinstance(a, Custom) else empty_dict_like(a.like)
+    like = StagedEntries((), structure, empty)
+    elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    return Custom(like, (_SLOTS, _SLOTS, *elements), target_of(a, b))
+
+
+def with_staged_lists(spec: Spec) -> Spec:
+    """`spec` with its lists made staged lists where the elements' types allow it: for lists that a tensor may index."""
+    if isinstance(spec, Optional):
+        return dataclasses.replace(spec, child=with_staged_lists(spec.child))
+    if not isinstance(spec, Nested):
+        return spec
+    if is_list(spec.like) and spec.children:
+        try:
+            return join_lists(spec, spec)
+        except Conflict:
+            pass
+    return dataclasses.replace(spec, children=tuple(map(with_staged_lists, spec.children)))
+
+
+# The structure of items.
+
+def _structure(*specs: Nested | Custom) -> Any:
+    """The structure of the items of lists or dicts. _Differs if there is none."""
+    items = [item for spec in specs if isinstance(spec, Nested) for item in _items(spec)]
+    found = [spec.like.structure for spec in specs if isinstance(spec, Custom)]
+    of_dicts = any(isinstance(spec, Nested) and isinstance(spec.like, dict) for spec in specs)
+    try:
+        return reduce(join_structures, [*found, *([_structure_of(items, of_dicts)] if items or not found else [])])
+    except (TypeError, ValueError):
+        raise _Differs from None
+
+
+def _items(spec: Nested) -> Sequence[Spec]:
+    """The specs of the elements of a list, or of the (key, value) pairs of a dict."""
+    if not isinstance(spec.like, dict):
+        return spec.children
+    return [Nested((key, child), (0, 1), (describe(key), child))
+            for key, child in zip(spec.keys, spec.children, strict=True)]
+
+
+def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
+    """The structure of values that have these specs, as a copy: None for tensors and numbers. `rows`: lists may have
+    other lengths later."""
+    others = [_bound(spec) for spec in specs if not (type(spec) is Static and type(spec.value) in _NUMBERS)]
+    if any(map(_may_be_none, others)):
+        present = _present(specs)
+        return MaybeNone(_structure_of(present, rows) if present else UNKNOWN)
+    others = [*map(_in_parts, others)]
+    if any(map(is_row_spec, others)):
+        return ROW
+    if any(map(is_text, others)):
+        return STRING
+    nested = [spec for spec in others if isinstance(spec, Nested) and isinstance(spec.like, (*LISTS, tuple, Mapping))]
+    if not nested:
+        return None
+    first = nested[0]
+    alike = [spec for spec in nested if type(spec.like) is type(first.like) and {*spec.keys} == {*first.keys}]
+    if isinstance(first.like, LISTS) and (rows or not (first.children and len(alike) == len(nested))):
+        return ROW
+    parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]
+    return pytree.rebuild(first.like, [_structure_of(part, rows) for part in parts])
+
+
+def _in_order(spec: Nested) -> Sequence[Any]:
+    """The keys of a structure in the order of `pytree.children`."""
+    return sorted(spec.keys) if isinstance(spec.like, Mapping) else spec.keys
+
+
+def _bound(spec: Spec) -> Spec:
+    """The spec of a value that may be unbound, if it is not."""
+    return dataclasses.replace(spec, unbound=False) if isinstance(spec, Optional) and spec.none else (
+        spec.child if isinstance(spec, Optional) else spec)
+
+
+def _in_parts(spec: Spec) -> Spec:
+    """The spec of a container, decomposed even if it is one by identity; other specs unchanged."""
+    return describe(spec.value, {}) if isinstance(spec, Static) else spec
+
+
+def _may_be_none(spec: Spec) -> bool:
+    return spec.none if isinstance(spec, Optional) else isinstance(spec, Static) and spec.value is None
+
+
+def _present(specs: Sequence[Spec]) -> list[Spec]:
+    """The specs of those values that are not None."""
+    found = [spec.child if isinstance(spec, Optional) else spec for spec in specs]
+    return [spec for spec in found if not _may_be_none(spec)]
+
+
+# The columns of items.
+
+def _columns(spec: Nested | Custom, structure: Any, before: int) -> list[Sequence[Spec]]:
+    """For each column of items of that structure, the specs of what a list or dict has in it. `before`: the number of
+    leaves that a staged one has before its columns. _Differs if an item has another structure."""
+    if isinstance(spec, Custom):
+        try:
+            found = widen(spec.like.structure, structure, iter(spec.children[before:]))
+        except (TypeError, ValueError):
+            raise _Differs from None
+        return [() if column is None else (_BIT,) if column is True
+                else _together(column.columns) if isinstance(column, Together) else (column,) for column in found]
+    items = _items(spec)
+    if structure is None:
+        return [items]
+    rows = [_leaf_specs(structure, item) for item in items]
+    layouts = leaf_layouts(structure)
+    leaves = zip(*rows, strict=True) if rows else [()] * len(layouts)
+    return [column for layout, specs in zip(layouts, leaves, strict=True) for column in _stored(layout, specs)]
+
+
+def _together(columns: Sequence[Spec]) -> Sequence[Spec]:
+    """The specs of the rows that have the elements of these columns as items."""
+    some = columns[0]
+    return [Leaf(row_type(_element_type(some, some, columns, ())))]
+
+
+def _leaf_specs(structure: Any, spec: Spec) -> list[Spec]:
+    """The specs of the leaves of an item, in the order of `pytree.flatten`."""
+    if not pytree.is_nested(structure):
+        return [spec]
+    spec = _in_parts(_bound(spec))
+    if not isinstance(spec, Nested) or type(spec.like) is not type(structure) or len(spec.keys) != len(structure) or (
+            isinstance(structure, Mapping) and {*spec.keys} != {*structure}):
+        raise _Differs
+    own = dict(zip(spec.keys, spec.children, strict=True))
+    return [leaf for key, part in zip(_in_order(spec), pytree.children(structure), strict=True)
+            for leaf in _leaf_specs(part, own[key])]
+
+
+def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
+    """For each column of a leaf, the specs of what these values have in it."""
+    specs = [_bound(spec) for spec in specs]
+    if isinstance(layout, MaybeNone):
+        found = _present(specs)
+        if layout.structure is UNKNOWN:
+            return [[_BIT]]
+        return [[_BIT], *_columns(Nested(found, tuple(range(len(found))), tuple(found)), layout.structure, 0)]
+    if any(map(_may_be_none, specs)):
+        raise _Differs
+    if layout is STRING:
+        if not all(map(is_text, specs)):
+            raise _Differs
+        return [[_BYTES]]
+    if layout is ROW:
+        return [[spec for row in specs for spec in _stored_row(_in_parts(row))] or [Leaf(EMPTY)]]
+    if any(isinstance(spec, Nested) and layout is layout_of(None) for spec in specs):
+        raise _Differs
+    return [specs]
+
+
+def _stored_row(row: Spec) -> list[Spec]:
+    """The spec of the tensor of a row; none for an empty list."""
+    if not (is_row_spec(row) or (isinstance(row, Nested) and is_list(row.like))):
+        raise _Differs
+    assert isinstance(row, (Nested, Custom))
+    if isinstance(row, Nested) and _structure(row) is not None:
+        raise _Differs
+    return [Leaf(row_type(_element_type(row, row, row.children, ())))] if row.children else []
+
+
+def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
+    """The leaf of a staged list that may be either. Conflict if there is no join."""
+    return Leaf(ListType(_element_type(a, b, mine, theirs)))
+
+
+def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> TensorType:
+    """The join of the types of both lists' items, or staged lists' elements. Conflict if there is none."""
+    found: Type | None = None
+    for child in representatives((*mine, *theirs)):
+        if is_array(child):
+            note_put(False)
+        type = leaf_type(contents_of_array(child))
+        if isinstance(type, ListType):
+            type = type.element
+        found = type if found is None or type is None else join_types(found, type, adapts=True)
+        if found is None:
+            raise Conflict(a, b)
+    if not isinstance(found, TensorType):  # of rows that are all empty
+        raise Conflict(a, b)
+    return found

@@ -1,0 +1,262 @@
+"""The layout of the elements of staged lists and dicts: in which tensors, one of each column, an element is stored.
+
+The structure of an element is a pytree. Its leaves are tensors, or `LeafLayout`s: values of other kinds, stored as
+tensors, such as rows whose length only the graph knows (those of `[[0] * n for _ in range(m)]`) and text. Reading an
+element gives such a value again.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from typing import Any, Final
+
+from runtime.core import pytree
+from runtime.core.positions import staging_error
+from runtime.core.tensor import Tensor
+from runtime.core.text import ITEM, LIST, QUOTED, Hole, Template, Text
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import TensorType, as_dtype, bool_, uint8
+from runtime.ops.control import UNDEFINED
+from runtime.ops.strings import as_bytes
+from runtime.staging.values.iterables import view_of
+from runtime.staging.values.list import StagedList, element_as_tensor, is_staged_list
+from runtime.staging.values.optional import Maybe, Presence, attach
+
+__all__ = [
+    "EMPTY", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "columns_of", "element_of", "empty_row",
+    "has_layouts", "is_row", "layout_of", "leaf_layouts", "leaves_of", "row_type", "shown_element", "types_of"]
+
+
+EMPTY: Final = TensorType(as_dtype(bool), (None,), weak=True)
+"""The type of the tensor of a row of which no item is known; it adapts to any other."""
+
+
+class LeafLayout:
+    """A leaf of a structure: how a value is stored in `size` columns. This one is for tensors."""
+
+    size: int = 1
+    spec: str = ITEM
+    """How the column is formatted in the `repr` of an element (`runtime.core.text`)."""
+
+    def check(self, x: Any) -> None:
+        """ValueError if `x` is of another kind."""
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        """The values of the columns, which have these types, for `x`."""
+        return [x]
+
+    def types(self, x: Any) -> list[TensorType]:
+        """The types of the columns that `x` needs."""
+        return [element_as_tensor(x).type]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        """What the values of the columns stand for."""
+        return columns[0]
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        """The `repr` of the value, with the numbers of the columns as the values of the text."""
+        return Text(Template(("", ""), (Hole(self.spec),)), columns)
+
+
+class _Row(LeafLayout):
+    """A list of tensors, stored as one tensor."""
+
+    spec = LIST
+
+    def check(self, x: Any) -> None:
+        if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
+            raise ValueError(f"the structures differ: {x!r} is not a list")
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        (type,) = types
+        if isinstance(x, list) and not is_staged_list(x):
+            x = StagedList.from_items(x, TensorType(type.dtype, type.shape[1:], type.weak))
+        return [convert_to_tensor(view_of(x))]
+
+    def types(self, x: Any) -> list[TensorType]:
+        staged = view_of(x) if is_staged_list(x) else StagedList.from_items(x) if x else StagedList.of(empty_row())
+        return [row_type(staged.element)]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return StagedList.from_tensor(columns[0]).owner
+
+    def __repr__(self) -> str:
+        return "a list"
+
+
+class _Text(LeafLayout):
+    """Text, stored in UTF-8."""
+
+    spec = QUOTED
+
+    def check(self, x: Any) -> None:
+        if not isinstance(x, (str, Text)):
+            raise ValueError(f"the structures differ: {x!r} is no text")
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        return [as_bytes(x)]
+
+    def types(self, x: Any) -> list[TensorType]:
+        return [TensorType(uint8, (None,))]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return Text.of_utf8(columns[0].value)
+
+    def __repr__(self) -> str:
+        return "text"
+
+
+class _Unknown(LeafLayout):
+    """What is not known yet, since there were no values."""
+
+    size = 0
+
+    def check(self, x: Any) -> None:
+        raise ValueError(f"the structures differ: {x!r} is not None")
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return None
+
+
+class MaybeNone(LeafLayout):
+    """A value of that structure, or None, stored as a bit, which says whether there is a value, and the columns of
+    the value."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+        self.layouts = leaf_layouts(structure)
+        self.size = 1 + sum([layout.size for layout in self.layouts])
+
+    def check(self, x: Any) -> None:
+        content = x.content if isinstance(x, Maybe) else x
+        if content is not None:
+            leaves_of(self.structure, content)
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        content, presence = (x.content, x.presence) if isinstance(x, Maybe) else (x, None)
+        if content is None:
+            return [False, *[apply(UNDEFINED, type=type) for type in types[1:]]]
+        if presence is not None:
+            presence.check_bound()
+        bit = True if presence is None else presence.has_value
+        return [bit, *columns_of(self.structure, leaves_of(self.structure, content), types[1:])]
+
+    def types(self, x: Any) -> list[TensorType]:
+        content = x.content if isinstance(x, Maybe) else x
+        return [TensorType(bool_), *([] if content is None else types_of(self.structure, content))]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        bit, *rest = columns
+        content = element_of(self.structure, rest)
+        return None if content is None else attach(content, Presence("item", None, bit))
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        bit, *rest = columns
+        if self.structure is UNKNOWN:
+            return Text(Template(("None",)), ())
+        if pytree.is_nested(self.structure) or self.size > 2:
+            raise staging_error("the text of a list is asked for whose elements are tuples or None",
+                                "Format the parts of its elements.")
+        (layout,) = self.layouts
+        return Text(Template(("", ""), (Hole(layout.spec, optional=True),)), (*rest, bit))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MaybeNone) and self.layouts == other.layouts and (
+            pytree.is_nested(self.structure) == pytree.is_nested(other.structure))
+
+    def __hash__(self) -> int:
+        return hash(self.size)
+
+    def __repr__(self) -> str:
+        return "a value that may be None"
+
+
+UNKNOWN: Final = _Unknown()
+ROW: Final = _Row()
+STRING: Final = _Text()
+_TENSOR: Final = LeafLayout()
+
+
+def layout_of(leaf: Any) -> LeafLayout:
+    """How the values at a leaf of a structure are stored."""
+    return leaf if isinstance(leaf, LeafLayout) else _TENSOR
+
+
+def leaf_layouts(structure: Any) -> list[LeafLayout]:
+    """How the leaves of an element are stored."""
+    return [*map(layout_of, pytree.flatten(structure))]
+
+
+def has_layouts(structure: Any) -> bool:
+    """Whether an element has leaves that are no tensors."""
+    return any(isinstance(leaf, LeafLayout) for leaf in pytree.flatten(structure))
+
+
+def is_row(x: Any) -> bool:
+    """Whether `x` is a staged list of tensors."""
+    return is_staged_list(x) and x[0].structure is None and type(x) is list
+
+
+def empty_row() -> Any:
+    """A new row without items, whose type adapts to that of the first one that is added."""
+    return StagedList.from_items([], TensorType(EMPTY.dtype, (), weak=True)).owner
+
+
+def row_type(element: TensorType) -> TensorType:
+    """The type of the tensor of a row with elements of that type."""
+    return TensorType(element.dtype, (None, *element.shape), element.weak)
+
+
+def leaves_of(structure: Any, x: Any) -> list[Any]:
+    """The leaves of `x`, of the kinds that the structure has. ValueError or TypeError if the structures differ."""
+    if isinstance(structure, LeafLayout):
+        structure.check(x)
+        return [x]
+    if not (pytree.is_nested(structure) and pytree.is_nested(x)):
+        pytree.assert_same_structure(structure, x)
+        return [x]
+    layouts, own = [*pytree.children(structure)], [*pytree.children(x)]
+    pytree.assert_same_structure(*[pytree.rebuild(each, [None] * len(children))
+                                   for each, children in ((structure, layouts), (x, own))])
+    return [leaf for layout, child in zip(layouts, own, strict=True) for leaf in leaves_of(layout, child)]
+
+
+def columns_of(structure: Any, leaves: Sequence[Any], types: Sequence[TensorType]) -> list[Any]:
+    """The values of the columns, which have these types, for the leaves of an element."""
+    rest = iter(types)
+    return [column for layout, leaf in zip(leaf_layouts(structure), leaves, strict=True)
+            for column in layout.columns(leaf, _take(layout, rest))]
+
+
+def element_of(structure: Any, columns: Sequence[Any]) -> Any:
+    """The element with these values in the columns."""
+    rest = iter(columns)
+    return pytree.pack_sequence_as(
+        structure, [layout.value(_take(layout, rest)) for layout in leaf_layouts(structure)])
+
+
+def types_of(structure: Any, x: Any) -> list[TensorType]:
+    """The types of the columns for an element."""
+    leaves = leaves_of(structure, x)
+    return [type for layout, leaf in zip(leaf_layouts(structure), leaves, strict=True) for type in layout.types(leaf)]
+
+
+class _Shown:
+    """A leaf of an element, for formatting."""
+
+    def __init__(self, layout: LeafLayout, columns: Sequence[int]) -> None:
+        self.layout, self.columns = layout, columns
+
+    def __text__(self, spec: str) -> Text:
+        return self.layout.shown(self.columns)
+
+
+def shown_element(structure: Any) -> Any:
+    """Stands for an element in the text of one; the values of its text are the numbers of the columns."""
+    rest = count()
+    return pytree.pack_sequence_as(
+        structure, [_Shown(layout, _take(layout, rest)) for layout in leaf_layouts(structure)])
+
+
+def _take(layout: LeafLayout, rest: Iterator[Any]) -> list[Any]:
+    return [*islice(rest, layout.size)]
