@@ -76,7 +76,7 @@ from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as
 from runtime.staging.values.list import is_staged_list, unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
-from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known
+from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
 from runtime.staging.values.strings import characters
@@ -381,6 +381,7 @@ class Staging:
         return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
+        index, value = there(index), there(value)
         if isinstance(target, (StagedArray, MaybeObject)):
             target[index] = value
             return target

@@ -395,6 +395,8 @@ def method_of_sequence(method: Any) -> Any:
         return functools.partial(_called, sequence, method.__name__)
     if method.__name__ in ("extend", "extendleft") and is_list(sequence):
         return functools.partial(_extend, method)
+    if method.__name__ in ("append", "appendleft"):
+        return lambda item: method(there(item))
     if found is None or type(sequence) not in (*LISTS, tuple) or (method.__name__ == "pop" and type(sequence) is deque):
         return method
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn
 
 from autograph.backend import LISTS, fill, is_container, is_list, of_trace, parts_in, same_parts
-from runtime.core import types as t
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Value
 from runtime.core.op import Op
@@ -29,7 +28,7 @@ from runtime.core.trace import (
     set_outputs,
     tracing,
 )
-from runtime.core.types import TensorShape, TensorType
+from runtime.core.types import TensorType
 from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
 from runtime.staging.control.checkpoints import checkpoint_param
@@ -37,6 +36,8 @@ from runtime.staging.control.exchanged_arrays import Form, exchanging
 from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.control.loop_bodies import Pulling, Test, Truth
+from runtime.staging.control.python_results import may_be_numbers
+from runtime.staging.control.shape_invariants import with_invariants
 from runtime.staging.values import alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
@@ -112,7 +113,7 @@ class _Loop:
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
         self.key = body_fn.filename, body_fn.lineno, tuple(names)
-        self._apply_invariants(options.get("shape_invariants"))
+        self.specs = with_invariants(self.specs, self.init, self.names, options.get("shape_invariants"))
 
     def _start(self, i: int) -> Spec:
         refuse_cycles(followed(self.init[i]))
@@ -427,7 +428,8 @@ class _Loop:
         numbers: Sequence[Any] = [None] * len(leaves)
         if self.trial is not None:
             numbers = self.trial.results(
-                self.graph, params.get("test"), leaves, operands[0].value.constant if operands else None)
+                self.graph, params.get("test"), leaves, operands[0].value.constant if operands else None,
+                [is_number for i, spec in enumerate(self.specs) for is_number in self._may_be_numbers(i, spec, runs)])
             self.find_invariants()
         graphs = [param for param in params.values() if isinstance(param, Graph)]
         last = len(leaves) - 1
@@ -443,52 +445,35 @@ class _Loop:
         return self._results([leaf if same else next(results)
                               for leaf, same in zip(leaves, self.invariant, strict=True)], runs, numbers)
 
+    def _is_bound(self, i: int, spec: Spec, runs: bool) -> bool:
+        """Whether variable `i`, which may be unbound before the loop, is bound after it."""
+        return runs and isinstance(spec, Optional) and spec.unbound and self.bound_by_body(i)
+
+    def _may_be_numbers(self, i: int, spec: Spec, runs: bool) -> list[bool]:
+        """For each leaf of variable `i`, whether a Python number can take its place after the loop."""
+        if isinstance(spec, Optional) and not spec.none and self._is_bound(i, spec, runs):
+            return [False, *may_be_numbers(spec.child)]
+        return may_be_numbers(spec)
+
     def _results(self, leaves: Sequence[Any], runs: bool, numbers: Sequence[Any]) -> tuple[Any, ...]:
-        leaves = list(named(leaves, self.specs, self.names))
+        named(leaves, self.specs, self.names)
+        leaves = [leaf if number is None else number for leaf, number in zip(leaves, numbers, strict=True)]
         specs = list(self.specs)
-        kept, known = [], {}
+        kept = []
         for i, spec in enumerate(specs):
             count = sum(1 for _ in leaf_types(spec))
             own, leaves = leaves[:count], leaves[count:]
-            if runs and isinstance(spec, Optional) and spec.unbound and self.bound_by_body(i):
+            if isinstance(spec, Optional) and self._is_bound(i, spec, runs):
                 specs[i] = replace(spec, unbound=False) if spec.none else spec.child
                 own = own[1:]
             kept += own
-            number = numbers[len(numbers) - len(leaves) - 1] if own else None
-            if number is not None and isinstance(specs[i], Leaf):
-                known[i] = number
         as_they_were = [(target, parts_in(target)) for target in targets(specs)
                         if is_container(target) and id(target) not in self.rewritten]
-        values = [known.get(i, value) for i, value in enumerate(rebuild_all(specs, iter(kept), self.names))]
+        values = rebuild_all(specs, iter(kept), self.names)
         for target, parts in as_they_were:  # equal tensors of this graph would be unusable elsewhere
             fill(target, parts)
         ends = [self.end] if runs else [BodyEnd(self.init), self.end]
         return tuple(assigned_values(values, self.init, self.names, ends))
-
-    # Shape invariants.
-
-    def _apply_invariants(self, invariants: Any) -> None:
-        if not invariants:
-            return
-        pairs = invariants.items() if isinstance(invariants, Mapping) else invariants
-        for key, shape in pairs:
-            shape = shape.shape if hasattr(shape, "shape") else shape
-            for i, (name, value) in enumerate(zip(self.names, self.init, strict=True)):
-                if name == key if isinstance(key, str) else value is key:
-                    self.specs[i] = self._with_shape(self.specs[i], TensorShape(shape), name)
-
-    def _with_shape(self, spec: Spec, shape: TensorShape, name: str) -> Spec:
-        if not isinstance(spec, Leaf) or not isinstance(spec.type, TensorType):
-            return spec
-        own = spec.type.shape
-        dims = tuple(shape) if shape.rank is not None else (None,) * len(own)
-        wide = spec.type.with_shape(dims)
-        if not wide.accepts(spec.type):
-            raise staging_error(
-                f"{subject(name)} is {spec.type} before the loop, which its shape invariant "
-                f"{t.shape_text(dims)} does not allow",
-                "Give an invariant that allows the shape before the loop, with None where it changes.")
-        return replace(spec, type=wide, fixed=True)
 
 
 def _take_from_outside(graph: Graph, position: int, outer: Value) -> None:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import TensorType
+from runtime.staging.values.lattice import Leaf, Nested, Spec, leaf_types
 
-__all__ = ["PythonResults", "python_results"]
+__all__ = ["PythonResults", "may_be_numbers", "python_results"]
 
 MOST_STEPS: Final = 200_000
 """Results that take more operations are computed by the graph."""
@@ -38,23 +39,35 @@ class PythonResults:
     fit: bool = True
 
 
-def python_results(body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> PythonResults:
+def python_results(
+    body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any, may_be_numbers: Sequence[bool]
+) -> PythonResults:
     """The results of a loop that depend on Python numbers alone. Those variables become loop-invariant, unless the rest
     of the loop depends on them.
 
     `leaves`: the variables before the loop. `length`: the number of iterations, or None. The inputs of the body are the
     index, if there is a length, and the variables; those of `test`, which tells whether the loop continues, the
-    variables.
+    variables. `may_be_numbers`: for which of them a number can take the place of the result.
     """
     loop = _Loop(body, test, list(map(_number, leaves)), None if length is None else int(length))
     numbers = loop.run()
     if numbers is None:
         return PythonResults([None] * len(leaves))
+    numbers = [number if may else None for number, may in zip(numbers, may_be_numbers, strict=True)]
     needed, values = _needed(body, test, loop, {k for k, number in enumerate(numbers) if number is None})
     for k, number in enumerate(numbers):
         if number is not None and k not in needed:
             body.outputs[k] = loop.inputs[k]
     return PythonResults(numbers, loop.large.isdisjoint(values))
+
+
+def may_be_numbers(spec: Spec) -> list[bool]:
+    """For each leaf of a variable, whether a Python number can take its place."""
+    if isinstance(spec, Leaf):
+        return [True]
+    if isinstance(spec, Nested):
+        return [is_number for child in spec.children for is_number in may_be_numbers(child)]
+    return [False for _ in leaf_types(spec)]
 
 
 def _number(x: Any) -> Number:

@@ -136,10 +136,12 @@ class RolledLoop:
             if self.ops <= MANY_OPS and (_loses_shape(before, after) or (grows and _is_growing(before, after))):
                 raise TrialFailed(f"{name!r} is {text(before)} before the loop and {text(after)} after it")
 
-    def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
-        """The Python numbers after the loop; None for its other variables. TrialFailed if the graph would have to
-        compute larger ones."""
-        found = python_results(body, test, leaves, length)
+    def results(
+        self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any, may_be_numbers: Sequence[bool]
+    ) -> Sequence[Any]:
+        """The Python numbers after the loop; None for its other leaves, and for those that have to stay tensors.
+        TrialFailed if the graph would have to compute larger ones."""
+        found = python_results(body, test, leaves, length, may_be_numbers)
         if not found.fit:
             raise TrialFailed("it computes an int of more than 64 bits")
         return found.numbers

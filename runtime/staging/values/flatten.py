@@ -133,10 +133,10 @@ def _lower_optional(spec: Optional, value: Any, origins: Origins | None) -> Iter
     if spec.unbound:
         bit = None if presence is None else presence.bound
         yield _bit(value is not UNBOUND) if bit is None else bit
+    content = value if presence is None else value.content
     if spec.none:
         bit = None if presence is None else presence.present
-        yield _bit(not absent(value)) if bit is None else bit
-    content = value if presence is None else value.content
+        yield _bit(not absent(content)) if bit is None else bit
     if absent(content):
         for type, _ in leaf_types(spec.child):
             yield apply(UNDEFINED, type=type)

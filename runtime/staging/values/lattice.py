@@ -317,9 +317,10 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
             none = True
         else:
             children.append(spec)
-    children = [child for child in children if not (isinstance(child, Static) and child.value is None)]
-    if not children:  # each is unbound or None
+    present = [child for child in children if not (isinstance(child, Static) and child.value is None)]
+    if not present:  # each is unbound or None
         return Optional(Static(None), unbound, False)
+    none, children = none or len(present) < len(children), present
     if len(children) > 1:
         child = join(children[0], children[1], cells)
     else:

@@ -117,7 +117,7 @@ def known(value: Any, what: str) -> Any:
 
 def there(value: Any) -> Any:
     """The content of a value that is certainly not None; other values unchanged."""
-    return known(value, "") if isinstance(value, MaybeObject) and value.presence.has_value is True else value
+    return known(value, "") if isinstance(value, Maybe) and value.presence.has_value is True else value
 
 
 def checked(value: Any) -> Any:

@@ -45,7 +45,9 @@ class Trial(Protocol):
         """Raise TrialFailed if the graph loop is not equivalent to the unrolled one. `init`: the state before it; None
         if each iteration raises. `specs`: those of the graph loop's state."""
 
-    def results(self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any) -> Sequence[Any]:
+    def results(
+        self, body: Graph, test: Graph | None, leaves: Sequence[Any], length: Any, may_be_numbers: Sequence[bool]
+    ) -> Sequence[Any]:
         """The Python numbers after the loop; None for other variables (`runtime.staging.control.python_results`)."""
 
 

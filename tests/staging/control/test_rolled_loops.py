@@ -1,6 +1,7 @@
 """Loops over Python ranges and lists: rolled into one loop of the graph, or unrolled, with the same meaning."""
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import io
 import itertools
@@ -8,7 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -933,3 +934,36 @@ def test_loops_that_do_not_take_long(seconds: None) -> None:
     assert slow_messages(rolled, ONE)[0] == []
     with pytest.raises(ValueError, match="the unroll budget is a number of seconds, not -1"):
         rt.config.set_autograph_unroll_seconds(-1)
+
+
+class Pair(NamedTuple):
+    count: int
+    value: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    count: int
+    value: Any
+
+
+def test_python_numbers_in_containers_are_counted() -> None:
+    def f(x: Any) -> Any:
+        pair, named, frozen = (0, x), Pair(0, x), Frozen(0, x)
+        items, table, fibonacci = [0, x], {"s": (0, 0.5)}, (0, 1)
+        for _ in range(200):
+            pair = (pair[0] + 1, pair[1] * 0.5)
+            named = named._replace(count=named.count + 2, value=named.value * 0.5)
+            frozen = dataclasses.replace(frozen, count=frozen.count + 3, value=frozen.value * 0.5)
+            items[0] += 4
+            items[1] = items[1] * 0.5
+            table["s"] = (table["s"][0] + 5, table["s"][1] + 0.5)
+            fibonacci = fibonacci[1], (fibonacci[0] + fibonacci[1]) % 1000
+        steps, last = 0, (0, x)
+        while steps < 200:
+            steps += 1
+            if steps > 3:
+                last = (last[0] + 1, last[1] * 0.5)
+        return [pair[0], named.count, frozen.count, items[0], *table["s"], *fibonacci, steps, last[0]]
+
+    check(f, ONE)

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import pytest
+from traced_once import on
 
 import runtime as rt
 from runtime.errors import StagingError
@@ -281,3 +282,73 @@ def test_what_may_be_unbound_is_read_where_it_becomes_a_part(hold: Any, executor
     assert numbers(g(yes, yes)) == numbers(hold(2.0))
     with pytest.raises(UnboundLocalError, match=r"variable 'x'"):
         g(no, yes)
+
+
+# None that a `return` gives before another value is returned.
+
+
+def none_from_a_loop(y: Any) -> Any:
+    while y < 5:
+        y += 1
+        if y == 3:
+            return None
+    return -1
+
+
+def none_from_a_nested_branch(y: Any) -> Any:
+    if y > 0:
+        y = y * 2
+        if y > 10:
+            return
+    return y, 1
+
+
+def none_from_a_try(y: Any) -> Any:
+    try:
+        if y > 0:
+            y = y * 2
+            if y > 10:
+                return None
+    finally:
+        y = 0
+    return True
+
+
+def text_or_none(y: Any) -> Any:
+    if y > 0:
+        if y > 10:
+            return None
+        if y > 5:
+            return "more"
+    return f"{y:d}"
+
+
+def none_of_a_callee(y: Any) -> Any:
+    found = none_from_a_loop(y)
+    return (found is None, 7) if found is None else (found == -1, found * 2)
+
+
+@pytest.mark.parametrize("program", [
+    none_from_a_loop, none_from_a_nested_branch, none_from_a_try, text_or_none, none_of_a_callee])
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_none_that_is_returned_before_another_value(program: Any, executor: str) -> None:
+    traced = on(executor, program)
+    for y in (-1, 1, 3, 6, 11):
+        assert plain(traced(rt.constant(y))) == plain(program(y)), y
+
+
+def test_what_is_known_not_to_be_none_is_put_in_lists_and_dicts() -> None:
+    def put(xs: Any) -> Any:
+        out, pairs, after, best, previous = [], [], {}, None, None
+        for x in xs:
+            if previous is not None:
+                out.append(previous)
+                pairs.append((previous, 1))
+                after[previous] = x
+            if best is None or x > best:
+                best = x
+            previous = x
+            pairs.append((x, best))
+        return out, sum(out), max(out), pairs, after
+
+    assert plain(rt.function(put)(rt.constant([2, 2, 3, 1]))) == put([2, 2, 3, 1])
