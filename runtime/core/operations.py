@@ -64,8 +64,10 @@ class Operations(Late):
     """`separator.join(texts)`."""
 
     # runtime.staging.values.record_list
-    with_none: Unary
-    """A staged list of tensors, made one of elements that may be None: its view."""
+    restructured: Binary
+    """The view of a staged list of tensors, made one whose elements have the structure that an element needs."""
+    view_of_records: Unary
+    """The view of a list with columns."""
 
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]

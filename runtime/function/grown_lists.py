@@ -12,8 +12,8 @@ from runtime.core.tensor import EagerList, EagerTensor, GraphList
 from runtime.core.trace import wrap
 from runtime.core.types import ListType, type_of_array
 from runtime.function.number_state import NumberColumn, column_of_numbers, numbers_in
+from runtime.staging.values.element_layout import StagedStructures
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.record_list import StagedStructures
 
 __all__ = ["LENGTHS", "Appended", "GrownList", "appended", "as_grown", "extend"]
 

@@ -24,7 +24,6 @@ from autograph.backend import (
     refill,
     take_out,
 )
-from runtime.core import pytree
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
 from runtime.core.positions import return_position
@@ -73,12 +72,11 @@ from runtime.function.reconstruction import (
     spread_items,
 )
 from runtime.function.signature import Call
-from runtime.function.unstacked import items_of_list, items_of_row
+from runtime.function.unstacked import elements_of, items_of_list, items_of_row
 from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
-from runtime.staging.values.element_layout import ROW, STRING, LeafLayout, MaybeNone, leaf_layouts
 from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
@@ -507,27 +505,7 @@ def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
     there = [*map(bool, marks.whole)]
     live = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
     live += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
-    return _elements(structure, live)
-
-
-def _elements(structure: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
-    """The elements with these columns."""
-    rest = iter(columns)
-    leaves = [_values(layout, [next(rest) for _ in range(layout.size)]) for layout in leaf_layouts(structure)]
-    return [pytree.pack_sequence_as(structure, row) for row in zip(*leaves, strict=True)]
-
-
-def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """The values of a leaf of the elements."""
-    if layout is ROW:
-        return [*map(items_of_row, columns[0])]
-    if layout is STRING:
-        return [bytes(text._array).decode() for text in columns[0]]
-    if isinstance(layout, MaybeNone):
-        bits, *rest = columns
-        values = iter(_elements(layout.structure, [[*compress(column, bits)] for column in rest]))
-        return [next(values) if bit else None for bit in bits]
-    return columns[0]
+    return elements_of(structure, live)
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:
@@ -535,7 +513,7 @@ def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spr
         found = [items_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
-        return Run(_elements(returned.structure, found))
+        return Run(elements_of(returned.structure, found))
 
     return Spread(_of_lists(returned.leaves, outputs, returned.holding, made, numbers))
 

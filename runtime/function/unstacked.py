@@ -3,17 +3,21 @@ from __future__ import annotations
 
 import collections
 import itertools
+from collections.abc import Sequence
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
 
+from runtime.core import pytree
 from runtime.core.recording import recorders
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.function.executors import unstacking
 from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
+from runtime.staging.values.element_layout import STRING, LeafLayout, MaybeNone, Rows, leaf_layouts
 
-__all__ = ["items_of_list", "items_of_row", "tensors_of_rows"]
+__all__ = ["elements_of", "items_of_list", "items_of_row", "tensors_of_rows"]
 
 _SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 _set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # the setter of the slot
@@ -52,3 +56,38 @@ def _wrapped(arrays: list[Any]) -> list[EagerTensor]:
     tensors = list(map(object.__new__, itertools.repeat(EagerTensor, len(arrays))))
     collections.deque(map(_set_array, tensors, arrays), maxlen=0)
     return tensors
+
+
+def elements_of(structure: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """The elements with these columns."""
+    rest = iter(columns)
+    leaves = [_values(layout, [next(rest) for _ in range(layout.size)]) for layout in leaf_layouts(structure)]
+    return [pytree.pack_sequence_as(structure, row) for row in zip(*leaves, strict=True)]
+
+
+def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The values of a leaf of the elements."""
+    if isinstance(layout, Rows):
+        return [_row(layout, row) for row in zip(*columns, strict=True)]
+    if layout is STRING:
+        return [bytes(text._array).decode() for text in columns[0]]
+    if isinstance(layout, MaybeNone):
+        bits, *rest = columns
+        values = iter(elements_of(layout.structure, [[*compress(column, bits)] for column in rest]))
+        return [next(values) if bit else None for bit in bits]
+    return columns[0]
+
+
+def _row(layout: Rows, columns: Sequence[EagerTensor]) -> list[Any]:
+    """The items of a row."""
+    if layout.structure is None:
+        return items_of_row(columns[0])
+    rest, inner = iter(columns), list[Sequence[Any]]()
+    for is_ragged in layout.of_items:
+        whole = next(rest)
+        if is_ragged:
+            ends = np.cumsum(next(rest)._array).tolist()
+            inner.append([whole[begin:end] for begin, end in zip([0, *ends], ends, strict=False)])
+        else:
+            inner.append(items_of_row(whole))
+    return elements_of(layout.structure, inner)

@@ -16,8 +16,8 @@ from runtime.function.decorate import function
 from runtime.ops.lists import list_stack
 from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.structures import rebuilt
+from runtime.staging.values.element_layout import StagedStructures
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.record_list import StagedStructures
 
 __all__ = ["LoadedFunction", "LoadedSignature", "LoadedTrace"]
 

@@ -5,7 +5,7 @@ import collections
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone
+from runtime.staging.values.element_layout import ROW, STRING, UNKNOWN, MaybeNone, Rows
 
 __all__ = ["LITERALS", "NotSavedError", "Structure", "rebuilt"]
 
@@ -29,6 +29,8 @@ class Structure:
         these."""
         if x is ROW:
             return {"row": None}
+        if isinstance(x, Rows):
+            return {"rows": self.of(x.structure)}
         if x is STRING:
             return {"text": None}
         if x is UNKNOWN:
@@ -66,6 +68,8 @@ def rebuilt(
         return leaf(content)
     if kind == "row":
         return ROW
+    if kind == "rows":
+        return Rows(rebuilt(content, leaf, literal, staged))
     if kind == "text":
         return STRING
     if kind == "unknown":

@@ -70,10 +70,10 @@ from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict import View
-from runtime.staging.values.element_layout import empty_row, is_row
+from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
-from runtime.staging.values.list import is_staged_list, unview
+from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
@@ -406,7 +406,7 @@ def _element(value: Any) -> Any:
     """An element as stored in a list that a staged comprehension builds."""
     if type(value) is list and not value:
         return empty_row()
-    return convert_to_tensor(value) if is_staged_list(value) and not is_row(value) else value
+    return value
 
 
 def _refuse_write(target: Any, index: Any, value: Any) -> None:

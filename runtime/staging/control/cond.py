@@ -21,7 +21,7 @@ from runtime.ops.control import COND
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
-from runtime.staging.values.alias_tracking import after_return, record_copies
+from runtime.staging.values.alias_tracking import Alternatives, after_return, record_copies
 from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
@@ -40,6 +40,7 @@ from runtime.staging.values.lattice import (
     shared,
     text,
 )
+from runtime.staging.values.list_specs import is_staged_spec
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
 from runtime.staging.values.optional import MaybeTensor
 from runtime.staging.values.select import either
@@ -163,10 +164,13 @@ def _tells_of_return(pred: Tensor) -> bool:
 def _stage_cond(
     pred: Tensor, true_fn: Branch, false_fn: Branch, init: Sequence[Any], names: Sequence[str]
 ) -> tuple[Any, ...]:
+    elements = Alternatives(init)
     with assuming(pred, True):
         true = Traced("true", true_fn, init, names)
+    elements.end_branch(None if true.end is None else true.end.contained)
     with assuming(pred, False):
         false = Traced("false", false_fn, init, names)
+    elements.end_branch(None if false.end is None else false.end.contained)
     specs: list[Spec] = []
     contents: Carried = ()
     if true.values is not None or false.values is not None:
@@ -175,6 +179,8 @@ def _stage_cond(
         contents = carried(specs, (true, false), cells)
     for branch in (true, false):
         branch.finish(specs, contents)
+        elements.end_branch(None if branch.end is None else [
+            parts for spec, parts in zip(specs, branch.end.contained, strict=False) if not is_staged_spec(spec)])
     specs += [spec for _, spec in contents]
     names = [*names, *["" for _ in contents]]
     if true.graph.outputs or true.graph.effect or false.graph.effect:
@@ -188,7 +194,9 @@ def _stage_cond(
     values = rebuild_all(specs, results, names)[:len(init)]
     record_identities(contents)
     ends = [branch.end for branch in (true, false) if branch.end is not None]
-    return tuple(assigned_values(values, init, names, ends))
+    made = tuple(assigned_values(values, init, names, ends))
+    elements.end()
+    return made
 
 
 def _join(

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fill, is_container, objects_in, of_trace, parts_in, same_parts
+from autograph.backend import fill, is_container, objects_in, of_trace, parts_in, references, same_parts
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -26,6 +26,7 @@ from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
+    "Alternatives",
     "Bodies",
     "Changes",
     "Element",
@@ -288,6 +289,33 @@ def restore_elements(known: KnownElements) -> None:
     for container, parts in known.contents:
         if not same_parts(parts, parts_in(container)):
             fill(container, parts)
+
+
+class Alternatives:
+    """The elements that the branches of a statement put into lists. What one branch changes is no change of what
+    another, which runs in its place, has put in."""
+
+    def __init__(self, init: Sequence[Any]) -> None:
+        """`init`: the variables before the statement."""
+        self.body = _open.bodies[-1] if _open.bodies else _Body()
+        self.init = init
+        self.first = self.begin = len(self.body.elements)
+
+    def end_branch(self, contained: Sequence[Mapping[Any, Iterable[Any]]] | None) -> None:
+        """Called after a branch, with what its variables contain: forget elements that only the list has now."""
+        added = self.body.elements[self.begin:]
+        if added and contained is not None:
+            kept = {id(one) for parts in contained for others in parts.values() for one in others}
+            counts = references([e.value for e in added])
+            self.body.elements[self.begin:] = [
+                e for e in added if id(e.value) in kept or not e.is_put
+                or counts[id(e.value)] > sum(one is e.value for one in self.init)]
+        self.begin = len(self.body.elements)
+
+    def end(self) -> None:
+        """Called after the statement."""
+        self.body.elements[self.first:] = [
+            replace(e, changes=Changes([e.value])) for e in self.body.elements[self.first:]]
 
 
 def elements_with(value: Any) -> list[Element]:

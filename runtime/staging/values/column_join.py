@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from autograph.backend import LISTS, is_list
 from runtime.core import pytree
@@ -14,19 +14,21 @@ from runtime.staging.values.describe import describe, is_array, is_text, leaf_ty
 from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
 from runtime.staging.values.element_layout import (
     EMPTY,
+    LENGTHS,
     ROW,
     STRING,
     UNKNOWN,
     LeafLayout,
     MaybeNone,
+    Rows,
+    StagedStructures,
     layout_of,
     leaf_layouts,
     row_type,
 )
-from runtime.staging.values.element_structures import Together, join_structures, widen
+from runtime.staging.values.element_structures import Empty, Together, is_unknown, join_structures, widen
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import empty_like, is_row_spec, representatives
-from runtime.staging.values.record_list import StagedStructures
+from runtime.staging.values.list_specs import empty_like, is_staged_spec, representatives
 from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
 
@@ -122,19 +124,36 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
         present = _present(specs)
         return MaybeNone(_structure_of(present, rows) if present else UNKNOWN)
     others = [*map(_in_parts, others)]
-    if any(map(is_row_spec, others)):
-        return ROW
     if any(map(is_text, others)):
         return STRING
+    return _structure_of_nested(others, rows)
+
+
+def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
+    """`_structure_of` for lists, tuples and dicts."""
     nested = [spec for spec in others if isinstance(spec, Nested) and isinstance(spec.like, (*LISTS, tuple, Mapping))]
+    staged = [Rows(spec.like.structure) for spec in others if _is_staged_row(spec)]
+    if staged:
+        known = [_rows_of(spec, rows) for spec in nested if type(spec.like) is list]
+        return reduce(join_structures, [*staged, *known])
     if not nested:
         return None
     first = nested[0]
     alike = [spec for spec in nested if type(spec.like) is type(first.like) and {*spec.keys} == {*first.keys}]
     if isinstance(first.like, LISTS) and (rows or not (first.children and len(alike) == len(nested))):
-        return ROW
+        return reduce(join_structures, [_rows_of(spec, rows) for spec in nested])
     parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]
     return pytree.rebuild(first.like, [_structure_of(part, rows) for part in parts])
+
+
+def _is_staged_row(spec: Spec) -> TypeGuard[Custom]:
+    """Whether the value is a list, not a deque, whose items only the graph knows."""
+    return is_staged_spec(spec) and type(spec.like.empty) is list
+
+
+def _rows_of(spec: Nested, rows: bool) -> Rows:
+    """The layout of a list as an element whose length may change."""
+    return Rows(_structure_of(spec.children, rows)) if spec.children else ROW
 
 
 def _in_order(spec: Nested) -> Sequence[Any]:
@@ -173,10 +192,11 @@ def _columns(spec: Nested | Custom, structure: Any, before: int) -> list[Sequenc
             found = widen(spec.like.structure, structure, iter(spec.children[before:]))
         except (TypeError, ValueError):
             raise _Differs from None
-        return [() if column is None else (_BIT,) if column is True
-                else _together(column.columns) if isinstance(column, Together) else (column,) for column in found]
+        return [*map(_specs_of, found)]
     items = _items(spec)
     if structure is None:
+        if any(isinstance(_bound(item), Nested) for item in items):
+            raise _Differs
         return [items]
     rows = [_leaf_specs(structure, item) for item in items]
     layouts = leaf_layouts(structure)
@@ -184,10 +204,17 @@ def _columns(spec: Nested | Custom, structure: Any, before: int) -> list[Sequenc
     return [column for layout, specs in zip(layouts, leaves, strict=True) for column in _stored(layout, specs)]
 
 
-def _together(columns: Sequence[Spec]) -> Sequence[Spec]:
-    """The specs of the rows that have the elements of these columns as items."""
-    some = columns[0]
-    return [Leaf(row_type(_element_type(some, some, columns, ())))]
+def _specs_of(column: Any) -> Sequence[Spec]:
+    """The specs of what is in a column of `widen`."""
+    if isinstance(column, Together):
+        some = column.columns[0]
+        return [Leaf(row_type(_element_type(some, some, column.columns, ())))]
+    if isinstance(column, Empty):
+        type = leaf_type(column.column)
+        if not (isinstance(type, ListType) and is_unknown(type.element)):
+            raise _Differs
+        return ()
+    return () if column is None else (_BIT,) if column is True else (column,)
 
 
 def _leaf_specs(structure: Any, spec: Spec) -> list[Spec]:
@@ -217,25 +244,42 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
         if not all(map(is_text, specs)):
             raise _Differs
         return [[_BYTES]]
-    if layout is ROW:
-        return [[spec for row in specs for spec in _stored_row(_in_parts(row))] or [Leaf(EMPTY)]]
+    if isinstance(layout, Rows):
+        return _stored_rows(layout, [*map(_in_parts, specs)])
     if any(isinstance(spec, Nested) and layout is layout_of(None) for spec in specs):
         raise _Differs
     return [specs]
 
 
-def _stored_row(row: Spec) -> list[Spec]:
-    """The spec of the tensor of a row; none for an empty list."""
-    if not (is_row_spec(row) or (isinstance(row, Nested) and is_list(row.like))):
-        raise _Differs
-    assert isinstance(row, (Nested, Custom))
-    if isinstance(row, Nested) and _structure(row) is not None:
-        raise _Differs
-    return [Leaf(row_type(_element_type(row, row, row.children, ())))] if row.children else []
+def _stored_rows(layout: Rows, rows: Sequence[Spec]) -> list[Sequence[Spec]]:
+    """For each column of rows, the specs of what these lists have in it."""
+    inner: list[list[Spec]] = [[] for _ in layout.of_items]
+    for row in rows:
+        if not (_is_staged_row(row) or (isinstance(row, Nested) and is_list(row.like))):
+            raise _Differs
+        assert isinstance(row, (Nested, Custom))
+        if not row.children or (layout.structure is not None and _is_unknown(row)):
+            continue
+        for column, found in zip(inner, _columns(row, layout.structure, 0), strict=True):
+            column += found
+    made: list[Sequence[Spec]] = []
+    for column, is_ragged in zip(inner, layout.of_items, strict=True):
+        type = _element_type(column[0], column[0], column, ()) if column else None
+        made.append([] if type is None else [Leaf(type if is_ragged else row_type(type))])
+        made += [[Leaf(LENGTHS)]] if is_ragged else []
+    return made
+
+
+def _is_unknown(row: Nested | Custom) -> bool:
+    """Whether it is a staged list of which no item is known yet."""
+    type = leaf_type(row.children[0]) if isinstance(row, Custom) and row.like.structure is None else None
+    return isinstance(type, ListType) and is_unknown(type.element)
 
 
 def _elements(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]) -> Leaf:
     """The leaf of a staged list that may be either. Conflict if there is no join."""
+    if not (mine or theirs):  # rows without items
+        return Leaf(ListType(EMPTY))
     return Leaf(ListType(_element_type(a, b, mine, theirs)))
 
 

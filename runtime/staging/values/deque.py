@@ -13,10 +13,11 @@ from runtime.core.text import ITEM, REPR, STR
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less
 from runtime.ops.math import maximum
+from runtime.staging.values.element_layout import StagedStructures
 from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import StagedRange, normalised_index, stages, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, fold
-from runtime.staging.values.record_list import StagedRecords, StagedStructures
+from runtime.staging.values.record_list import StagedRecords
 
 __all__ = ["DequeMethods", "as_deque", "deque_of", "extend_left"]
 

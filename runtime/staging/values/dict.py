@@ -35,7 +35,7 @@ from runtime.staging.values.element_structures import fitted
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
-from runtime.staging.values.list_elements import note_shared, put, record_items, record_read, record_taken
+from runtime.staging.values.list_elements import note_shared, put, record_items, record_read, record_taken, renewed
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.record_list import StagedRecords
 
@@ -209,7 +209,7 @@ class StagedDict(StagedView):
         if found is not None:
             structure, values = found
             table = self.table._replace(values=tuple(values))
-            refill(self.owner, [StagedEntries(table.leaves, (self.structure[0], structure), self.owner[0].empty)])
+            renewed(self.owner, StagedEntries(table.leaves, (self.structure[0], structure), self.owner[0].empty))
 
     def _put_if(self, bit: Any, key: Any, value: Any) -> None:
         """Set an item if the predicate `bit` holds; None: unconditionally."""

@@ -7,24 +7,42 @@ element gives such a value again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import count, islice
 from typing import Any, Final
 
 from runtime.core import pytree
+from runtime.core.formatting import repr_of
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, LIST, QUOTED, Hole, Template, Text
 from runtime.core.trace import apply, convert_to_tensor
-from runtime.core.types import TensorType, as_dtype, bool_, uint8
+from runtime.core.types import TensorType, as_dtype, bool_, int32, uint8
 from runtime.ops.control import UNDEFINED
-from runtime.ops.strings import as_bytes
-from runtime.staging.values.iterables import view_of
-from runtime.staging.values.list import StagedList, element_as_tensor, is_staged_list
+from runtime.ops.lists import (
+    ListValue,
+    join_elements,
+    list_append,
+    list_concat,
+    list_from_tensor,
+    list_get,
+    list_length,
+    list_reserve,
+    list_split,
+    list_stack,
+)
+from runtime.ops.math import cast
+from runtime.ops.shape import dim
+from runtime.ops.strings import as_bytes, text_of_records
+from runtime.staging.values.iterables import StagedRange, view_of
+from runtime.staging.values.list import StagedItems, StagedList, element_as_tensor, fold, is_staged_list
 from runtime.staging.values.optional import Maybe, Presence, attach
 
 __all__ = [
-    "EMPTY", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "columns_of", "element_of", "empty_row",
-    "has_layouts", "is_row", "layout_of", "leaf_layouts", "leaves_of", "row_type", "shown_element", "types_of"]
+    "EMPTY", "LENGTHS", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "Rows", "StagedStructures", "columns_of",
+    "element_of", "empty_row", "has_layouts", "is_row", "layout_of", "leaf_layouts", "leaves_of", "row_type",
+    "same_layout", "shown_element", "types_of"]
 
 
 EMPTY: Final = TensorType(as_dtype(bool), (None,), weak=True)
@@ -35,6 +53,8 @@ class LeafLayout:
     """A leaf of a structure: how a value is stored in `size` columns. This one is for tensors."""
 
     size: int = 1
+    ragged: tuple[bool, ...] = (False,)
+    """Which columns have elements of several lengths: vectors, or tensors with rows."""
     spec: str = ITEM
     """How the column is formatted in the `repr` of an element (`runtime.core.text`)."""
 
@@ -58,35 +78,10 @@ class LeafLayout:
         return Text(Template(("", ""), (Hole(self.spec),)), columns)
 
 
-class _Row(LeafLayout):
-    """A list of tensors, stored as one tensor."""
-
-    spec = LIST
-
-    def check(self, x: Any) -> None:
-        if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
-            raise ValueError(f"the structures differ: {x!r} is not a list")
-
-    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
-        (type,) = types
-        if isinstance(x, list) and not is_staged_list(x):
-            x = StagedList.from_items(x, TensorType(type.dtype, type.shape[1:], type.weak))
-        return [convert_to_tensor(view_of(x))]
-
-    def types(self, x: Any) -> list[TensorType]:
-        staged = view_of(x) if is_staged_list(x) else StagedList.from_items(x) if x else StagedList.of(empty_row())
-        return [row_type(staged.element)]
-
-    def value(self, columns: Sequence[Any]) -> Any:
-        return StagedList.from_tensor(columns[0]).owner
-
-    def __repr__(self) -> str:
-        return "a list"
-
-
 class _Text(LeafLayout):
     """Text, stored in UTF-8."""
 
+    ragged = (True,)
     spec = QUOTED
 
     def check(self, x: Any) -> None:
@@ -110,6 +105,7 @@ class _Unknown(LeafLayout):
     """What is not known yet, since there were no values."""
 
     size = 0
+    ragged = ()
 
     def check(self, x: Any) -> None:
         raise ValueError(f"the structures differ: {x!r} is not None")
@@ -125,7 +121,8 @@ class MaybeNone(LeafLayout):
     def __init__(self, structure: Any) -> None:
         self.structure = structure
         self.layouts = leaf_layouts(structure)
-        self.size = 1 + sum([layout.size for layout in self.layouts])
+        self.ragged = (False, *[each for layout in self.layouts for each in layout.ragged])
+        self.size = len(self.ragged)
 
     def check(self, x: Any) -> None:
         content = x.content if isinstance(x, Maybe) else x
@@ -160,19 +157,110 @@ class MaybeNone(LeafLayout):
         (layout,) = self.layouts
         return Text(Template(("", ""), (Hole(layout.spec, optional=True),)), (*rest, bit))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MaybeNone) and self.layouts == other.layouts and (
-            pytree.is_nested(self.structure) == pytree.is_nested(other.structure))
-
-    def __hash__(self) -> int:
-        return hash(self.size)
-
     def __repr__(self) -> str:
         return "a value that may be None"
 
 
+class Rows(LeafLayout):
+    """A list of elements of that structure. Each column of the elements is stored as one tensor of all of them, with
+    their lengths if these differ."""
+
+    spec = LIST
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+        self.of_items = [each for layout in leaf_layouts(structure) for each in layout.ragged]
+        """Which columns of the items are ragged."""
+        self.size = len(self.of_items) + sum(self.of_items)
+        self.ragged = (True,) * self.size
+
+    def check(self, x: Any) -> None:
+        if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
+            raise ValueError(f"the structures differ: {x!r} is not a list")
+        for item in x if type(x) is list and not is_staged_list(x) else ():
+            leaves_of(self.structure, item)
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        if isinstance(x, list) and not is_staged_list(x):
+            inner = self._inner(types)
+            rows = [columns_of(self.structure, leaves_of(self.structure, item), inner) for item in x]
+            columns = [StagedList.from_items([row[k] for row in rows], type).__leaves__()[0]
+                       for k, type in enumerate(inner)]
+        elif self.structure is None:
+            return [convert_to_tensor(view_of(x))]
+        else:
+            columns = view_of(x).__leaves__()
+        return [each for column, is_ragged in zip(columns, self.of_items, strict=True)
+                for each in ([list_concat(column), _lengths(column)] if is_ragged else [list_stack(column)])]
+
+    def _inner(self, types: Sequence[TensorType]) -> list[TensorType]:
+        """The types of the columns of the items; `types` are those of the columns."""
+        rest = iter(types)
+        found = [(next(rest), *islice(rest, int(is_ragged))) for is_ragged in self.of_items]
+        return [all[0] if len(all) == 2 else TensorType(all[0].dtype, all[0].shape[1:], all[0].weak) for all in found]
+
+    def types(self, x: Any) -> list[TensorType]:
+        if is_staged_list(x):
+            inner = [column.type.element for column in view_of(x).__leaves__()]
+        elif x:
+            inner = [reduce(join_elements, column)
+                     for column in zip(*[types_of(self.structure, item) for item in x], strict=True)]
+        else:
+            inner = [TensorType(EMPTY.dtype, (), weak=True)] * len(self.of_items)
+        return self.outer(inner)
+
+    def outer(self, types: Sequence[TensorType]) -> list[TensorType]:
+        """The types of the columns; `types` are those of the columns of the items."""
+        return [each for type, is_ragged in zip(types, self.of_items, strict=True)
+                for each in ([type, LENGTHS] if is_ragged else [row_type(type)])]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        if self.structure is None:
+            return StagedList.from_tensor(columns[0]).owner
+        rest = iter(columns)
+        return [StagedStructures([list_split(next(rest), next(rest)) if is_ragged else list_from_tensor(next(rest))
+                                  for is_ragged in self.of_items], self.structure)]
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        if self.structure is not None:
+            raise staging_error("the text of a list is asked for whose elements are lists of text, tuples or lists",
+                                "Format the elements one by one.")
+        return super().shown(columns)
+
+    def __repr__(self) -> str:
+        return "a list"
+
+
+def _lengths(column: ListValue) -> Any:
+    """The lengths of the elements of a list, as a vector of int32."""
+    def add(i: Any, lengths: Any) -> tuple[Any]:
+        return (list_append(lengths, cast(convert_to_tensor(dim(list_get(column, i), 0)), int32)),)
+
+    (found,) = fold(StagedRange(list_length(column)), add, (list_reserve(0, TensorType(int32)),), ("lengths",))
+    return list_stack(found)
+
+
+class StagedStructures(StagedItems):
+    """The single item of a list of structures like `structure`: one graph list per column."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, leaves: Sequence[ListValue], structure: Any, empty: Any = None) -> None:
+        super().__init__(leaves, [] if empty is None else empty)
+        self.structure = structure
+
+    def holding(self, leaves: Sequence[ListValue]) -> StagedStructures:
+        return StagedStructures(leaves, self.structure, self.empty)
+
+    def view(self, owner: Any) -> Any:
+        return OPERATIONS.view_of_records(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
+
+    def text(self) -> Text:
+        return text_of_records(self.leaves, repr_of(shown_element(self.structure)))
+
+
+LENGTHS: Final = TensorType(int32, (None,))
 UNKNOWN: Final = _Unknown()
-ROW: Final = _Row()
 STRING: Final = _Text()
 _TENSOR: Final = LeafLayout()
 
@@ -190,6 +278,22 @@ def leaf_layouts(structure: Any) -> list[LeafLayout]:
 def has_layouts(structure: Any) -> bool:
     """Whether an element has leaves that are no tensors."""
     return any(isinstance(leaf, LeafLayout) for leaf in pytree.flatten(structure))
+
+
+def same_layout(a: Any, b: Any) -> bool:
+    """Whether two structures store elements in the same way."""
+    if pytree.is_nested(a) or pytree.is_nested(b):
+        try:
+            pytree.assert_same_structure(a, b)
+        except (TypeError, ValueError):
+            return False
+        return all(map(same_layout, pytree.flatten(a), pytree.flatten(b)))
+    a, b = layout_of(a), layout_of(b)
+    return type(a) is type(b) and (
+        not isinstance(a, (MaybeNone, Rows)) or same_layout(a.structure, getattr(b, "structure", None)))
+
+
+ROW: Final = Rows(None)
 
 
 def is_row(x: Any) -> bool:

@@ -10,31 +10,38 @@ from typing import Any
 from runtime.core import pytree
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
-from runtime.ops.creation import fill
+from runtime.ops.creation import fill, zeros
+from runtime.ops.effects import raise_unless
 from runtime.ops.lists import (
     ListValue,
     join_elements,
     list_cast,
+    list_concat,
     list_from_tensor,
     list_length,
     list_reserve,
+    list_split,
     list_stack,
 )
-from runtime.ops.shape import stack
+from runtime.ops.logic import equal
+from runtime.ops.shape import dim, stack
 from runtime.staging.values.element_layout import (
     ROW,
     STRING,
     UNKNOWN,
     MaybeNone,
-    is_row,
+    Rows,
     layout_of,
     leaf_layouts,
     row_type,
+    same_layout,
     types_of,
 )
+from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 
-__all__ = ["Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
+__all__ = [
+    "Empty", "Together", "check_empty", "fitted", "is_unknown", "join_structures", "structure_of", "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False) -> Any:
@@ -46,8 +53,10 @@ def structure_of(x: Any, rows: bool = False) -> Any:
         return MaybeNone(UNKNOWN)
     if isinstance(x, (str, Text)):
         return STRING
-    if is_row(x) or (rows and type(x) is list):
-        return ROW
+    if is_staged_list(x) and type(x) is list:
+        return Rows(x[0].structure)
+    if rows and type(x) is list:
+        return Rows(reduce(join_structures, [structure_of(item, rows) for item in x])) if x else ROW
     if pytree.is_nested(x):
         return pytree.rebuild(x, [structure_of(child, rows) for child in pytree.children(x)])
     return None
@@ -59,21 +68,27 @@ def join_structures(a: Any, b: Any) -> Any:
         return a if b is UNKNOWN else b
     if isinstance(a, MaybeNone) or isinstance(b, MaybeNone):
         return MaybeNone(join_structures(*[each.structure if isinstance(each, MaybeNone) else each for each in (a, b)]))
-    if all(each is ROW or (type(each) is list and not any(map(_is_layout, each))) for each in (a, b)) and (
-            ROW in (a, b) or len(a) != len(b)):
-        return ROW
+    if (rows := _as_rows(a, b)) is not None:
+        one, other = rows
+        if one.structure is None or other.structure is None:  # perhaps a list whose elements are not known yet
+            return one if other.structure is None else other
+        return Rows(join_structures(one.structure, other.structure))
     parts = [[*pytree.children(each)] if pytree.is_nested(each) else None for each in (a, b)]
     if parts[0] is not None and parts[1] is not None:
         pytree.assert_same_structure(*[pytree.rebuild(each, [None] * len(children))
                                        for each, children in ((a, parts[0]), (b, parts[1]))])
         return pytree.rebuild(a, [join_structures(*both) for both in zip(*parts, strict=True)])
-    if parts != [None, None] or layout_of(a) is not layout_of(b):
+    if parts != [None, None] or not same_layout(a, b):
         raise ValueError(f"the structures differ: {a!r} and {b!r}")
     return a
 
 
-def _is_layout(leaf: Any) -> bool:
-    return pytree.is_nested(leaf) or layout_of(leaf) is not layout_of(None)
+def _as_rows(a: Any, b: Any) -> list[Rows] | None:
+    """The layouts of lists one of which has any length, or that have other lengths; None for other structures."""
+    lists = [each for each in (a, b) if isinstance(each, Rows) or type(each) is list]
+    if len(lists) < 2 or (type(a) is type(b) is list and len(a) == len(b)):
+        return None
+    return [each if isinstance(each, Rows) else Rows(reduce(join_structures, each)) if each else ROW for each in lists]
 
 
 @dataclass(frozen=True)
@@ -83,33 +98,67 @@ class Together:
     columns: Sequence[Any]
 
 
+@dataclass(frozen=True)
+class Empty:
+    """A column of rows without items, of which `column` has the tensors."""
+
+    column: Any
+
+
 def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     """The columns of a list with elements of that structure as those of a wider one (`join_structures`). New columns
-    are True for bits that are all set, None for elements that are not known, and `Together` for rows."""
+    are True for bits that are all set, None for elements that are not known, and `Together` or `Empty` for rows."""
     if isinstance(wider, MaybeNone):
         is_bit_there = isinstance(structure, MaybeNone)
         return [next(columns) if is_bit_there else True,
                 *widen(structure.structure if is_bit_there else structure, wider.structure, columns)]
     if structure is UNKNOWN:
         return [None] * sum([layout.size for layout in leaf_layouts(wider)])
-    if wider is ROW and type(structure) is list:
-        return [Together([next(columns) for _ in structure])]
+    if isinstance(wider, Rows) and type(structure) is list and not any(wider.of_items):
+        parts = [widen(part, wider.structure, columns) for part in structure]
+        return [Together([part[k] for part in parts]) for k in range(wider.size)]
+    if isinstance(wider, Rows) and structure is ROW and wider.structure is not None:
+        return [Empty(next(columns))] * wider.size
     if pytree.is_nested(wider):
         return [column for mine, part in zip(pytree.children(structure), pytree.children(wider), strict=True)
                 for column in widen(mine, part, columns)]
-    if layout_of(structure) is not layout_of(wider):
+    if not same_layout(structure, wider):
         raise ValueError(f"the structures differ: {structure!r} and {wider!r}")
-    return [next(columns)]
+    return [next(columns) for _ in range(layout_of(wider).size)]
 
 
 def widened(columns: Sequence[ListValue], structure: Any, wider: Any, types: Sequence[TensorType]) -> list[ListValue]:
     """`widen` for the columns of a list of the graph; `types` are those of the elements of new columns."""
     found = widen(structure, wider, iter(columns))
     size = list_length(columns[0])
-    return [list_from_tensor(fill([size], True)) if column is True
-            else list_reserve(size, type) if column is None
-            else _rows(column.columns, type) if isinstance(column, Together) else column
-            for column, type in zip(found, types, strict=True)]
+    return [_made(column, size, type) for column, type in zip(found, types, strict=True)]
+
+
+def _made(column: Any, size: Any, type: TensorType) -> Any:
+    """The list of `size` elements that a column of `widen` is. ValueError if there is none."""
+    if column is True:
+        return list_from_tensor(fill([size], True))
+    if column is None:
+        return list_reserve(size, type)
+    if isinstance(column, Together):
+        return _rows(column.columns, type)
+    if not isinstance(column, Empty):
+        return column
+    if not is_unknown(column.column.type.element):
+        raise ValueError("a list of numbers has no other elements")
+    check_empty(dim(list_concat(column.column), 0))
+    none = zeros([0, *[known or 0 for known in type.shape[1:]]], type.dtype)
+    return list_cast(list_split(none, fill([size], 0)), type)
+
+
+def is_unknown(type: TensorType) -> bool:
+    """Whether it is the type of the items of a list of which none is known yet (`EMPTY`)."""
+    return type.dtype.is_bool and bool(type.weak)
+
+
+def check_empty(length: Any) -> None:
+    """TypeError at run time if a list of that length has items: bools, beside which others cannot be stored."""
+    raise_unless(equal(length, 0), TypeError("a list has bools and other items, which the graph cannot store"))
 
 
 def fitted(
@@ -127,7 +176,10 @@ def fitted(
     if len(found) == len(columns) and all(map(operator.is_, found, columns)):
         return None
     types = [_type(column) or _type(type) for column, type in zip(found, wanted, strict=True)]
-    return wider, widened(columns, structure, wider, types)
+    try:
+        return wider, widened(columns, structure, wider, types)
+    except ValueError:
+        return None
 
 
 def _type(column: Any) -> Any:
@@ -136,10 +188,12 @@ def _type(column: Any) -> Any:
         return TensorType(bool_)
     if isinstance(column, Together):
         return row_type(reduce(join_elements, map(_type, column.columns)))
-    return column.type.element if hasattr(column, "type") else column
+    return None if isinstance(column, Empty) else column.type.element if hasattr(column, "type") else column
 
 
-def _rows(columns: Sequence[ListValue], type: TensorType) -> Any:
+def _rows(columns: Sequence[Any], type: TensorType) -> Any:
     """The list of the rows of items of these columns."""
+    if any(column is True or column is None for column in columns):
+        raise ValueError("the structures of the items of a row differ")
     items = [list_stack(list_cast(column, TensorType(type.dtype, type.shape[1:], type.weak))) for column in columns]
     return list_cast(list_from_tensor(stack(items, 1)), type)

@@ -41,6 +41,7 @@ from runtime.ops.lists import ListValue, list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
 from runtime.staging.values.dict import StagedDict, StagedEntries
+from runtime.staging.values.element_layout import StagedStructures
 from runtime.staging.values.element_structures import widened
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
@@ -58,7 +59,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
-from runtime.staging.values.record_list import StagedRecords, StagedStructures
+from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.specs import Variants

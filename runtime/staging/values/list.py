@@ -269,8 +269,8 @@ class StagedList(StagedSequence):
     # Python's list methods.
 
     def append(self, x: Any, /) -> None:
-        if is_none(x):
-            OPERATIONS.with_none(self).append(x)
+        if (wider := _restructured(self, x)) is not None:
+            wider.append(x)
             return
         self._list = list_append(self._list, element_as_tensor(x))
 
@@ -289,8 +289,8 @@ class StagedList(StagedSequence):
                 self.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
-        if is_none(x):
-            OPERATIONS.with_none(self).insert(index, x)
+        if (wider := _restructured(self, x)) is not None:
+            wider.insert(index, x)
             return
         self._list = list_insert(self._list, index, element_as_tensor(x))
 
@@ -320,8 +320,8 @@ class StagedList(StagedSequence):
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):
             OPERATIONS.replace_slice(self, index, x)
-        elif is_none(x):
-            OPERATIONS.with_none(self)[index] = x
+        elif (wider := _restructured(self, x)) is not None:
+            wider[index] = x
         else:
             self._list = with_element(self._list, index, element_as_tensor(x))
 
@@ -455,9 +455,12 @@ def _refuse(what: str, remedy: str) -> NoReturn:
     raise decided_in_python(error)
 
 
-def is_none(x: Any) -> bool:
-    """Whether `x` is None, or may be."""
-    return x is None or getattr(getattr(x, "presence", None), "has_value", True) is not True
+def _restructured(items: StagedList, x: Any) -> Any:
+    """The view of the list with another structure, if `x`, which is no tensor, can be an element then; else None."""
+    if isinstance(x, (*LISTS, tuple, dict, str, Text, StagedSequence)) or x is None or (
+            getattr(getattr(x, "presence", None), "has_value", True) is not True):
+        return OPERATIONS.restructured(items, unview(x))
+    return None
 
 
 def element_as_tensor(x: Any) -> Any:

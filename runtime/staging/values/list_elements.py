@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograph.backend import containers_in, fill, is_container, parts_in, references
+from autograph.backend import containers_in, fill, is_container, parts_in, references, refill
 from runtime.core import pytree
 from runtime.core.graph import Value
 from runtime.core.positions import user_position
@@ -31,7 +31,7 @@ from runtime.staging.values.list import PUTS, is_staged_list
 
 __all__ = [
     "after_change", "become_rows", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items",
-    "record_put", "record_read", "record_taken",
+    "record_put", "record_read", "record_taken", "renewed",
 ]
 
 
@@ -235,6 +235,18 @@ def element_of(x: Any) -> Element | None:
                  and not e.changes), None)
 
 
+def renewed(owner: list[Any], items: Any) -> None:
+    """Give a staged list or dict the same elements in other columns, which are not a change of it."""
+    body = bodies_open()[-1] if bodies_open() else None
+    known = [] if body is None else [e for e in body.elements if e.owner is owner and e.is_in_step()]
+    moves = _moves_in(owner) if body is not None else []
+    refill(owner, [items])
+    if body is not None:
+        body.elements[:] = [replace(e, items=items) if _is_one(e, known) else e for e in body.elements]
+    for move in moves:
+        move.items = items
+
+
 def become_rows(element: Element | None) -> bool:
     """Let a list of known length that is an element, or part of one, be a row whose length may change, and so those in
     the other elements. Returns whether it is one."""
@@ -261,7 +273,9 @@ def _without_items(x: Any, part: list[Any]) -> Any:
 def put_back(element: Element) -> None:
     """Set an element in its list, after a change to it."""
     assert element.owner is not None
+    outer = element_of(element.owner)
     element.owner[0].view(element.owner).put_back(element.index, element.whole)
+    after_change(outer)
 
 
 def after_change(element: Element | None) -> None:

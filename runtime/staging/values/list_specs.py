@@ -9,7 +9,8 @@ from autograph.backend import DICTS, is_list
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_list
 
-__all__ = ["both_dicts", "both_lists", "empty_like", "is_list_spec", "is_row_spec", "representatives", "text_of_kind"]
+__all__ = [
+    "both_dicts", "both_lists", "empty_like", "is_list_spec", "is_staged_spec", "representatives", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
@@ -18,9 +19,9 @@ def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
         isinstance(spec, Custom) and isinstance(spec.like, StagedItems) and is_list(spec.like.empty))
 
 
-def is_row_spec(spec: Spec) -> bool:
-    """Whether the value is a list whose items, which are tensors, and length only the graph knows."""
-    return isinstance(spec, Custom) and type(spec.like) is StagedItems and type(spec.like.empty) is list
+def is_staged_spec(spec: Spec) -> TypeGuard[Custom]:
+    """Whether the value is a list, deque or dict whose items only the graph knows."""
+    return isinstance(spec, Custom) and isinstance(spec.like, StagedItems)
 
 
 def both_lists(a: Spec, b: Spec) -> tuple[Nested | Custom, Nested | Custom] | None:

@@ -7,29 +7,28 @@ from typing import Any, NoReturn
 from autograph.backend import refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
-from runtime.core.formatting import repr_of
 from runtime.core.generator_frames import decided_in_python
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphList, Tensor
-from runtime.core.text import ITEM, REPR, STR, Text, concat_text
+from runtime.core.text import ITEM, REPR, STR, concat_text
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType, bool_
-from runtime.ops.lists import ListValue
+from runtime.core.types import TensorType
+from runtime.ops.lists import list_reserve
 from runtime.ops.shape import stack
-from runtime.ops.strings import text_of_records
 from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
+    StagedStructures,
     columns_of,
     element_of,
     leaf_layouts,
     leaves_of,
-    shown_element,
+    types_of,
 )
-from runtime.staging.values.element_structures import fitted, widened
+from runtime.staging.values.element_structures import check_empty, fitted, is_unknown, structure_of
 from runtime.staging.values.iterables import Counted
-from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, unview
+from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
     note_shared,
     put,
@@ -37,28 +36,10 @@ from runtime.staging.values.list_elements import (
     record_put,
     record_read,
     record_taken,
+    renewed,
 )
 
-__all__ = ["StagedRecords", "StagedStructures"]
-
-
-class StagedStructures(StagedItems):
-    """The single item of a list of structures like `structure`: one graph list per leaf."""
-
-    __slots__ = ("structure",)
-
-    def __init__(self, leaves: Sequence[ListValue], structure: Any, empty: Any = None) -> None:
-        super().__init__(leaves, [] if empty is None else empty)
-        self.structure = structure
-
-    def holding(self, leaves: Sequence[ListValue]) -> StagedStructures:
-        return StagedStructures(leaves, self.structure, self.empty)
-
-    def view(self, owner: Any) -> StagedSequence:
-        return StagedRecords.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
-
-    def text(self) -> Text:
-        return text_of_records(self.leaves, repr_of(shown_element(self.structure)))
+__all__ = ["StagedRecords"]
 
 
 class StagedRecords(StagedSequence):
@@ -131,7 +112,7 @@ class StagedRecords(StagedSequence):
         found = fitted(self.__leaves__(), self.structure, x)
         if found is not None:
             structure, leaves = found
-            refill(self.owner, [StagedStructures(leaves, structure, self.owner[0].empty)])
+            renewed(self.owner, StagedStructures(leaves, structure, self.owner[0].empty))
 
     def append(self, x: Any, /) -> None:
         x = unview(x)
@@ -228,15 +209,21 @@ class StagedRecords(StagedSequence):
         return f"<staged list of {[column.element for column in self.columns]}>"
 
 
-def _with_none(items: StagedList) -> Any:
-    """The view of a list of tensors, made one of elements that may be None."""
-    structure = MaybeNone(None)
-    leaves = widened(items.__leaves__(), None, structure, [TensorType(bool_), items.element])
-    refill(items.owner, [StagedStructures(leaves, structure, items.owner[0].empty)])
+def _restructured(items: StagedList, x: Any) -> Any:
+    """The view of a list of tensors, made one whose elements have the structure that `x` needs; None if there is
+    none."""
+    structure, leaves, empty = structure_of(x), items.__leaves__(), items.owner[0].empty
+    found = fitted(leaves, None, x)
+    if found is None and is_unknown(items.element) and not isinstance(structure, MaybeNone):
+        check_empty(items.length)
+        found = structure, [list_reserve(0, type) for type in types_of(structure, x)]
+    if found is None:
+        return None
+    refill(items.owner, [StagedStructures(found[1], found[0], empty)])
     return items.owner[0].view(items.owner)
 
 
-OPERATIONS.define(with_none=_with_none)
+OPERATIONS.define(restructured=_restructured, view_of_records=StagedRecords.of)
 
 
 def _columns_as_tensor(x: Any) -> Any:

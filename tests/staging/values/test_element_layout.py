@@ -347,3 +347,88 @@ def copied(n: Any) -> Any:
 def test_a_list_that_may_be_in_two_places_must_not_change(program: Callable[..., Any]) -> None:
     with pytest.raises(rt.errors.StagingError, match="a list is changed after it was (put into|read from) another"):
         rt.function(program)(rt.constant(3))
+
+
+# Lists, text and tuples in lists that are elements.
+
+
+def weighted_graph(n: Any) -> Any:
+    graph, distances, heap = {}, [999] * n, [(0, 0)]
+    for i in range(n):
+        graph.setdefault(i, []).append(((i + 1) % n, 2))
+        graph.setdefault(i, []).append(((i + 2) % n, 3))
+    distances[0] = 0
+    while heap:
+        distance, node = heapq.heappop(heap)
+        if distance > distances[node]:
+            continue
+        for other, weight in graph[node]:
+            if distance + weight < distances[other]:
+                distances[other] = distance + weight
+                heapq.heappush(heap, (distance + weight, other))
+    return distances, graph
+
+
+def three_levels(n: Any) -> Any:
+    cube = [[[0] * n for _ in range(n)] for _ in range(n)]
+    for i in range(n):
+        cube[i][i][i] = i
+        cube[0][i].append(7)
+        cube[n - 1].append([i])
+    return cube, len(cube[n - 1]), sum(cube[0][0]), [len(plane) for plane in cube]
+
+
+def sentences(n: Any) -> Any:
+    out = []
+    for i in range(n):
+        words = []
+        for j in range(i):
+            words.append(f"{j}")
+        out.append(words)
+    out[0].append("first")
+    return out, [" ".join(words) for words in out], out[1] == ["0"]
+
+
+def runs_of(n: Any) -> Any:
+    out, run, groups, group = [], [], [], [0]
+    for i in range(n):
+        x = i // 3
+        if run and run[-1][0] != x:
+            out.append(run)
+            run = []
+        run.append((x, i))
+        if i * i % 5 > 1:
+            groups.append(group)
+            group = [i]
+        else:
+            group.append(i)
+    out.append(run)
+    groups.append(group)
+    return out, groups
+
+
+def subsets(n: Any) -> Any:
+    out = [[]]
+    for i in range(n):
+        for k in range(len(out)):
+            out.append(out[k] + [i])
+    return out
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("program", [weighted_graph, three_levels, sentences, runs_of, subsets])
+def test_lists_in_lists_that_are_elements(program: Callable[..., Any], executor: str) -> None:
+    traced = on(executor, program)
+    for n in (3, 4):
+        assert plain(traced(rt.constant(n))) == plain(program(n))
+
+
+def test_other_items_than_bools_in_one_list_are_an_error() -> None:
+    def mixed(n: Any) -> Any:
+        row = [[] for _ in range(n)]
+        row[0].append(True)
+        row[0].append((n, n))
+        return row
+
+    with pytest.raises(rt.errors.StagingError, match="holds tensors of one type, not a tuple"):
+        rt.function(mixed)(rt.constant(2))
