@@ -17,6 +17,7 @@ import operator
 import threading
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import BuiltinFunctionType, CodeType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -347,6 +348,10 @@ class Backend(Protocol):
     def may_alias(self, value: Any) -> bool:
         """Whether a list, dict or object may be aliased by another name."""
         return False
+
+    def iterating(self, iterable: Any) -> AbstractContextManager[None]:
+        """The context in which a loop over `iterable` runs or is staged."""
+        return nullcontext()
 
     def iterated_containers(self, iterable: Any) -> Sequence[Any]:
         """The lists and dicts whose items a loop over `iterable` takes, and whose elements its body may change."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins as _builtins
 import operator as _operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import FunctionType, GeneratorType
 from typing import Any, cast
 
@@ -192,12 +192,14 @@ def reduce(
             reduce(items, body, *state, test=test, **options)
             return
         items = watched(items, body, tracer)
+        running = nullcontext() if tracer is None else tracer.iterating(iterable)
         del iterable  # only the loop refers to it now, so that it can be freed
-        if test is None:
-            for item in items:
-                body(item)
-        else:
-            run_plainly(items, body, test, state)
+        with running:
+            if test is None:
+                for item in items:
+                    body(item)
+            else:
+                run_plainly(items, body, test, state)
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:
@@ -290,7 +292,8 @@ def _stage_reduce(
         test_fn = None if test is None else Test(test, variables)
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
-    staged(state, backend, (body, test), run, backend.iterated_containers(iterable))
+    with backend.iterating(iterable):
+        staged(state, backend, (body, test), run, backend.iterated_containers(iterable))
 
 
 # --- Expressions --------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[An
         return [bytes(text._array).decode() for text in columns[0]]
     if isinstance(layout, MaybeNone):
         bits, *rest = columns
-        values = iter(elements_of(layout.structure, [[*compress(column, bits)] for column in rest]))
+        values = iter(elements_of(layout.structure, [[*compress(column, bits)] for column in rest]) if rest else ())
         return [next(values) if bit else None for bit in bits]
     return columns[0]
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from inspect import CO_GENERATOR
 from types import CodeType
@@ -67,7 +68,7 @@ from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import as_originals, forget_exits, may_alias, record_exit
+from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
@@ -138,6 +139,9 @@ class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
     builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, **CMATH, format: formatted}
+
+    def iterating(self, iterable: Any) -> AbstractContextManager[None]:
+        return in_use(iterable) if is_list(iterable) else nullcontext()
 
     def iterated_containers(self, iterable: Any) -> Sequence[Any]:
         if has_staged_items(iterable):

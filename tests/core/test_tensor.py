@@ -229,7 +229,7 @@ def rows(x: GraphTensor) -> Any:
     (lambda x: [1, 2][x], "a tensor cannot be a Python index here"),
     (lambda x: [1, 2][:x], "a tensor cannot be a Python index here"),
     (lambda x: operator.setitem([1, 2], x, 3), "a tensor cannot be used as a Python int here"),
-    (lambda x: "abc" * x, "a tensor cannot be used as a Python int here"),
+    (lambda x: b"abc" * x, "a tensor cannot be used as a Python int here"),
     (lambda x: np.asarray(x), "a tensor cannot become a NumPy array here"),
     (lambda x: {x: 1}, "a tensor cannot be a key of a dict or an item of a set here"),
     (lambda x: {3, x}, "a tensor cannot be a key of a dict or an item of a set here"),

@@ -21,9 +21,10 @@ from runtime.ops.control import COND
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.control.carried_cells import Carried, carried, lower_carried, record_identities, undefined
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
-from runtime.staging.values.alias_tracking import Alternatives, after_return, record_copies
+from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.staging.values.branch_elements import Alternatives
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles

@@ -9,7 +9,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runtime.core.errors import UnimplementedError
+from runtime.core.errors import UnimplementedError, locate
+from runtime.core.positions import user_position
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, logical_not, logical_or
 
@@ -44,6 +45,8 @@ def _resized(x: Any) -> Exception:
     if hasattr(type(x), "when_resized"):
         error: Exception = x.when_resized()
         return error
-    return UnimplementedError(
-        "the list that a loop runs over has another length after an iteration, and the loop goes on: loop over a copy,"
-        " list(xs), or leave the loop after the change")
+    unknown = UnimplementedError(
+        "the list that a loop runs over has another length after an iteration, and the loop goes on",
+        remedy="Loop over a copy, list(xs), or leave the loop after the change.")
+    locate(unknown, user_position())
+    return unknown

@@ -204,7 +204,7 @@ class _Loop:
                 if out is not None:
                     self.over.check(out)
                     out = passed_on(out, self.names, self.entry, self.body_fn)
-            self.changed = list(map(bool, self.changes)) if out is not None else []
+            self.changed = list(map(bool, self.changes)) if out is not None else [False] * len(self.names)
             self.rewritten = {id(origin) for copy, origin, parts in self.parts
                               if hasattr(type(copy), "__become__") or not same_parts(parts, parts_in(copy))}
             with tracing(graph):

@@ -17,16 +17,15 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import fill, is_container, objects_in, of_trace, parts_in, references, same_parts
+from autograph.backend import fill, has_staged_items, is_container, objects_in, of_trace, parts_in, same_parts
 from runtime.core.errors import StagingError, locate, subject
-from runtime.core.positions import Position, user_position
+from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject
 
 __all__ = [
-    "Alternatives",
     "Bodies",
     "Changes",
     "Element",
@@ -44,7 +43,9 @@ __all__ = [
     "elements_with",
     "forget_exits",
     "has_no_single_original",
+    "in_use",
     "is_carried",
+    "is_in_use",
     "is_returned",
     "is_same",
     "is_split",
@@ -173,6 +174,8 @@ Bodies = Sequence[_Body]
 
 class _Open(threading.local):
     bodies: tuple[_Body, ...] = ()
+    in_use: tuple[Any, ...] = ()
+    """The lists that loops run over."""
 
 
 _open: Final = of_trace(_Open())
@@ -291,31 +294,28 @@ def restore_elements(known: KnownElements) -> None:
             fill(container, parts)
 
 
-class Alternatives:
-    """The elements that the branches of a statement put into lists. What one branch changes is no change of what
-    another, which runs in its place, has put in."""
+class in_use(AbstractContextManager[None]):
+    """Run or stage a loop over a list, which need not have a name. StagingError if it has another length, which only
+    the graph knows, after an iteration in Python."""
 
-    def __init__(self, init: Sequence[Any]) -> None:
-        """`init`: the variables before the statement."""
-        self.body = _open.bodies[-1] if _open.bodies else _Body()
-        self.init = init
-        self.first = self.begin = len(self.body.elements)
+    def __init__(self, items: Any) -> None:
+        self.items = items
 
-    def end_branch(self, contained: Sequence[Mapping[Any, Iterable[Any]]] | None) -> None:
-        """Called after a branch, with what its variables contain: forget elements that only the list has now."""
-        added = self.body.elements[self.begin:]
-        if added and contained is not None:
-            kept = {id(one) for parts in contained for others in parts.values() for one in others}
-            counts = references([e.value for e in added])
-            self.body.elements[self.begin:] = [
-                e for e in added if id(e.value) in kept or not e.is_put
-                or counts[id(e.value)] > sum(one is e.value for one in self.init)]
-        self.begin = len(self.body.elements)
+    def __enter__(self) -> None:
+        self.was_staged, self.outer = has_staged_items(self.items), _open.in_use
+        _open.in_use = (*self.outer, self.items)
 
-    def end(self) -> None:
-        """Called after the statement."""
-        self.body.elements[self.first:] = [
-            replace(e, changes=Changes([e.value])) for e in self.body.elements[self.first:]]
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        _open.in_use = self.outer
+        if kind is None and has_staged_items(self.items) and not self.was_staged:
+            raise staging_error(
+                "the list that this loop runs over is changed in it, and then only the graph knows its length or items",
+                "Loop over a copy, list(xs).")
+
+
+def is_in_use(x: Any) -> bool:
+    """Whether a loop runs over this list."""
+    return any(x is one for one in _open.in_use)
 
 
 def elements_with(value: Any) -> list[Element]:

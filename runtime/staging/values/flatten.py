@@ -41,7 +41,7 @@ from runtime.ops.lists import ListValue, list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
 from runtime.staging.values.dict import StagedDict, StagedEntries
-from runtime.staging.values.element_layout import StagedStructures
+from runtime.staging.values.element_layout import StagedStructures, same_layout
 from runtime.staging.values.element_structures import widened
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.lattice import (
@@ -100,7 +100,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         else:
             staged = is_staged_list(value) or not isinstance(value, (*LISTS, dict))
             leaves = (view_of(value) if staged else _staged(spec, value)).__leaves__()
-            if staged and isinstance(spec.like, (StagedStructures, StagedEntries)):
+            if staged and isinstance(spec.like, (StagedStructures, StagedEntries)) and not same_layout(
+                    value[0].structure, spec.like.structure):
                 leaves = _widened(spec, value[0].structure, leaves)
         for child, leaf in zip(spec.children, leaves, strict=True):
             yield from lower(child, leaf, origins)

@@ -24,6 +24,7 @@ from runtime.staging.values.alias_tracking import (
     Move,
     bodies_open,
     elements_with,
+    is_in_use,
     is_same,
     refuse_element,
 )
@@ -163,7 +164,7 @@ def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
     if not others:
         return []
     counts = _live_references([one for e in others for one in (e.value, e.owner) if one is not None])
-    return [e for e in others if counts[id(e.value)] and (
+    return [e for e in others if (counts[id(e.value)] or is_in_use(e.value)) and (
         e.owner is None or e.owner is owner or not counts[id(e.owner)])]
 
 
@@ -218,7 +219,7 @@ def _keeps_place(place: Any, index: Any) -> bool:
 def _fill_again(x: Any, new: Any) -> None:
     """Copy the contents of an element's containers from another's."""
     before, after = parts_in(x), parts_in(new)
-    if is_staged_list(new):  # a row, which may have been put in as a Python list
+    if is_staged_list(new) or is_staged_list(x):  # a row, which may have been put in as a Python list
         fill(x, after)
         return
     for (_, old), (_, part) in zip(before, after, strict=True):

@@ -1,0 +1,190 @@
+"""Random programs on lists and dicts whose number of elements only the graph knows: lists, text, tuples and None.
+
+    python -m tests.elements 1000 --seed 1
+
+A program gives what Python gives, or is refused while it is traced; a wrong result is a failure, and so is an error
+without a line.
+"""
+from __future__ import annotations
+
+import argparse
+import linecache
+import random
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import runtime as rt
+from runtime.errors import OperatorNotAllowedInGraphError, StagingError, UnimplementedError
+from tests.plain_values import plain
+
+__all__ = ["Program", "outcome"]
+
+START = '''def f(n, k):
+    rows = [[i] * (i % 3) for i in range(n)]
+    groups = {i: [i, k] for i in range(n)}
+    words = [f"w{i}" for i in range(n)]
+    gaps = [i if i % 2 else None for i in range(n)]
+    pairs = [(i, [i]) for i in range(n)]
+    deep = [[[i], []] for i in range(n)]
+    names = {i: f"{i}" for i in range(n)}
+    some = [0]
+    total = 0
+'''
+END = "    return rows, groups, words, gaps, pairs, deep, names, some, total\n"
+ARGUMENTS = ((3, 1), (4, 2), (5, 0))
+REFUSED = (StagingError, OperatorNotAllowedInGraphError, UnimplementedError)
+
+
+class Program:
+    """The text of a function `f(n, k)` of two ints."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.counters: list[str] = []
+        self.names: list[str] = []
+        self.count = 0
+        self.text = START + "".join(f"{line}\n" for line in self.block(2, False, 1) + self.block(2, False, 1)) + END
+
+    def pick(self, *choices: str) -> str:
+        return self.random.choice(choices)
+
+    def index(self) -> str:
+        return self.pick("0", "-1", "1", "k % n", *[f"{counter} % n" for counter in self.counters])
+
+    def key(self) -> str:
+        return self.pick("0", "1", "k", "k + 7", *self.counters)
+
+    def number(self) -> str:
+        return self.pick("k", "total % 9", "len(rows)", f"len({self.row()})", f"sum({self.row()})", "5",
+                         f"len({self.word()})", *self.counters)
+
+    def row(self) -> str:
+        return self.pick(f"rows[{self.index()}]", f"groups.get({self.key()}, [])", f"pairs[{self.index()}][1]", "some",
+                         f"deep[{self.index()}][0]", f"[{self.number_of_known()}, 2]", *self.names)
+
+    def place(self) -> str:
+        """A list that may be changed where it is."""
+        return self.pick(f"rows[{self.index()}]", f"groups.setdefault({self.key()}, [])", f"pairs[{self.index()}][1]",
+                         "some", f"deep[{self.index()}][{self.pick('0', '1')}]", *self.names)
+
+    def number_of_known(self) -> str:
+        return self.pick("k", "3", *self.counters)
+
+    def word(self) -> str:
+        return self.pick(f"words[{self.index()}]", f"names.get({self.key()}, '?')", "'abc'", "f'{k:d}x'")
+
+    def condition(self) -> str:
+        return self.pick("k > 1", f"{self.number()} % 2 == 0", f"{self.row()} == {self.row()}",
+                         f"{self.word()} < {self.word()}", f"gaps[{self.index()}] is None", f"{self.key()} in groups",
+                         f"{self.word()} in words", "total > 20")
+
+    def block(self, depth: int, in_loop: bool, indent: int) -> list[str]:
+        known = len(self.names)
+        lines = [line for _ in range(self.random.randint(1, 3)) for line in self.statement(depth, in_loop, indent)]
+        del self.names[known:]
+        return lines
+
+    def statement(self, depth: int, in_loop: bool, indent: int) -> list[str]:
+        space, kind = "    " * indent, self.random.random()
+        if in_loop and kind < 0.05:
+            return [f"{space}if {self.condition()}:", f"{space}    {self.pick('break', 'continue')}"]
+        if kind < 0.6 or not depth:
+            return [space + self.simple()]
+        inner = indent + 1
+        if kind < 0.78:
+            lines = [f"{space}if {self.condition()}:", *self.block(depth - 1, in_loop, inner)]
+            if self.random.random() < 0.5:
+                lines += [f"{space}else:", *self.block(depth - 1, in_loop, inner)]
+            return lines
+        self.count += 1
+        counter, name = f"i{self.count}", f"r{self.count}"
+        header, names = self.random.choice((
+            (f"for {counter} in range(n)", ()), (f"for {counter} in range(n)", ()),
+            (f"for {counter}, {name} in enumerate(rows)", (name,)),
+            (f"for {counter}, {name} in groups.items()", (name,)), (f"for {counter}, {name} in pairs", (name,)),
+            (f"for {counter} in {self.row()}", ())))
+        self.counters.append(counter)
+        self.names += names
+        deeper = "    " * inner
+        guard = [] if "range" in header else [f"{deeper}if total > 90 or len(rows) > 12:", f"{deeper}    break",
+                                              f"{deeper}total += 1"]
+        lines = [f"{space}{header}:", *guard, *self.block(depth - 1, True, inner)]
+        self.counters.remove(counter)
+        for each in names:
+            self.names.remove(each)
+        return lines
+
+    def simple(self) -> str:
+        kind = self.random.random()
+        if kind < 0.1:
+            self.count += 1
+            self.names.append(name := f"a{self.count}")
+            return f"{name} = {self.pick(self.place(), self.row())}"
+        place, row, word, index = self.place(), self.row(), self.word(), self.index()
+        return self.pick(
+            f"{place}.append({self.number()})", f"{place}.append({self.number()})", f"{place}.extend(({row})[:2])",
+            f"{place}.insert(0, {self.number()})", f"{place}.reverse()", f"{place}.clear()", f"{place}.sort()",
+            f"rows.append({row})", f"rows.append([{self.number()}])", f"rows[{index}] = {row}",
+            f"rows[{index}] = ({row} + {row})[:5]",
+            f"rows[{index}], rows[{self.index()}] = rows[{self.index()}], {row}",
+            f"groups[{self.key()}] = {row}", f"groups[{self.key()}] = [{self.number()}]",
+            f"groups.pop({self.key()}, None)", f"words.append({word})", f"words[{index}] = ({word} + {word})[:6]",
+            "words.sort()", f"words.insert(1, '-'.join([{word}, {word}])[:7])", f"names[{self.key()}] = {word}",
+            f"gaps.append({self.pick('None', self.number())})", f"gaps[{index}] = {self.pick('None', self.number())}",
+            f"pairs.append(({self.number()}, {row}))", f"pairs[{index}] = ({self.number()}, [k])",
+            f"deep.append([{row}, []])", f"deep[{index}].append({row})", f"some = {row}", f"some = [{self.number()}]",
+            f"total += {self.number()}", f"total += sum(x for x in gaps if x is not None) + {self.number()}",
+            f"total += ' '.join(words).count('w') + len(names) + {self.number()}".replace(".count('w')", " != ''"))
+
+
+def outcome(program: Program, seed: int, executor: str) -> str:
+    """`right`, `refused`, or what is wrong."""
+    namespace: dict[str, Any] = {}
+    exec(compile(program.text, name := f"<elements {seed}>", "exec"), namespace)
+    linecache.cache[name] = len(program.text), None, program.text.splitlines(True), name
+    function, found = namespace["f"], "right"
+    traced = rt.function(function, executor=executor)
+    for n, k in ARGUMENTS:
+        try:
+            expected: Any = plain(function(n, k))
+        except Exception as error:
+            expected = type(error)
+        try:
+            result: Any = plain(traced(rt.constant(n), rt.constant(k)))
+        except REFUSED as error:
+            if name not in str(error):
+                return f"no line: {type(error).__name__}: {error}"
+            return "refused"
+        except Exception as error:
+            if not (isinstance(expected, type) and isinstance(error, expected)):
+                return f"error: {type(error).__name__}: {error}"
+            continue
+        if isinstance(expected, type) or repr(result) != repr(expected):
+            found = f"wrong for n={n}, k={k}: {result}\n  expected {expected}"
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--native", action="store_true", help="compile the graphs")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found: Counter[str] = Counter()
+    for seed in range(options.seed, options.seed + options.count):
+        program = Program(seed)
+        got = outcome(program, seed, "native" if options.native else "numpy")
+        found[got.split(":")[0].split(" for ")[0]] += 1
+        if got not in ("right", "refused"):
+            print(f"seed {seed}: {got}\n{program.text}", flush=True)
+    print(dict(found))
+
+
+if __name__ == "__main__":
+    main()
