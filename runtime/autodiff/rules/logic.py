@@ -10,5 +10,6 @@ elementwise("where", None, lambda t, c, x, y, out: where(c, t, 0), lambda t, c, 
 constant("its result is of bools", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
          "add_fits", "subtract_fits", "multiply_fits", "equal_text")
 constant("its result is of ints or bools", "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift",
-         "right_shift", "nonzero", "gcd", "lcm", "bitcast", "rank_texts")
+         "right_shift", "nonzero", "gcd", "lcm", "bitcast")
+constant("its result is an index", "rank_texts")
 constant("it is a step function of its operand's neighbours", "next_after")

@@ -11,6 +11,7 @@ import pytest
 from traced_once import on
 
 import runtime as rt
+from tests.elements import Program, outcome
 from tests.plain_values import plain
 
 # Text.
@@ -432,3 +433,10 @@ def test_other_items_than_bools_in_one_list_are_an_error() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="holds tensors of one type, not a tuple"):
         rt.function(mixed)(rt.constant(2))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_random_programs(first: int) -> None:
+    """See `tests.elements`."""
+    outcomes = [outcome(Program(seed), seed, "numpy") for seed in range(first, first + 10)]
+    assert set(outcomes) <= {"right", "refused"} and outcomes.count("right") >= 2
