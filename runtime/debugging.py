@@ -14,6 +14,7 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, lo
 from runtime.core.op import Op
 from runtime.core.positions import located, place_of_result, user_position
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
+from runtime.core.string_arrays import boxed
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
@@ -31,8 +32,15 @@ __all__ = [
 
 # print
 
+_ESCAPES: Final = str.maketrans({
+    **{chr(code): f"\\{code:03o}" for code in (*range(32), 127)},
+    "\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"})
+
+
 def _number(x: Any) -> str:
-    """A scalar as TF2 prints it: 1 for 1.0 and for True."""
+    """A scalar as TF2 prints it: 1 for 1.0 and for True, a string quoted and escaped as in C."""
+    if type(x) is bytes:
+        return f'"{x.decode(errors="replace").translate(_ESCAPES)}"'
     if x.dtype.kind == "b":
         return str(int(x))
     text = str(x)
@@ -46,12 +54,18 @@ def _summary(x: Any, spec: str, summarize: int) -> str:
     return _rows(x, summarize, 1)
 
 
+def _unquoted(x: Any, spec: str) -> str:
+    """A scalar string as `tf.print` shows it where it prints nothing else."""
+    text: str = x[()].decode(errors="replace")
+    return text
+
+
 def _rows(x: Any, summarize: int, indent: int) -> str:
     if not x.ndim:
         return _number(x[()])
     cut = summarize >= 0 and len(x) > 2 * summarize
     shown = [*x[:summarize], *x[len(x) - summarize:]] if cut else x
-    parts = [_rows(np.asarray(row), summarize, indent + 1) for row in shown]
+    parts = [_rows(np.asarray(boxed(row)), summarize, indent + 1) for row in shown]
     if cut:
         parts.insert(summarize, "...")
     separator = " " if x.ndim == 1 else "\n" * (x.ndim - 1) + " " * indent
@@ -91,7 +105,9 @@ def print(
     output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
     summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
     """
-    style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    style: Callable[..., str] = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    if len(inputs) == 1 and isinstance(inputs[0], Tensor) and inputs[0].dtype.is_string and not inputs[0].ndim:
+        style = _unquoted
     text = join(sep, [plain_text(x, style=style) for x in inputs])
     file = sys.stderr if output_stream is None else _stream(output_stream)
     print_text(concat_text((text, "\n" if end is None else end)), file, style=style)
@@ -189,7 +205,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 
     ShapeError if the shapes statically differ; InvalidArgumentError if they differ at run time.
     """
-    value = convert_to_tensor(x)
+    value = convert_to_tensor(x, strings=True)
     wanted = TensorShape(shape)
     if wanted.rank is None:
         return value

@@ -264,6 +264,27 @@ def test_rt_print(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert (tmp_path / "log.txt").read_text() == "3\n3\n"
 
 
+def test_rt_print_of_strings(capsys: pytest.CaptureFixture[str]) -> None:
+    """As TF prints them: a scalar alone as it is, others quoted and escaped as in C."""
+    def f(s, v):
+        rt.print(s)
+        rt.print(v, s, "x", {"k": s}, sep="|")
+        rt.print(rt.stack([v, v]), rt.repeat(s, 9), summarize=1)
+        rt.print(rt.constant('a"b\n\té'))
+        rt.print(rt.constant(['a"b\n\té\x01']))
+
+    for run in (f, rt.function(f), rt.function(f, executor="numpy")):
+        run(rt.constant("s"), rt.constant(["t", "u"]))
+        assert capsys.readouterr().err == """s
+["t" "u"]|"s"|x|{'k': "s"}
+[["t" "u"]
+ ["t" "u"]] ["s" ... "s"]
+a"b
+\té
+["a\\"b\\n\\té\\001"]
+"""
+
+
 @pytest.mark.parametrize(("check", "message"), [
     (lambda x: rt.Assert(x[0] > 5, [x, "is small"]),
      "Expected the condition to be true. Summarized data: [1 2 3]\nis small"),
