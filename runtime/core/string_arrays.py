@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["boxed", "from_bytes", "holds_text", "in_arrays", "remedy", "string_array", "to_bytes", "vector"]
+__all__ = [
+    "boxed", "element", "from_bytes", "holds_text", "in_arrays", "of_scalars", "remedy", "string_array", "to_bytes",
+    "vector", "zeros",
+]
 
 
 def holds_text(value: Any) -> bool:
@@ -66,6 +69,22 @@ def boxed(x: Any) -> Any:
     array = np.empty((), object)
     array[()] = x
     return array
+
+
+def element(x: Any) -> Any:
+    """An array as a value to store in another array: a scalar string as bytes, since NumPy would store the array itself
+    as an object."""
+    return x if type(x) is bytes or x.ndim or x.dtype.kind != "O" else x[()]
+
+
+def of_scalars(xs: Sequence[Any], dtype: Any) -> Any:
+    """The vector of scalars of this NumPy dtype."""
+    return np.array([element(x) for x in xs] if np.dtype(dtype).kind == "O" else xs, dtype)
+
+
+def zeros(shape: Sequence[int], dtype: Any) -> Any:
+    """An array of zeros of this NumPy dtype, or of empty strings."""
+    return np.full(shape, b"", dtype) if np.dtype(dtype).kind == "O" else np.zeros(shape, dtype)
 
 
 def in_arrays(kernel: Callable[..., Any], results: Iterable[bool]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.positions import located
 from runtime.core.pytree import flatten, pack_sequence_as
-from runtime.core.string_arrays import boxed
+from runtime.core.string_arrays import boxed, element
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, TensorType
 from runtime.data.elements import shapes_like
@@ -73,5 +73,5 @@ def _stack(column: Sequence[Any], shape: Sequence[int | None], value: Any, longe
     batch = np.full((len(column), *dims), value, value.dtype)
     for row, (array, size) in enumerate(zip(column, sizes, strict=True)):
         place: Any = (row, *[slice(n) for n in size])
-        batch[place] = array
+        batch[place] = element(array)
     return batch

@@ -93,13 +93,13 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     if len(leaves) == 1 and isinstance(leaves[0], (GraphList, EagerList)):
         return named(_concat_list(leaves[0], axis), name)
     if isinstance(values, Tensor) or not isinstance(values, (list, tuple)):
-        return convert_to_tensor(values, name=name)
+        return convert_to_tensor(values, name=name, strings=True)
     if not values:
         raise ShapeError("concat takes at least one tensor, of rank 1 or more")
     items = list(values)
     ranks = [item.ndim for item in items if isinstance(item, Tensor)]
     if not ranks:
-        items = [convert_to_tensor(item) for item in items]
+        items = [convert_to_tensor(item, strings=True) for item in items]
         ranks = [items[0].ndim]
     elif any(isinstance(item, (list, tuple)) for item in items):
         dtype = next(item.dtype for item in items if isinstance(item, Tensor))
@@ -172,7 +172,7 @@ SPLIT: Final = Op("split", _split_kernel, _split_rule, samples=_split_samples,
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str | None = None
           ) -> list[Tensor]:
     """Parts along `axis`: a number of equal ones, or of given sizes, one of which may be -1 (`tf.split`)."""
-    x = convert_to_tensor(value)
+    x = convert_to_tensor(value, strings=True)
     place = axis_of("split", axis, x.ndim)
     sections: int | Sections
     if np.ndim(num_or_size_splits) == 0:
@@ -190,7 +190,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
 def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str | None = None) -> list[Tensor]:
     """The slices along `axis`, which is dropped (`tf.unstack`). `num`: their number, if the size is unknown."""
-    x = convert_to_tensor(value)
+    x = convert_to_tensor(value, strings=True)
     place = axis_of("unstack", axis, x.ndim)
     size = x.type.shape[place]
     if size is None and num is None:
@@ -257,12 +257,12 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         ) -> Tensor:
     """The tensor with `paddings` (int[rank, 2]) elements added before and after each axis (`tf.pad`).
 
-    `mode`: CONSTANT, REFLECT or SYMMETRIC.
+    `mode`: CONSTANT, REFLECT or SYMMETRIC. Strings are by default padded with empty ones.
     """
     mode = mode.upper()
     if mode not in _MODES:
         raise InvalidArgumentError(f"pad takes the mode {', '.join(_MODES)}, not {mode!r}")
-    x = convert_to_tensor(tensor)
+    x = convert_to_tensor(tensor, strings=True)
     pairs: Pairs | None = None
     operands: list[Tensor] = []
     widths = paddings
@@ -277,7 +277,8 @@ def pad(tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any
         pairs = tuple((int(a), int(b)) for a, b in constant)
     if pairs is None:
         operands.append(widths)
-    return named(apply_one(PAD, x, constant_values, *operands, pairs=pairs, mode=mode),
+    value = "" if x.dtype.is_string and type(constant_values) is int and not constant_values else constant_values
+    return named(apply_one(PAD, x, value, *operands, pairs=pairs, mode=mode),
                  name)
 
 
@@ -293,7 +294,7 @@ def _pair(row: Any) -> tuple[Any, Any]:
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated `multiples[i]` times along axis i (`tf.tile`)."""
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     counts = numbers("the multiples of tile", multiples)
     if len(counts) != x.ndim:
         raise ShapeError(f"tile takes {x.ndim} multiples for a tensor of rank {x.ndim}, not {len(counts)}")
@@ -312,7 +313,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
 
     `repeats`: a scalar, or one number per element.
     """
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     if axis is None:
         x, axis = reshape(x, [-1]), 0
     place = axis_of("repeat", axis, x.ndim)
@@ -340,7 +341,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
     Each is an int, or a list or tensor of as many; a `shift` may be a tensor known only at run time.
     """
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     places = static_ints("the axis of roll", axis)
     shifts = numbers("the shift of roll", [shift] if getattr(shift, "ndim", None) == 0 else shift)
     if len(shifts) != len(places):

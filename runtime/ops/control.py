@@ -16,6 +16,7 @@ from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.graph import Graph
 from runtime.core.op import Op, Sample
 from runtime.core.routine import Routine
+from runtime.core.string_arrays import zeros
 from runtime.core.types import ListType, TensorType, Type, join_types
 
 __all__ = [
@@ -210,7 +211,7 @@ CALL: Final = Op("call", _call_kernel, _call_rule, effect=True, foreign=True, er
 def _undefined_kernel(*, type: Type) -> Any:
     if isinstance(type, ListType):
         return ()
-    return np.zeros([0 if dim is None else dim for dim in type.shape], type.dtype.np)
+    return zeros([0 if dim is None else dim for dim in type.shape], type.dtype.np)
 
 
 def _undefined_rule(*, type: Type) -> Type:

@@ -46,7 +46,7 @@ def _check_layout(op: str, layout: Any) -> None:
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of shape `dims` filled with the scalar `value` (`tf.fill`). `layout` must be None."""
     _check_layout("fill", layout)
-    x = convert_to_tensor(value)
+    x = convert_to_tensor(value, strings=True)
     if x.ndim:
         raise ShapeError(f"fill takes a scalar value, not {x.type}")
     return broadcast_to(x, dims, name)
@@ -88,7 +88,7 @@ def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: A
     """All 0, of the shape and, without `dtype`, the dtype of `input` (`tf.zeros_like`). `layout` must be
     None."""
     _check_layout("zeros_like", layout)
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     return _filled("zeros_like", dims(x), 0, x.dtype if dtype is None else as_dtype(dtype), name)
 
 
@@ -96,13 +96,13 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: An
     """All 1, of the shape and, without `dtype`, the dtype of `input` (`tf.ones_like`). `layout` must be
     None."""
     _check_layout("ones_like", layout)
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     return _filled("ones_like", dims(x), 1, x.dtype if dtype is None else as_dtype(dtype), name)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """The value of `input` as a tensor (`tf.identity`); for a variable, its current value."""
-    return named(convert_to_tensor(input), name)
+    return named(convert_to_tensor(input, strings=True), name)
 
 
 # Ranges.

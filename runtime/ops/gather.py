@@ -10,6 +10,7 @@ import numpy as np
 from runtime.core.errors import DTypeError, IndexOutOfRangeError, InvalidArgumentError, ShapeError
 from runtime.core.op import Op, Sample
 from runtime.core.positions import located
+from runtime.core.string_arrays import element
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, bool_, float32, int32, int64, shape_text
@@ -85,7 +86,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. Shape: params.shape[:axis]
     + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
-    x, places = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
+    x, places = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
     batch = axis_of("gather", batch_dims, places.ndim + 1)
     along = axis_of("gather", batch if axis is None else axis, x.ndim)
     return named(apply_one(GATHER, x, places, axis=along, batch_dims=batch), name)
@@ -112,7 +113,7 @@ def depth_of(op: str, x: TensorType, indices: TensorType) -> int:
 
 def boolean_mask(tensor: Any, mask: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """The slices where `mask` is true; the dimensions that it masks, from `axis` on, become one (`tf.boolean_mask`)."""
-    x, keep = convert_to_tensor(tensor), convert_to_tensor(mask)
+    x, keep = convert_to_tensor(tensor, strings=True), convert_to_tensor(mask)
     if not keep.dtype.is_bool or not keep.ndim:
         raise DTypeError(f"boolean_mask takes a bool mask of rank 1 or more, not {keep.type}")
     first = axis_of("boolean_mask", 0 if axis is None else axis, x.ndim)
@@ -141,7 +142,7 @@ def _scatter_kernel(x: Any, indices: Any, updates: Any, *, mode: str) -> Any:
     view = out if index else out[None]  # rows without indices refer to the whole tensor
     index = index or (np.zeros(indices.shape[:-1], np.intp),)
     if mode == "update":
-        view[index] = updates
+        view[index] = element(updates)
     else:
         _SCATTER_MODES[mode].at(view, index, updates)
     return out
@@ -176,7 +177,7 @@ SCATTER: Final = Op("scatter", _scatter_kernel, _scatter_rule, samples=_scatter_
 
 def scatter(x: Any, indices: Any, updates: Any, mode: str = "update") -> Tensor:
     """`x` with `updates` combined into the rows at `indices`, by `mode`: update, add, max or min."""
-    x = convert_to_tensor(x)
+    x = convert_to_tensor(x, strings=True)
     values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
     rows = convert_to_tensor(indices, dtype_hint=int32)
     return apply_one(SCATTER, x, rows, values, mode=mode)
@@ -208,7 +209,7 @@ def _scattered(
 ) -> Tensor:
     if not ignores(op, bad_indices_policy):
         return named(scatter(tensor, indices, updates, mode), name)
-    x, rows = convert_to_tensor(tensor), convert_to_tensor(indices, dtype_hint=int32)
+    x, rows = convert_to_tensor(tensor, strings=True), convert_to_tensor(indices, dtype_hint=int32)
     values = updates if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
     within = are_within(x, rows)
     if not within.ndim:
@@ -262,7 +263,7 @@ def scatter_nd(
     `bad_indices_policy`: "ERROR" (the default) raises IndexOutOfRangeError for a row that is not within the shape,
     "IGNORE" leaves its update out.
     """
-    values = convert_to_tensor(updates)
+    values = convert_to_tensor(updates, strings=True)
     return _scattered("scatter_nd", zeros(shape, values.dtype), indices, values, "add", bad_indices_policy, name)
 
 

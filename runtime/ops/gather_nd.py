@@ -49,7 +49,7 @@ def gather_nd(
     Shape: indices.shape[:-1] + params.shape[indices.shape[-1]:]. IndexOutOfRangeError; with the
     `bad_indices_policy` "IGNORE" a row that is not within the tensor gives zeros instead.
     """
-    x, rows = convert_to_tensor(params), convert_to_tensor(indices, dtype_hint=int32)
+    x, rows = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
     if batch_dims:
         sizes = dims(rows)
         grids = []

@@ -21,6 +21,7 @@ from runtime.core.errors import (
 from runtime.core.op import Errors, Op, Sample
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
+from runtime.core.string_arrays import element
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import Shape, TensorType, broadcast_shapes, int32, int64, shape_text
@@ -144,7 +145,7 @@ def _setitem_kernel(x: Any, value: Any, *operands: Any, index: Spec) -> Any:
     if any(isinstance(entry, slice) and entry.step == 0 for entry in place):
         raise InvalidSliceError("slice step cannot be zero")
     try:
-        out[place] = value
+        out[place] = element(value)
     except (IndexError, OverflowError) as exc:
         raise IndexOutOfRangeError(str(exc)) from None
     except ValueError as exc:
@@ -398,7 +399,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
     IndexOutOfRangeError if it is not within the tensor.
     """
-    x = convert_to_tensor(input_)
+    x = convert_to_tensor(input_, strings=True)
     starts, first = _vector(begin, x.ndim)
     sizes, count = _vector(size, x.ndim)
     known = tuple(_slice_size(s, n, limit) for s, n, limit in zip(starts, sizes, x.type.shape, strict=True))
@@ -446,12 +447,12 @@ def strided_slice(
             index.append(start)
         else:
             index.append(slice(None if begin_mask >> i & 1 else start, None if end_mask >> i & 1 else stop, step))
-    return getitem(input_, tuple(index), name)
+    return getitem(convert_to_tensor(input_, strings=True), tuple(index), name)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements in reverse order along each of the axes (`tf.reverse`)."""
-    x = convert_to_tensor(tensor)
+    x = convert_to_tensor(tensor, strings=True)
     axes = axes_of("reverse", axis, x.ndim)
     spec = tuple((None, None, -1) if a in axes else _FULL for a in range(x.ndim))
     return named(apply_one(GETITEM, x, index=spec), name)

@@ -20,6 +20,7 @@ from runtime.core.errors import (
 )
 from runtime.core.op import CAST, Op
 from runtime.core.persistent_list import Items, versions
+from runtime.core.string_arrays import of_scalars, zeros
 from runtime.core.tensor import EagerList, GraphList
 from runtime.core.trace import apply
 from runtime.core.types import (
@@ -130,7 +131,7 @@ def _out_of_range(i: int, size: int, strict: bool, verb: str) -> NoReturn:
 
 def _value(x: Any, items: Iterable[Any], element: TensorType) -> Any:
     """The element `x` of `items`, or zeros if it was not written."""
-    return x if x is not None else np.zeros(_zero_shape(items, element), element.dtype.np)
+    return x if x is not None else zeros(_zero_shape(items, element), element.dtype.np)
 
 
 def _zero_shape(items: Iterable[Any], element: TensorType) -> tuple[int, ...]:
@@ -147,8 +148,8 @@ def _zero_shape(items: Iterable[Any], element: TensorType) -> tuple[int, ...]:
 def _written(items: Iterable[Any], element: TensorType) -> list[Any]:
     found = list(items)
     if any(x is None for x in found):
-        zeros = np.zeros(_zero_shape(found, element), element.dtype.np)
-        return [zeros if x is None else x for x in found]
+        unwritten = zeros(_zero_shape(found, element), element.dtype.np)
+        return [unwritten if x is None else x for x in found]
     return found
 
 
@@ -443,7 +444,7 @@ def _stack_kernel(items: Any, *, element: TensorType, lanes: bool = False) -> An
     if not arrays:
         return np.zeros((0, *[dim or 0 for dim in element.shape]), element.dtype.np)
     if not element.shape:
-        return np.array(arrays, element.dtype.np)
+        return of_scalars(arrays, element.dtype.np)
     if lanes:
         _same_shape(arrays, "the results of a mapped function", "Pad them to one size, or reduce them in each lane.")
     _same_shape(arrays, "elements to stack")

@@ -70,7 +70,7 @@ def no_op(name: str | None = None) -> None:
 
 def tuple(tensors: Sequence[Any], control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """The tensors, all of which have run (`tf.tuple`)."""
-    return [None if x is None else convert_to_tensor(x) for x in tensors]
+    return [None if x is None else convert_to_tensor(x, strings=True) for x in tensors]
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:

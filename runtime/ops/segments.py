@@ -107,7 +107,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
     """The slices of `data` grouped by their number in `partitions`: a list of `num_partitions` tensors
     (`tf.dynamic_partition`)."""
-    x, numbers = convert_to_tensor(data), convert_to_tensor(partitions, dtype_hint=int32)
+    x, numbers = convert_to_tensor(data, strings=True), convert_to_tensor(partitions, dtype_hint=int32)
     return [boolean_mask(x, equal(numbers, k)) for k in range(num_partitions)]
 
 
@@ -115,7 +115,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """The rows of several tensors at the positions `indices`; of several for one position the last
     (`tf.dynamic_stitch`)."""
     places = [convert_to_tensor(index, dtype_hint=int32) for index in indices]
-    parts = [convert_to_tensor(x) for x in data]
+    parts = [convert_to_tensor(x, strings=True) for x in data]
     rows = concat([reshape(x, [-1, *dims(x)[index.ndim:]]) for x, index in zip(parts, places, strict=True)], 0)
     flat = concat([reshape(index, [-1]) for index in places], 0)
     start = zeros([reduce_max(concat([flat, [-1]], 0)) + 1, *dims(rows)[1:]], rows.dtype)

@@ -12,6 +12,7 @@ from runtime.core.errors import DTypeError, ShapeError
 from runtime.core.op import CAST, Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
+from runtime.core.string_arrays import of_scalars
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import (
@@ -98,7 +99,7 @@ def dims(x: Tensor, dtype: DType = t.int64) -> list[Any]:
 
 def shape(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor:
     """The shape as an int tensor of rank 1, known at run time (`tf.shape`); `x.shape` is the static shape."""
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     dtype = t.as_dtype(out_type)
     sizes = dims(x, dtype)
     if all(type(size) is int for size in sizes):
@@ -108,7 +109,7 @@ def shape(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tenso
 
 def size(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor:
     """The number of elements, a scalar int tensor (`tf.size`)."""
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     dtype = t.as_dtype(out_type)
     if x.type.size is None:
         return named(apply_one(SIZE, x, dtype=dtype), name)
@@ -121,7 +122,7 @@ def _as_dtype(x: Tensor, dtype: DType) -> Tensor:
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions, int32[] (`tf.rank`)."""
-    return convert_to_tensor(convert_to_tensor(input).ndim, name=name)
+    return convert_to_tensor(convert_to_tensor(input, strings=True).ndim, name=name)
 
 
 def shape_n(input: Sequence[Any], out_type: Any = t.int32, name: str | None = None) -> list[Tensor]:
@@ -344,7 +345,7 @@ EXPAND_DIMS: Final = Op("expand_dims", _expand_kernel, _expand_rule, samples=_ex
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """A dimension of size 1 inserted at `axis` of the result (`tf.expand_dims`); a list of axes, at each."""
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     several = static_ints("the axis of expand_dims", axis)
     axes = axes_of("expand_dims", several, x.ndim + len(several))
     return named(apply_one(EXPAND_DIMS, x, axis=axes), name)
@@ -379,7 +380,7 @@ SQUEEZE: Final = Op("squeeze", _squeeze_kernel, _squeeze_rule, samples=_squeeze_
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """The tensor without the dimensions `axis`, each of size 1; by default without all of size 1 (`tf.squeeze`)."""
-    x = convert_to_tensor(input)
+    x = convert_to_tensor(input, strings=True)
     if axis is None or axis == []:
         if None in x.type.shape:
             raise ShapeError(f"squeeze without an axis takes a known shape, not {x.type}: a graph must know "
@@ -413,7 +414,7 @@ TRANSPOSE: Final = Op("transpose", _transpose_kernel, _transpose_rule, samples=_
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """The tensor with its axes in the order `perm`, by default reversed (`tf.transpose`)."""
-    x = convert_to_tensor(a)
+    x = convert_to_tensor(a, strings=True)
     if perm is None:
         order = tuple(range(x.ndim))[::-1]
     else:
@@ -439,7 +440,7 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
 def _stack_kernel(*xs: Any, axis: int) -> Any:
     first = xs[0]
     if not first.ndim:
-        return np.array(xs, first.dtype)
+        return of_scalars(xs, first.dtype)
     if any(x.shape != first.shape for x in xs):
         texts = " and ".join(dict.fromkeys(shape_text(x.shape) for x in xs))
         raise ShapeError(f"the tensors given to stack have different shapes: {texts}")
@@ -476,7 +477,7 @@ def stack(values: Any, axis: Any = 0, name: str | None = None) -> Tensor:
         ranks = [item.ndim for item in values if isinstance(item, Tensor)]
         if ranks:  # Python numbers and lists of them adapt to the tensors
             return named(apply_one(STACK, *values, axis=axis_of("stack", axis, ranks[0] + 1)), name)
-    x = convert_to_tensor(values)
+    x = convert_to_tensor(values, strings=True)
     return x if axis == 0 else named(moveaxis(x, 0, axis_of("stack", axis, x.ndim)), name)
 
 

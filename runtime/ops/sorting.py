@@ -218,9 +218,9 @@ def unique(x: Any, out_idx: Any = t.int32, name: str | None = None) -> Unique:
 
     The derivative goes to the first of equal elements.
     """
-    return Unique(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx))[:2])
+    return Unique(*apply(UNIQUE, convert_to_tensor(x, strings=True), dtype=t.as_dtype(out_idx))[:2])
 
 
 def unique_with_counts(x: Any, out_idx: Any = t.int32, name: str | None = None) -> UniqueWithCounts:
     """As `unique`, with the number of occurrences of each element (`tf.unique_with_counts`)."""
-    return UniqueWithCounts(*apply(UNIQUE, convert_to_tensor(x), dtype=t.as_dtype(out_idx)))
+    return UniqueWithCounts(*apply(UNIQUE, convert_to_tensor(x, strings=True), dtype=t.as_dtype(out_idx)))

@@ -91,7 +91,7 @@ class SparseTensor(_Operators):
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         sizes = _sizes(dense_shape)
-        values = convert_to_tensor(values)
+        values = convert_to_tensor(values, strings=True)
         if isinstance(indices, (list, tuple)) and not indices:
             indices = creation.zeros([0, len(sizes)], t.int64)
         indices = convert_to_tensor(indices)

@@ -1,8 +1,13 @@
 """Tensors of strings: results are TF's, eagerly and by both executors, and errors say what is wrong."""
 import numpy as np
 import pytest
+from op_checks import sampled_ops, samples, type_of, value_of
 
 import runtime as rt
+from runtime.core.op import kernel_for
+from runtime.core.string_arrays import vector
+from runtime.core.tensor import EagerList
+from runtime.core.types import ListType, TensorType
 from runtime.ops.fingerprint import fingerprint64
 
 WAYS = {"eager": lambda f: f, "native": rt.function, "numpy": lambda f: rt.function(f, executor="numpy")}
@@ -48,6 +53,130 @@ def test_results(name, way):
     found = WAYS[way](fn)(rt.constant(WORDS)).numpy()
     encoded = np.vectorize(lambda x: x.encode() if isinstance(x, str) else x, otypes=[object])(np.array(want, object))
     np.testing.assert_array_equal(found, encoded[()])
+
+
+def only_bytes(tensor):
+    """The value of a tensor of strings, as lists; AssertionError if it holds anything but bytes."""
+    array = np.asarray(tensor)
+    assert array.dtype == object and all(type(x) is bytes for x in array.flat), array
+    return array.tolist()
+
+
+def written(a, b):
+    array = rt.TensorArray(rt.string, size=3).write(0, a).write(1, b)
+    return array.stack()
+
+
+def appended(a, b):
+    out = []
+    for i in rt.range(2):
+        out.append(a if i == 0 else b)
+    return rt.stack(out)
+
+
+SCALARS = {
+    "stack": (lambda a, b: rt.stack([a, b]), [b"a", b"bc"]),
+    "stack with text": (lambda a, b: rt.stack([a, "q"]), [b"a", b"q"]),
+    "convert": (lambda a, b: rt.convert_to_tensor([[a, b], [b, a]]), [[b"a", b"bc"], [b"bc", b"a"]]),
+    "array": (written, [b"a", b"bc", b""]),
+    "array's rows": (lambda a, b: rt.TensorArray(rt.string, size=2).unstack(rt.stack([a, b])).gather([1, 1]),
+                     [b"bc", b"bc"]),
+    "list": (appended, [b"a", b"bc"]),
+    "map_fn": (lambda a, b: rt.map_fn(lambda x: x + "!", rt.stack([a, b])), [b"a!", b"bc!"]),
+    "scan": (lambda a, b: rt.scan(lambda s, x: s + x, rt.stack([a, b])), [b"a", b"abc"]),
+    "scatter": (lambda a, b: rt.tensor_scatter_nd_update(["x", "y"], [[0]], [a]), [b"a", b"y"]),
+    "scatter one": (lambda a, b: rt.tensor_scatter_nd_update(["x", "y"], [1], a), [b"x", b"a"]),
+    "join": (lambda a, b: rt.strings.join([rt.stack([a, b]), "!"]), [b"a!", b"bc!"]),
+    "reduce_join": (lambda a, b: rt.strings.reduce_join([a, b]), b"abc"),
+    "lower": (lambda a, b: rt.strings.lower(rt.stack([a, b])), [b"a", b"bc"]),
+    "lengths": (lambda a, b: rt.as_string(rt.strings.length([a, b])), [b"1", b"2"]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SCALARS)
+def test_scalars_in_arrays(name, way):
+    fn, want = SCALARS[name]
+    assert only_bytes(WAYS[way](fn)(rt.constant("a"), rt.constant("bc"))) == want
+
+
+def test_scalars_in_variables_and_datasets():
+    a, b = rt.constant("a"), rt.constant("bc")
+    v = rt.Variable([a, b])
+    assert only_bytes(v.read_value()) == [b"a", b"bc"]
+    v[0].assign("q")
+    assert only_bytes(v.read_value()) == [b"q", b"bc"]
+    v.assign([b, a])
+    assert only_bytes(v.read_value()) == [b"bc", b"a"]
+    numbers = rt.data.Dataset.range(2)
+    assert only_bytes(next(iter(numbers.map(lambda i: rt.stack([a, rt.as_string(i)]))))) == [b"a", b"0"]
+    assert only_bytes(next(iter(numbers.map(rt.as_string).padded_batch(2)))) == [b"0", b"1"]
+    table = rt.lookup.StaticHashTable(rt.lookup.KeyValueTensorInitializer(["a"], ["x"]), "?")
+    assert only_bytes(table.lookup(rt.stack([a, b]))) == [b"x", b"?"]
+
+
+@pytest.mark.parametrize("op", sampled_ops(), ids=lambda op: op.name)
+def test_ops_that_move_elements_store_bytes(op):
+    """Each sample of an op with its floats as strings, where the op's rule accepts these."""
+    for arguments, numeric in samples(op):
+        arrays, params = [as_strings(x) for x in arguments], {key: as_strings(x) for key, x in numeric.items()}
+        try:
+            types = op.rule(*map(type_of, arrays), **params)
+        except Exception:
+            continue
+        if op.name != "as_string" and isinstance(types, TensorType) and types.dtype.is_string:
+            only_bytes(kernel_for(op, map(type_of, arrays), [types])(*map(value_of, arrays), **params))
+
+
+def as_strings(x):
+    """A float array, or the type of one, as strings; a list of such likewise; any other argument itself."""
+    if isinstance(x, EagerList):
+        return EagerList([item if item is None else as_strings(item) for item in x.items],
+                         ListType(as_strings(x.type.element)))
+    if isinstance(x, TensorType):
+        return x.with_dtype(rt.string) if x.dtype.is_floating else x
+    if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind != "f":
+        return x
+    return vector([b"%g" % number for number in x.reshape(-1)]).reshape(x.shape)
+
+
+TEXT = {
+    "stack": (lambda: rt.stack(["x", "y"]), ["x", "y"]),
+    "concat": (lambda: rt.concat([["x"], ["y"]], 0), ["x", "y"]),
+    "tile": (lambda: rt.tile(["x"], [2]), ["x", "x"]),
+    "expand_dims": (lambda: rt.expand_dims("x", 0), ["x"]),
+    "squeeze": (lambda: rt.squeeze([["x"]], 0), ["x"]),
+    "transpose": (lambda: rt.transpose([["x"], ["y"]])[0], ["x", "y"]),
+    "reverse": (lambda: rt.reverse(["x", "y"], [0]), ["y", "x"]),
+    "roll": (lambda: rt.roll(["x", "y"], 1, 0), ["y", "x"]),
+    "repeat": (lambda: rt.repeat("x", 2), ["x", "x"]),
+    "unstack": (lambda: rt.unstack(["x", "y"])[1], "y"),
+    "split": (lambda: rt.split(["x", "y"], 2)[1], ["y"]),
+    "identity": (lambda: rt.identity("x"), "x"),
+    "boolean_mask": (lambda: rt.boolean_mask(["x", "y"], [False, True]), ["y"]),
+    "gather": (lambda: rt.gather(["x", "y"], 1), "y"),
+    "gather_nd": (lambda: rt.gather_nd(["x", "y"], [1]), "y"),
+    "slice": (lambda: rt.slice(["x", "y"], [1], [1]), ["y"]),
+    "strided_slice": (lambda: rt.strided_slice(["x", "y"], [1], [2]), ["y"]),
+    "zeros_like": (lambda: rt.zeros_like(["x", "y"]), ["", ""]),
+    "unique": (lambda: rt.unique(["x", "x"]).y, ["x"]),
+    "partition": (lambda: rt.dynamic_partition(["x", "y"], [0, 1], 2)[1], ["y"]),
+    "stitch": (lambda: rt.dynamic_stitch([[1], [0]], [["x"], ["y"]]), ["y", "x"]),
+    "ensure_shape": (lambda: rt.ensure_shape(["x"], [1]), ["x"]),
+    "fill": (lambda: rt.fill([2], "x"), ["x", "x"]),
+    "pad": (lambda: rt.pad(["x"], [[0, 1]]), ["x", ""]),
+    "pad with": (lambda: rt.pad(["x"], [[1, 0]], constant_values="z"), ["z", "x"]),
+    "sparse": (lambda: rt.sparse.to_dense(rt.SparseTensor([[1]], ["x"], [2])), ["", "x"]),
+    "shape": (lambda: rt.as_string(rt.shape(["x"])), ["1"]),
+    "size": (lambda: rt.as_string(rt.size(["x"]) + rt.rank("x")), "1"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", TEXT)
+def test_text_of_python_is_an_operand(name, way):
+    fn, want = TEXT[name]
+    assert only_bytes(WAYS[way](fn)()) == ([x.encode() for x in want] if isinstance(want, list) else want.encode())
 
 
 @pytest.mark.parametrize("data, want", [  # TF's results
