@@ -40,9 +40,9 @@ from runtime.core.types import (
 )
 
 __all__ = [
-    "add_input", "announce_errors", "apply", "capture", "constant", "convert_beside", "convert_to_tensor",
-    "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising", "set_outputs",
-    "tell_watchers", "tracing", "watchers", "watching", "wrap",
+    "add_input", "announce_errors", "apply", "capture", "constant", "constant_tensor", "convert_beside",
+    "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising",
+    "set_outputs", "tell_watchers", "tracing", "watchers", "watching", "wrap",
 ]
 
 NOW: Final = object()
@@ -243,6 +243,12 @@ def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None, of
     value = graph.add_node(CONST, (), params, type, user_position()).outputs[0]
     value.hint = name
     return value
+
+
+def constant_tensor(array: Array, name: str | None = None) -> EagerTensor | GraphTensor:
+    """A tensor of an array that the runtime has made, and which it takes over: it is not one of the user's arrays."""
+    graph = _state.graph
+    return EagerTensor.own(array) if graph is None else GraphTensor(constant(graph, array, False, name))
 
 
 # Values of the graph.

@@ -20,7 +20,7 @@ from runtime.ops.math import add, cast, divide, maximum, minimum, multiply, subt
 from runtime.ops.op_makers import REAL, apply_one, check_dtype, named
 from runtime.ops.reduction import reduce_max
 from runtime.ops.shape import BROADCAST_TO, broadcast_to, dims, expand_dims, reshape, shape_argument
-from runtime.ops.static_arguments import axis_of
+from runtime.ops.static_arguments import axis_of, folded
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const") -> Tensor:
@@ -221,7 +221,7 @@ def _plain(bounds: list[Any]) -> list[Any]:
 
 def _range_length(bounds: list[Any]) -> int | None:
     """The length of a range as NumPy computes it, if all bounds are known; else None."""
-    known = [b.value.constant if isinstance(b, GraphTensor) else b for b in bounds]
+    known = [folded(b.value) if isinstance(b, GraphTensor) else b for b in bounds]
     if any(value is None for value in known):
         return None
     kind = next(b.dtype.as_numpy_dtype for b in bounds if isinstance(b, Tensor))

@@ -32,7 +32,7 @@ from runtime.ops.logic import less, where
 from runtime.ops.math import add, cast
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.shape import broadcast_to, dim, moveaxis, numbers, reshape, shape, size, stack
-from runtime.ops.static_arguments import axes_of, known_elements
+from runtime.ops.static_arguments import axes_of, known_elements, static_int
 
 Part = int | str | None  # of a slice; "?": given by an operand
 Entry = int | str | None | tuple[Part, Part, Part]
@@ -237,9 +237,7 @@ class _Index:
                 spec.append(e)
             elif kind is slice:
                 start, stop, step = e.start, e.stop, e.step
-                spec.append((start if start is None else self._scalar(start),
-                             stop if stop is None else self._scalar(stop),
-                             step if step is None else self._scalar(step)))
+                spec.append((self._part(start), self._part(stop), self._part(step)))
             elif e is Ellipsis:
                 if sum(other is Ellipsis for other in entries) > 1:
                     raise IndexOutOfRangeError("an index has at most one ellipsis (`...`)")
@@ -256,6 +254,11 @@ class _Index:
                 spec += [_FULL] * _axes_used(array)
         self.spec = tuple(spec)
         self.is_separated = bool(self.arrays) and _are_separated(entries)
+
+    def _part(self, e: Any) -> int | str | None:
+        """A part of a slice: an int if its value is known, which cannot be out of range."""
+        known = static_int(e) if isinstance(e, GraphTensor) and e.dtype.is_integer and not e.ndim else None
+        return None if e is None else self._scalar(e) if known is None else known
 
     def _scalar(self, e: Any) -> int | str:
         """An int, or "?" for a tensor."""

@@ -14,7 +14,7 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.string_arrays import of_scalars
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
-from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.trace import apply, constant_tensor, convert_to_tensor
 from runtime.core.types import (
     DType,
     Shape,
@@ -103,7 +103,7 @@ def shape(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tenso
     dtype = t.as_dtype(out_type)
     sizes = dims(x, dtype)
     if all(type(size) is int for size in sizes):
-        return convert_to_tensor(np.array([_count_as(size, dtype) for size in sizes], dtype.np), name=name)
+        return constant_tensor(np.array([_count_as(size, dtype) for size in sizes], dtype.np), name)
     return named(_as_dtype(apply_one(STACK, *sizes, axis=0), dtype), name)
 
 
@@ -113,7 +113,7 @@ def size(input: Any, out_type: Any = t.int32, name: str | None = None) -> Tensor
     dtype = t.as_dtype(out_type)
     if x.type.size is None:
         return named(apply_one(SIZE, x, dtype=dtype), name)
-    return convert_to_tensor(_count_as(x.type.size, dtype), name=name)
+    return constant_tensor(np.array(_count_as(x.type.size, dtype)), name)
 
 
 def _as_dtype(x: Tensor, dtype: DType) -> Tensor:

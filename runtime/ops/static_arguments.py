@@ -1,9 +1,10 @@
 """Values that are known at trace time: axes, sizes and shapes given as tensors."""
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +13,17 @@ from runtime.core.graph import Value
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.types import Shape, TensorType, shape_text
 
-__all__ = ["axes_of", "axis_of", "known_elements", "length_of_range", "merge_shapes", "static_int", "static_ints"]
+__all__ = ["axes_of", "axis_of", "folded", "known_elements", "length_of_range", "merge_shapes", "static_int",
+           "static_ints"]
+
+_FOLDED: Final = frozenset({
+    "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "concat", "equal", "expand_dims", "floordiv",
+    "gather", "getitem", "greater", "greater_equal", "invert", "less", "less_equal", "maximum", "minimum", "mod",
+    "multiply", "negative", "not_equal", "range", "reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod",
+    "reduce_sum", "reshape", "slice", "split", "squeeze", "stack", "subtract", "where"})
+"""Ops of which sizes are computed."""
+_MOST_FOLDED: Final = 64
+"""The most nodes that compute a size, and the most elements of each."""
 
 
 def static_int(x: Any) -> int | None:
@@ -20,11 +31,80 @@ def static_int(x: Any) -> int | None:
     return _scalar(x.value) if isinstance(x, GraphTensor) else operator.index(x)
 
 
+def folded(value: Value) -> Any:
+    """The array of ints or bools that a value has in each run, if few ops compute it from constants; else None."""
+    if value.constant is not None:
+        return value.constant
+    pending, arrays = [value], dict[Value, Any]()
+    while pending:
+        current = pending[-1]
+        source = _outside(current)
+        if source.constant is not None:
+            arrays[current] = source.constant
+        elif source is not current:
+            if source in arrays:
+                arrays[current] = arrays[source]
+            else:
+                pending.append(source)
+                continue
+        else:
+            if not _is_foldable(current) or len(pending) + len(arrays) > _MOST_FOLDED:
+                return None
+            inputs = current.node.inputs  # type: ignore[union-attr]
+            missing = [x for x in inputs if x not in arrays]
+            if missing:
+                pending += missing
+                continue
+            arrays[current] = _computed(current, [arrays[x] for x in inputs])
+        if arrays[current] is None:
+            return None
+        pending.pop()
+    return arrays[value]
+
+
+def _outside(value: Value) -> Value:
+    """The value of an enclosing graph that a capture passes on; other values themselves."""
+    if value.node is not None:
+        return value
+    found = next((outer for outer, inner in value.graph.captures if inner is value), None)
+    return found if isinstance(found, Value) else value
+
+
+def _is_foldable(value: Value) -> bool:
+    type = value.type
+    return (value.node is not None and value.node.op.name in _FOLDED and isinstance(type, TensorType)
+            and (type.dtype.is_integer or type.dtype.is_bool) and None not in type.shape
+            and math.prod(type.shape) <= _MOST_FOLDED)  # type: ignore[arg-type]
+
+
+def _computed(value: Value, inputs: Sequence[Any]) -> Any:
+    """The result of a value's node; None if it raises an error, or is an int of Python's beyond its dtype here."""
+    node, type = value.node, value.type
+    assert node is not None and isinstance(type, TensorType)
+    is_weak = type.weak and type.dtype.is_integer
+    if is_weak:
+        inputs = [x.astype(np.int64) if x.dtype.kind == "i" else x for x in inputs]
+    try:
+        with np.errstate(all="ignore"):
+            found = node.op.kernel(*inputs, **node.params)
+            result = np.asarray(found if node.single else found[node.outputs.index(value)])
+    except Exception:
+        return None
+    if is_weak and (_is_beyond(result, type) or (node.op.name == "cast" and _is_beyond(inputs[0], type))):
+        return None
+    return result.astype(type.dtype.np, copy=False)
+
+
+def _is_beyond(array: Any, type: TensorType) -> bool:
+    low, high = type.dtype.limits
+    return bool(array.size) and not low <= array.min() <= array.max() <= high
+
+
 def _scalar(value: Value) -> int | None:
-    """The int in a constant, or in a known item of a tensor, such as `shape(x)[0]`; else None."""
-    constant = value.constant
-    if constant is not None:
-        return operator.index(constant[()])
+    """The int that a value is in each run, such as `shape(x)[0] + 1`, or None where it is not known."""
+    known = folded(value)
+    if known is not None:
+        return operator.index(known[()])
     node = value.node
     if node is None or node.op.name != "getitem" or not isinstance(value.type, TensorType):
         return None
@@ -43,10 +123,14 @@ def known_elements(x: GraphTensor) -> list[int | None] | None:
 
 
 def _elements(value: Value, count: int) -> list[int | None]:
-    constant = value.constant
-    if constant is not None:
-        return [int(item) for item in constant]
+    known = folded(value)
+    if known is not None:
+        return [int(item) for item in known]
     node = value.node
+    if node is not None and node.op.name == "getitem":
+        index, sizes = node.params["index"], node.inputs[0].type.shape  # type: ignore[union-attr]
+        if len(sizes) == len(index) == 1 and sizes[0] is not None and type(index[0]) is tuple and "?" not in index[0]:
+            return _elements(node.inputs[0], sizes[0])[slice(*index[0])]
     if node is not None and node.op.name == "stack":
         return [_scalar(item) for item in node.inputs]
     if node is not None and node.op.name == "cast" and value.type.dtype.is_integer:  # type: ignore[union-attr]

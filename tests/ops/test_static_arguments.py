@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -25,10 +26,66 @@ def test_items_of_known_shapes_are_known(make: Any) -> None:
     assert _shape(make, 3, 4) == [4, 16]
 
 
+@pytest.mark.parametrize(("make", "want"), [
+    (lambda x: rt.zeros([rt.shape(x)[rt.rank(x) - 1], 16]), [4, 16]),
+    (lambda x: rt.zeros([rt.constant([[3, 4], [5, 6]])[0][1]]), [4]),
+    (lambda x: rt.zeros([rt.shape(x)[1] // 2 + rt.shape(x)[0] * 5 - 1]), [16]),
+    (lambda x: rt.zeros([-rt.shape(x)[1] + 8, rt.shape(x)[1] % 3, rt.cast(rt.shape(x)[1], rt.int64)]), [4, 1, 4]),
+    (lambda x: rt.zeros([rt.maximum(rt.shape(x)[0], 5), rt.reduce_prod(rt.shape(x)), max(rt.shape(x)[1], 2)]),
+     [5, 12, 4]),
+    (lambda x: rt.zeros(rt.shape(x)[1:] + 1), [5]),
+    (lambda x: rt.zeros(rt.shape(x)[::-1]), [4, 3]),
+    (lambda x: rt.zeros(rt.concat([rt.shape(x)[:1], [7]], 0)), [3, 7]),
+    (lambda x: rt.zeros([rt.multiply(*rt.unstack(rt.shape(x)))]), [12]),
+    (lambda x: rt.zeros([rt.where(rt.shape(x)[0] > 1, 2, 9)]), [2]),
+    (lambda x: rt.range(rt.shape(x)[1]), [4]),
+    (lambda x: rt.range(0, rt.shape(x)[1] * 2, 2)[None], [1, 4]),
+    (lambda x: rt.eye(rt.shape(x)[0]), [3, 3]),
+    (lambda x: rt.linspace(0.0, 1.0, rt.shape(x)[1]), [4]),
+    (lambda x: rt.one_hot([0, 1], rt.shape(x)[1]), [2, 4]),
+    (lambda x: rt.sequence_mask([0, 1], rt.shape(x)[1]), [2, 4]),
+    (lambda x: x[:, :rt.shape(x)[1] - 1], [3, 3]),
+    (lambda x: rt.gather(x, rt.range(rt.shape(x)[0] - 1)), [2, 4]),
+    (lambda x: rt.cond(x[0, 0] > 0, lambda: rt.zeros([rt.shape(x)[0] + 1]), lambda: rt.ones([4])), [4]),
+])
+def test_sizes_computed_of_known_sizes_are_known(make: Any, want: list[int]) -> None:
+    assert _shape(make, 3, 4) == want
+    x = rt.ones([3, 4])
+    for executor in ("numpy", "native"):
+        assert (rt.function(make, executor=executor)(x).numpy() == make(x).numpy()).all()
+
+
+def test_sizes_beyond_their_dtype_are_left_to_the_run() -> None:
+    assert _shape(lambda x: rt.zeros([rt.shape(x)[0] // (rt.shape(x)[0] - 3)]), 3) == [None]
+
+    def many(x: Any) -> Any:
+        n = rt.shape(x)[0]
+        for _ in range(100):
+            n = n + 1
+        return rt.zeros([n])
+
+    assert _shape(many, 3) == [None]
+    assert rt.function(many)(rt.ones([3])).shape == [103]
+
+
+def test_the_shape_of_a_tensor_is_a_tensor_shape() -> None:
+    """Also of one whose size is that of another; only an array of NumPy has sizes of the graph."""
+    found: list[Any] = []
+
+    @rt.function
+    def program(x: Any, n: Any) -> None:
+        found.extend([rt.range(rt.shape(x)[1]).shape, rt.eye(rt.size(x) - rt.size(x)).shape, rt.zeros([n]).shape])
+        assert isinstance(np.zeros(n + 1).shape[0], rt.Tensor)
+
+    program.get_concrete_function(rt.TensorSpec([None, None], rt.float32), rt.TensorSpec([], rt.int32))
+    assert all(isinstance(shape, rt.TensorShape) for shape in found)
+    assert [shape.as_list() for shape in found] == [[None], [None, None], [None]]
+
+
 def test_items_that_only_a_run_knows() -> None:
     assert _shape(lambda x: rt.zeros([rt.shape(x)[1], 16]), 3, None) == [None, 16]
-    assert _shape(lambda x: rt.zeros([rt.shape(x)[rt.rank(x) - 1], 16]), 3, 4) == [None, 16]
-    assert _shape(lambda x: rt.zeros([rt.constant([[3, 4], [5, 6]])[0][1], 16]), 3) == [None, 16]
+    assert _shape(lambda x: rt.zeros([rt.shape(x)[0] * rt.shape(x)[1], 16]), 3, None) == [None, 16]
+    assert _shape(lambda x: rt.zeros(rt.shape(x)[::-1]), 3, None) == [None, 3]
 
 
 def test_an_item_of_floats_is_no_size() -> None:
