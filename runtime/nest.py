@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from autograph.backend import operators
 from runtime.core import pytree
+from runtime.core.trace import current_graph
 from runtime.staging.containers.known_structure import container_kind, known_structure
 
 __all__ = ["assert_same_structure", "flatten", "is_nested", "map_structure", "pack_sequence_as"]
@@ -35,8 +37,9 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
     """`func` applied to corresponding leaves of structures of the same form (`tf.nest.map_structure`).
 
-    ValueError or TypeError if the structures differ.
+    ValueError or TypeError if the structures differ. In a traced function `func` converts, as callees do.
     """
+    func = func if current_graph() is None else operators.call(func)
     return pytree.map_structure(func, *map(known_structure, structure))
 
 

@@ -1,13 +1,14 @@
 """Explicit control flow with TF2's names: `cond`, `case`, `while_loop`, `map_fn`, `scan`, `foldl`, ...
 
 Outside graphs they run in Python; in a traced function they are staged by the same rules as `if`, `while` and `for` in
-converted code. The functions passed to them are called unchanged: a lambda in converted code is converted with it.
+converted code. There the functions passed to them convert, as callees do.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from autograph.backend import operators
 from runtime.core import pytree
 from runtime.core.errors import IndexOutOfRangeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.graph import Graph
@@ -32,6 +33,11 @@ from runtime.staging.values.truthiness import truth
 __all__ = ["case", "cond", "foldl", "foldr", "map_fn", "scan", "scan_with_carry", "switch_case", "while_loop"]
 
 Function = Callable[..., Any]
+
+
+def _callee(fn: Function) -> Function:
+    """What to call in place of a function that is passed to one here: in a trace, its converted form."""
+    return fn if current_graph() is None else operators.call(fn)
 
 
 # Branches.
@@ -80,6 +86,7 @@ def case(
 
 
 def _either(pred: Any, then: Function, orelse: Function) -> Function:
+    then, orelse = _callee(then), _callee(orelse)
     return lambda: BACKEND.if_exp(pred, lambda: (then(),), lambda: (orelse(),))[0]
 
 
@@ -129,6 +136,9 @@ def while_loop(
         checkpoint_param({"checkpoint": checkpoint_every}, counted=False)
         return _while_eagerly(cond, body, variables, maximum_iterations)
 
+    names = _names(body, variables, len(pytree.flatten(variables)))
+    cond, body = _callee(cond), _callee(body)
+
     def call(fn: Function, *leaves: Any) -> Any:
         return fn(*_arguments(pytree.pack_sequence_as(variables, leaves)))
 
@@ -136,7 +146,6 @@ def while_loop(
         return pytree.flatten(_as_state(call(body, *leaves), variables))
 
     flat = pytree.flatten(variables)
-    names = _names(body, variables, len(flat))
     options: dict[str, Any] = {"maximum_iterations": maximum_iterations, "checkpoint": checkpoint_every}
     if shape_invariants is not None:
         options["shape_invariants"] = dict(zip(names, pytree.flatten(shape_invariants), strict=True))
@@ -190,7 +199,7 @@ def map_fn(
     With a structure of tensors as `elems`, `fn` takes a structure of their rows; it may return a structure, each of
     whose tensors is stacked. ShapeError if the results for the rows have different shapes.
     """
-    rows = _rows(elems, "map_fn")
+    rows, fn = _rows(elems, "map_fn"), _callee(fn)
     if isinstance(rows.length, int) and current_graph() is None:
         results = [fn(rows.item(i)) for i in range(rows.length)]
         return _stacked(results) if results else _empty(lambda: fn(_example(elems)))
@@ -207,6 +216,7 @@ def scan(
     from the last row to the first, and stores each result at the position of its row.
     """
     rows, acc, first = _started(elems, initializer, "scan", reverse)
+    fn = _callee(fn)
     if isinstance(rows.length, int) and current_graph() is None:
         results = list(first)
         for i in range(rows.length):
@@ -234,7 +244,7 @@ def scan_with_carry(
     rows = Counted(length, lambda i: None) if elems is None else _rows(elems, "scan")
     count, item = rows.length if length is None else length, rows.item
     rows = Counted(count, (lambda i: item(count - 1 - i)) if reverse else item)
-    carry = pytree.map_structure(_as_tensor, carry)
+    carry, fn = pytree.map_structure(_as_tensor, carry), _callee(fn)
     if isinstance(count, int) and current_graph() is None:
         results = []
         for i in range(count):
@@ -277,6 +287,7 @@ def foldr(
 
 def _folded(fn: Function, elems: Any, initializer: Any, what: str, reverse: bool) -> Any:
     rows, acc, _ = _started(elems, initializer, what, reverse)
+    fn = _callee(fn)
     if isinstance(rows.length, int) and current_graph() is None:
         for i in range(rows.length):
             acc = fn(acc, rows.item(i))

@@ -1,6 +1,8 @@
 """Control flow by hand (`rt.cond`, `rt.while_loop`, `rt.map_fn`, ...): eager and staged give the same."""
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -333,3 +335,69 @@ def test_undefined():
         set_outputs(graph, [apply(UNDEFINED, type=TensorType(t.float32, (2, None)))])
     graph.verify()
     assert run(graph, [])[0].shape == (2, 0)
+
+
+# Functions that are passed by name convert, as callees do.
+
+def flipped(row):
+    if rt.reduce_sum(row) > 0:
+        return row
+    return -row
+
+
+def greater(a, b):
+    if a > b:
+        return a
+    return b
+
+
+def counted():
+    total = rt.constant(0)
+    for i in rt.range(4):
+        total += i
+    return total
+
+
+def none():
+    return rt.constant(-1)
+
+
+def is_below_3(i, total):
+    if i < 3:
+        return True
+    return False
+
+
+def doubled_late(i, total):
+    if i > 1:
+        total *= 2
+    return i + 1, total + 1
+
+
+class Bound:
+    def flipped(self, row):
+        if rt.reduce_sum(row) > 0:
+            return row
+        return -row
+
+
+ROWS = [[1, 2], [-3, 1]]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [
+    lambda x: rt.map_fn(flipped, x),
+    lambda x: rt.map_fn(Bound().flipped, x),
+    lambda x: rt.map_fn(functools.partial(greater, 0), x[0]),
+    lambda x: rt.scan(greater, x[:, 0]),
+    lambda x: rt.foldl(greater, x[:, 0]),
+    lambda x: rt.foldr(greater, x[:, 0]),
+    lambda x: rt.cond(x[0, 0] > 0, counted, none),
+    lambda x: rt.switch_case(x[0, 0], [none, counted]),
+    lambda x: rt.case([(x[0, 0] > 5, none)], default=counted),
+    lambda x: rt.while_loop(is_below_3, doubled_late, (x[0, 0], x[1, 1]))[1],
+    lambda x: rt.nest.map_structure(flipped, [x[0], x[1]])[1],
+])
+def test_functions_passed_by_name_convert(fn, executor):
+    x = rt.constant(ROWS)
+    assert plain(rt.function(fn, executor=executor)(x)) == plain(fn(x))
