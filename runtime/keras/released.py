@@ -30,6 +30,8 @@ from runtime.keras.backend import *
 from runtime.keras.backend.core import Variable as BackendVariable
 """,
     "keras.src.layers.layer": "from runtime.keras.backend.layer import RuntimeLayer as BackendLayer",
+    "keras.src.optimizers.optimizer":
+        "from runtime.keras.backend.optimizer import RuntimeOptimizer as BackendOptimizer",
     "keras.src.models.model": "from runtime.keras.backend.trainer import RuntimeTrainer as Trainer",
     "keras.src.export.saved_model":
         "from runtime.keras.backend.export import RuntimeExportArchive as BackendSavedModelExportArchive",

@@ -9,20 +9,20 @@ import autograph as ag
 from autograph.backend import accept
 from runtime.core.trace import current_graph
 
-__all__ = ["RuntimeLayer", "convert_methods", "converted"]
+__all__ = ["RuntimeLayer", "convert_methods", "converted", "parts_of"]
 
 _STAGED: Final = ("call", "train_step", "test_step", "predict_step", "compute_loss", "compute_metrics")
 _CONVERTED: Final[set[type]] = set()
 
 
-def _parts(value: Any, depth: int) -> list[Any]:
+def parts_of(value: Any, depth: int = 4) -> list[Any]:
     """The object with its containers and helpers, without other layers and variables, which are accepted themselves."""
     parts: list[Any] = [value]
     if depth:
         inner: Any = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
         for part in (*inner, *getattr(value, "__dict__", {}).values()):
             if isinstance(part, (list, tuple, dict, set)) or type(part).__module__.startswith("keras.src.utils"):
-                parts += _parts(part, depth - 1)
+                parts += parts_of(part, depth - 1)
     return parts
 
 
@@ -79,5 +79,5 @@ class RuntimeLayer:
         fields: dict[str, Any] = vars(self)
         if "_is_accepted" not in fields and current_graph() is not None:
             fields["_is_accepted"] = True
-            accept(_parts(self, 4))
+            accept(parts_of(self))
         return super().__call__(*args, **kwargs)  # type: ignore[misc]
