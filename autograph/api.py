@@ -253,7 +253,7 @@ def _convert(fn: Any, recursive: bool, verify: bool, make: Making) -> Any:
         )
     call = getattr(type(fn), "__call__", None)  # noqa: B004
     if isinstance(call, FunctionType):
-        if exclusion_rule(call) == "it is part of autograph or runtime":
+        if exclusion_rule(call) is not None:  # asked for is the object, not a method of a library's class
             return fn
         return MethodType(again(call), fn)
     what = f"{getattr(fn, '__qualname__', fn)!r} is written in C" if callable(fn) else f"{fn!r} is not callable"

@@ -2,7 +2,7 @@
 unconverted.
 
 A function that the user asks to convert (`convert(f)`, `@rt.function`) converts whatever module it is in. The rules are
-for its callees; `explain` names the rule that applies.
+for its callees, and for the `__call__` of objects; `explain` names the rule that applies.
 """
 from __future__ import annotations
 

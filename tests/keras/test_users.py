@@ -182,3 +182,27 @@ def test_a_layer_as_a_traced_function_leaves_other_layers_as_they_are() -> None:
         return layer(x)
 
     np.testing.assert_allclose(both(X), expected, rtol=1e-5, atol=1e-6)
+
+
+class Signed(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.dense = keras.layers.Embedding(9, 4), keras.layers.Dense(1)
+
+    def call(self, x: Any) -> Any:
+        y = self.dense(self.embed(x))
+        if tf.reduce_sum(y) > 0.0:
+            return y
+        return -y
+
+
+@pytest.mark.parametrize("make", [
+    lambda: keras.layers.Embedding(9, 4), Signed,
+    lambda: keras.Sequential([keras.layers.Embedding(9, 4), keras.layers.LSTM(3)]),
+])
+def test_a_layer_as_the_traced_function(make: Any) -> None:
+    """Keras' own code is left alone, as in a function that calls the layer."""
+    layer, x = make(), tf.constant([[1, 2, 3], [4, 5, 6]])
+    found = tf.function(layer)(x)
+    np.testing.assert_allclose(found, tf.function(lambda x: layer(x))(x))
+    np.testing.assert_allclose(found, layer(x), rtol=1e-5)
