@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from runtime.ops.complex_numbers import angle, complex, conj, imag, real
-from runtime.ops.gather import unsorted_segment_sum
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import (
     equal,
@@ -105,6 +104,8 @@ from runtime.ops.segments import (
     unsorted_segment_mean,
     unsorted_segment_min,
     unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
     zero_fraction,
 )
 from runtime.ops.sorting import in_top_k, top_k
@@ -217,6 +218,7 @@ __all__ = [
     "unsorted_segment_mean",
     "unsorted_segment_min",
     "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "xlogy",
     "zero_fraction",

@@ -267,10 +267,9 @@ def scatter_nd(
     return _scattered("scatter_nd", zeros(shape, values.dtype), indices, values, "add", bad_indices_policy, name)
 
 
-def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The sums of the slices of `data` with each segment id (`tf.math.unsorted_segment_sum`)."""
+def segment_totals(data: Any, segment_ids: Any, num_segments: Any) -> Tensor:
+    """The sums of the slices of `data` with each segment id. IndexOutOfRangeError for an id that is not from 0 to below
+    `num_segments`."""
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     rows = reshape(ids, [*dims(ids), 1])
-    return scatter_nd(rows, x, [num_segments, *dims(x)[ids.ndim:]], name=name)
-
-
+    return scatter_nd(rows, x, [num_segments, *dims(x)[ids.ndim:]])

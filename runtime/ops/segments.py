@@ -2,37 +2,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from runtime.core.errors import ShapeError
+import numpy as np
+
+from runtime.core.errors import IndexOutOfRangeError, ShapeError
 from runtime.core.positions import located
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import DType, float64, int32
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import fill, ones, ones_like, zeros
 from runtime.ops.creation import range as range_of
+from runtime.ops.effects import raise_unless
 from runtime.ops.gather import (
     boolean_mask,
     gather,
     scatter_nd,
+    segment_totals,
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
     tensor_scatter_nd_update,
-    unsorted_segment_sum,
 )
 from runtime.ops.logic import equal, greater, less, where
-from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin
+from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin, sqrt
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_max, reduce_prod, reduce_sum
-from runtime.ops.shape import dim, dims, reshape, size, stack
+from runtime.ops.reduction import reduce_all, reduce_max, reduce_prod, reduce_sum
+from runtime.ops.shape import dim, dims, product, reshape, size, stack
 from runtime.ops.sorting import argsort, searchsorted
+from runtime.ops.static_arguments import folded
 
 __all__ = [
     "bincount", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "histogram_fixed_width",
     "histogram_fixed_width_bins", "invert_permutation", "lgamma", "polyval", "segment_max", "segment_mean",
     "segment_min", "segment_prod", "segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "unsorted_segment_prod", "zero_fraction",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "zero_fraction",
 ]
 
 
@@ -67,7 +72,7 @@ def bincount(
     if maxlength is not None:
         inside = less(values, maxlength)
         places, amounts = boolean_mask(places, inside), boolean_mask(amounts, inside)
-    total = (unsorted_segment_sum(amounts, places, count) if places.ndim == 1
+    total = (segment_totals(amounts, places, count) if places.ndim == 1
              else scatter_nd(places, amounts, [dim(x, 0), count]))
     return named(minimum(total, ones_like(total)) if binary_output else total, name)
 
@@ -130,13 +135,13 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """For each id, the sum of the rows of `data` with this id in `segment_ids`, which is sorted; 0 for an id without
     rows (`tf.math.segment_sum`)."""
     ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return named(unsorted_segment_sum(data, ids, _count(ids)), name)
+    return named(segment_totals(data, ids, _count(ids)), name)
 
 
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """The means of the rows with each id; 0 for an id without rows (`tf.math.segment_mean`)."""
     ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return unsorted_segment_mean(data, ids, _count(ids), name)
+    return named(_means(convert_to_tensor(data), ids, _count(ids)), name)
 
 
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -153,32 +158,26 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     """The products of the rows with each id, of which `segment_ids`, sorted, has one for each row; 1 for an id without
     rows (`tf.math.segment_prod`)."""
     ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return unsorted_segment_prod(data, ids, _count(ids), name)
+    return named(_products(convert_to_tensor(data), ids, _count(ids)), name)
 
 
-def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The products of the slices of `data` with each segment id, in their order; 1 for one without
-    (`tf.math.unsorted_segment_prod`). IndexOutOfRangeError for an id that is not from 0 to below `num_segments`.
-
-    The slices of a segment become a row, filled up with ones: memory is that of `num_segments` times the largest one.
-    """
-    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
-    rest = dims(x)[ids.ndim:]
-    flat = reshape(ids, [-1])
-    order = argsort(flat)
-    sorted_ids = gather(flat, order)
-    numbers = cast(range_of(size(flat)), int32) - searchsorted(sorted_ids, sorted_ids)  # within the segment
+def _products(x: Tensor, ids: Tensor, count: Any) -> Tensor:
+    """The products of the rows with each id. The rows of a segment become a row, filled up with ones: memory is that of
+    `count` times the largest segment."""
+    rest = dims(x)[1:]
+    order = argsort(ids)
+    sorted_ids = gather(ids, order)
+    numbers = cast(range_of(size(ids)), int32) - searchsorted(sorted_ids, sorted_ids)  # within the segment
     most = reduce_max(concat([numbers, [-1]], 0)) + 1
     places = stack([sorted_ids, cast(numbers, sorted_ids.dtype)], -1)
-    rows = gather(reshape(x, [-1, *rest]), order)
-    table = tensor_scatter_nd_update(ones([num_segments, most, *rest], x.dtype), places, rows)
-    return named(reduce_prod(table, 1), name)
+    table = tensor_scatter_nd_update(ones([count, most, *rest], x.dtype), places, gather(x, order))
+    return reduce_prod(table, 1)
 
 
 def _extreme(data: Any, segment_ids: Any, scatter: Any) -> Tensor:
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
     shape = [_count(ids), *dims(x)[1:]]
-    have = unsorted_segment_sum(ones_like(x, int32), ids, shape[0])
+    have = segment_totals(ones_like(x, int32), ids, shape[0])
     found = scatter(fill(shape, _end(x.dtype, scatter is tensor_scatter_nd_min)), ids[:, None], x)
     return where(greater(have, 0), found, zeros(shape, x.dtype))
 
@@ -189,31 +188,81 @@ def _end(dtype: DType, high: bool) -> Tensor:
     return convert_to_tensor(top if high else low, dtype=dtype)
 
 
+def _means(x: Tensor, ids: Tensor, count: Any) -> Tensor:
+    return segment_totals(x, ids, count) / _sizes(x, ids, count)
+
+
+def _sizes(x: Tensor, ids: Tensor, count: Any) -> Tensor:
+    """How many rows each segment has, at least 1, for each element."""
+    found = segment_totals(ones_like(x), ids, count)
+    return maximum(found, ones_like(found))
+
+
+def _by_segment(data: Any, segment_ids: Any, count: Any, combine: Callable[[Tensor, Tensor, Any], Tensor]) -> Tensor:
+    """`combine(rows, ids, count)` of the slices of `data`, as rows, and their ids. Those with a negative id are left
+    out: they form one more segment. IndexOutOfRangeError for an id that is not below `count`."""
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
+    rows = reshape(x, [product(dims(ids)), *dims(x)[ids.ndim:]])
+    flat = reshape(ids if ids.dtype.size >= 4 else cast(ids, int32), [-1])
+    if _has_no_negatives(flat):
+        return combine(rows, flat, count)
+    count = cast(count, flat.dtype) if isinstance(count, Tensor) else count
+    raise_unless(reduce_all(less(flat, count)), IndexOutOfRangeError(
+        "index out of bounds: a segment id is not below num_segments"))
+    return combine(rows, where(less(flat, 0), count, flat), count + 1)[:count]
+
+
+def _has_no_negatives(ids: Tensor) -> bool:
+    """Whether this is known."""
+    known = np.asarray(ids) if isinstance(ids, EagerTensor) else folded(ids.value) if isinstance(
+        ids, GraphTensor) else None
+    return ids.dtype.is_unsigned or (known is not None and not (known < 0).any())
+
+
+def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The sums of the slices of `data` with each segment id, 0 if there are none; slices with a negative id are left
+    out (`tf.math.unsorted_segment_sum`). Shape: [num_segments, *data.shape[segment_ids.ndim:]]. IndexOutOfRangeError
+    for an id that is not below `num_segments`. So do the following functions."""
+    return named(_by_segment(data, segment_ids, num_segments, segment_totals), name)
+
+
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The means of the slices of `data` with each segment id, 0 if there are none (`tf.math.unsorted_segment_mean`)."""
-    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
-    total = unsorted_segment_sum(x, ids, num_segments)
-    count = unsorted_segment_sum(ones_like(x), ids, num_segments)
-    return named(total / maximum(count, ones_like(count)), name)
+    return named(_by_segment(data, segment_ids, num_segments, _means), name)
+
+
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The sums of the slices of `data` with each segment id, divided by the square root of their number; 0 if there are
+    none (`tf.math.unsorted_segment_sqrt_n`)."""
+    return named(_by_segment(data, segment_ids, num_segments, lambda x, ids, count: segment_totals(
+        x, ids, count) / sqrt(_sizes(x, ids, count))), name)
+
+
+def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """The products of the slices of `data` with each segment id, in their order; 1 for one without
+    (`tf.math.unsorted_segment_prod`)."""
+    return named(_by_segment(data, segment_ids, num_segments, _products), name)
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The maxima of the slices with each segment id; the dtype's smallest value if there are none
     (`tf.math.unsorted_segment_max`)."""
-    return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_max), name)
+    return named(_by_segment(data, segment_ids, num_segments, _scattered(tensor_scatter_nd_max)), name)
 
 
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The minima of the slices with each segment id; the dtype's largest value if there are none
     (`tf.math.unsorted_segment_min`)."""
-    return named(_unsorted(data, segment_ids, num_segments, tensor_scatter_nd_min), name)
+    return named(_by_segment(data, segment_ids, num_segments, _scattered(tensor_scatter_nd_min)), name)
 
 
-def _unsorted(data: Any, segment_ids: Any, count: Any, scatter: Any) -> Tensor:
-    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, dtype_hint=int32)
-    start = fill([count, *dims(x)[ids.ndim:]], _end(x.dtype, scatter is tensor_scatter_nd_min))
-    found: Tensor = scatter(start, reshape(ids, [-1, 1]), reshape(x, [-1, *dims(x)[ids.ndim:]]))
-    return found
+def _scattered(scatter: Any) -> Callable[[Tensor, Tensor, Any], Tensor]:
+    def combine(x: Tensor, ids: Tensor, count: Any) -> Tensor:
+        start = fill([count, *dims(x)[1:]], _end(x.dtype, scatter is tensor_scatter_nd_min))
+        found: Tensor = scatter(start, ids[:, None], x)
+        return found
+
+    return combine
 
 
 def confusion_matrix(
@@ -226,7 +275,7 @@ def confusion_matrix(
     count = maximum(reduce_max(rows), reduce_max(columns)) + 1 if num_classes is None else convert_to_tensor(
         num_classes, dtype=rows.dtype)
     amounts = ones([size(rows)], dtype) if weights is None else reshape(cast(convert_to_tensor(weights), dtype), [-1])
-    return named(reshape(unsorted_segment_sum(amounts, rows * count + columns, count * count), [count, count]), name)
+    return named(reshape(segment_totals(amounts, rows * count + columns, count * count), [count, count]), name)
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:

@@ -15,7 +15,7 @@ from runtime.ops.concat_split import concat, pad, tile
 from runtime.ops.creation import ones
 from runtime.ops.creation import range as range_of
 from runtime.ops.fourier import irfft, rfft
-from runtime.ops.gather import gather, unsorted_segment_sum
+from runtime.ops.gather import gather, segment_totals
 from runtime.ops.indexing import getitem, reverse
 from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import FLOATS, check_dtype, named
@@ -81,7 +81,7 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
     *outer, frames, length = dims(x, int32)
     places = reshape(expand_dims(math.multiply(range_of(frames), step), 1) + range_of(length), [-1])
     rows = reshape(transpose(x, [x.ndim - 2, x.ndim - 1, *range(x.ndim - 2)]), [frames * length, *outer])
-    total = unsorted_segment_sum(rows, places, _at_least(0, (frames - 1) * step + length))
+    total = segment_totals(rows, places, _at_least(0, (frames - 1) * step + length))
     return named(transpose(total, [*range(1, total.ndim), 0]), name)
 
 

@@ -20,7 +20,7 @@ from runtime.ops import math as math_ops
 from runtime.ops.complex_numbers import conj
 from runtime.ops.concat_split import concat as join
 from runtime.ops.concat_split import repeat
-from runtime.ops.gather import boolean_mask, gather, scatter_nd, unsorted_segment_sum
+from runtime.ops.gather import boolean_mask, gather, scatter_nd, segment_totals
 from runtime.ops.gather_nd import gather_nd
 from runtime.ops.math import cast
 from runtime.ops.shape import product
@@ -271,8 +271,8 @@ def _columns(x: Sparse) -> Sizes:
 
 def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
     if values.dtype.is_bool:
-        return unsorted_segment_sum(cast(values, t.int32), place, count) > 0
-    return unsorted_segment_sum(values, place, count)
+        return segment_totals(cast(values, t.int32), place, count) > 0
+    return segment_totals(values, place, count)
 
 
 def without_duplicates(x: Sparse) -> Any:
@@ -304,7 +304,7 @@ def combined(
     a = _sum_by(convert_to_tensor(x.values), place[:n], count)
     b = _sum_by(convert_to_tensor(y.values), place[n:], count)
     if in_both:
-        in_x, in_y = [unsorted_segment_sum(creation.ones_like(part), part, count) for part in (place[:n], place[n:])]
+        in_x, in_y = [segment_totals(creation.ones_like(part), part, count) for part in (place[:n], place[n:])]
         both = in_x * in_y > 0
         distinct, a, b = boolean_mask(distinct, both), boolean_mask(a, both), boolean_mask(b, both)
     return at_positions(x, _unnumbered(distinct, sizes), function(a, b))
@@ -566,7 +566,7 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
         y = shape.reshape(shape.broadcast_to(y, [*batch, inner, columns]), [product([*batch, inner]), columns])
         column = number * inner + column
     parts = x.values[:, None] * gather(y, column)
-    found = unsorted_segment_sum(parts, number * rows + row, product([*batch, rows]))
+    found = segment_totals(parts, number * rows + row, product([*batch, rows]))
     return shape.reshape(found, [*batch, rows, columns])
 
 

@@ -100,6 +100,33 @@ def test_segments():
     np.testing.assert_array_equal(both(lambda v, i: rt.math.unsorted_segment_min(v, i, 1), order, order * 0), [0])
 
 
+SEGMENTS = {
+    "sum": (lambda rows: rows.sum(0), 0.0), "mean": (lambda rows: rows.mean(0), 0.0),
+    "max": (lambda rows: rows.max(0), np.finfo(f32).min), "min": (lambda rows: rows.min(0), np.finfo(f32).max),
+    "prod": (lambda rows: rows.prod(0), 1.0), "sqrt_n": (lambda rows: rows.sum(0) / np.sqrt(len(rows)), 0.0),
+}
+
+
+@pytest.mark.parametrize("kind", SEGMENTS)
+def test_slices_with_negative_ids_are_left_out(kind):
+    segment, (of_rows, empty) = getattr(rt.math, f"unsorted_segment_{kind}"), SEGMENTS[kind]
+    x = np.array([[1.0, 4], [3, -2], [5, 6], [-7, 1]], f32)
+    for ids in ([0, -1, 2, 0], [-5, -1, -1, -2], [2, 1, 0, 2]):
+        want = [of_rows(x[np.equal(ids, k)]) if k in ids else np.full(2, empty) for k in range(3)]
+        found = both(lambda v, i: segment(v, i, 3), x, np.array(ids, np.int32))
+        np.testing.assert_allclose(found, np.array(want, f32), rtol=1e-6)
+        np.testing.assert_array_equal(rt.function(segment)(x, rt.constant(ids), rt.constant(3)), found)
+    assert both(lambda v: segment(v, rt.constant([[-1, 0], [0, 1]]), 2), x[:2]).shape == (2,)
+    for ids in ([0, -1, 3, 0], [0, 1, 3, 0]):
+        for run in (segment, rt.function(segment)):
+            with pytest.raises(IndexError, match="out of bounds"):
+                run(rt.constant(x), rt.constant(ids), 3)
+    gradient = rt.grad(lambda v: rt.reduce_sum(segment(v, rt.constant([0, -1, -1, 1]), 2)))(rt.constant(x))
+    np.testing.assert_array_equal(gradient[1:3], np.zeros((2, 2)))
+    with pytest.raises(IndexError, match="out of bounds"):
+        rt.math.segment_sum(x, [-1, 0, 1, 1])
+
+
 def test_lgamma_polyval_and_zero_fraction():
     x = np.array([0.1, 0.5, 1.0, 2.0, 3.7, 7.9, 8.1, 30.0, 1e6, -0.5, -3.3])
     np.testing.assert_allclose(both(rt.math.lgamma, x), [math.lgamma(v) for v in x], rtol=1e-12, atol=1e-12)
