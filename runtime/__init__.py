@@ -210,9 +210,6 @@ from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan,
 from runtime.staging.values.tensor_array import TensorArray
 
 hide_package(__file__)
-hint_at_names(
-    autodiff, autograph, bitwise, config, data, debugging, errors, image, initializers, io, linalg, lookup, math, nest,
-    nn, numpy, profiler, random, saved_model, signal, sparse, strings, summary, train)
 if TYPE_CHECKING:
     from runtime import test
 
@@ -460,6 +457,20 @@ __all__ = [
 ]
 
 
+def _place_of(name: str) -> str:
+    """Which public name has the function of this name, in words; "" if there is none."""
+    if name in __all__:
+        return f"it is rt.{name}"
+    return next((f"it is rt.{module.__name__.partition('.')[2]}.{name}" for module in _FUNCTIONS
+                 if name in module.__all__), "")
+
+
+_FUNCTIONS = (nn, math, linalg, strings, random, signal, sparse, bitwise, debugging, image, io)
+hint_at_names(
+    autodiff, autograph, config, data, errors, initializers, lookup, nest, numpy, profiler, saved_model, summary, train)
+hint_at_names(*_FUNCTIONS, why=_place_of)
+
+
 def __dir__() -> list[str]:
     """The public names, without the folders that they come from."""
     narrow = ["bfloat16"] if _util.find_spec("ml_dtypes") else []
@@ -481,8 +492,8 @@ def __getattr__(name: str) -> Any:
     if name == "keras":  # `tf.keras`, imported on first use
         _keras.released  # noqa: B018 - imports the package, which then is an attribute of this one
         return globals()["keras"]
+    if name in ("losses", "metrics", "optimizers"):
+        return getattr(__getattr__("keras"), name)
     if name == "bfloat16":  # it loads a package
         return dtypes.bfloat16
-    places = [f"{module}.{name}" for module in ("nn", "math", "linalg") if name in globals()[module].__all__]
-    why = f"it is rt.{places[0]}" if places else _OF_TF1.get(name, "")
-    raise unknown(__name__, name, __all__, why)
+    raise unknown(__name__, name, __all__, _place_of(name) or _OF_TF1.get(name, ""))

@@ -23,24 +23,32 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def unknown(module: str, name: str, names: Iterable[str], why: str = "") -> AttributeError:
-    """The error for a name that a module does not have: with `why`, or the nearest of `names`.
+    """The error for a name that a module does not have: with `why`, or the nearest of `names`, or, for a public name,
+    where to look.
 
     It has a `name` and no `obj`, as Python would append a hint of its own to a traceback.
     """
     text = f"module {module!r} has no attribute {name!r}"
     other = None if why else nearest(name, names)
-    return AttributeError(text + (f": {why}" if why else f". Did you mean: {other!r}?" if other else ""), name=name)
+    if why:
+        text += f": {why}"
+    elif other:
+        text += f". Did you mean: {other!r}?"
+    elif not name.startswith("_"):
+        text += f": this version does not have it; dir({module}) lists what there is"
+    return AttributeError(text, name=name)
 
 
-def hint_at_names(*modules: ModuleType) -> None:
-    """Let the errors for names that these modules do not have name the nearest of `__all__`."""
+def hint_at_names(*modules: ModuleType, why: Callable[[str], str] = lambda name: "") -> None:
+    """Let the errors for names that these modules do not have say why, or name the nearest of `__all__`. `why` gives
+    the reason for a name, such as another module that has it, or ""."""
     for module in modules:
         if "__getattr__" not in vars(module):
-            vars(module)["__getattr__"] = _getter(module.__name__, module.__all__)
+            vars(module)["__getattr__"] = _getter(module.__name__, module.__all__, why)
 
 
-def _getter(module: str, names: Iterable[str]) -> Callable[[str], Any]:
+def _getter(module: str, names: Iterable[str], why: Callable[[str], str]) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        raise unknown(module, name, names)
+        raise unknown(module, name, names, why(name))
 
     return __getattr__
