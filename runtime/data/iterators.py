@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import OutOfRangeError
+from runtime.core.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from runtime.core.positions import located
 from runtime.core.pytree import flatten, pack_sequence_as
 from runtime.core.tensor import EagerList, EagerTensor
 from runtime.core.trace import apply, current_graph
@@ -17,7 +18,28 @@ from runtime.data.pipeline import DatasetSpec, Draws, Element, Elements, array_o
 from runtime.ops.datasets import NEXT, START
 from runtime.staging.values.iterables import Staged, Stream
 
-__all__ = ["DatasetIterator"]
+__all__ = ["DatasetIterator", "OptionalElement"]
+
+
+class OptionalElement:
+    """An element, or none (`tf.experimental.Optional`)."""
+
+    def __init__(self, elements: Sequence[Any], element_spec: Any) -> None:
+        self._elements = elements
+        self.element_spec = element_spec
+
+    def has_value(self, name: str | None = None) -> EagerTensor:
+        """Whether there is one: bool[]."""
+        return EagerTensor(np.bool_(bool(self._elements)))
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The element. InvalidArgumentError if there is none."""
+        if not self._elements:
+            raise located(InvalidArgumentError("The given optional does not have a value."))
+        return self._elements[0]
+
+    def __repr__(self) -> str:
+        return f"<{'an element' if self._elements else 'no element'}, element_spec={self.element_spec!r}>"
 
 
 class DatasetIterator(Staged):
@@ -100,6 +122,15 @@ class DatasetIterator(Staged):
     def get_next(self) -> Any:
         """The next element. OutOfRangeError after the last (`tf.data.Iterator.get_next`)."""
         return pack_sequence_as(self.element_spec, apply(NEXT, iterator=self))
+
+    def get_next_as_optional(self) -> OptionalElement:
+        """The next element, or that there is none (`tf.data.Iterator.get_next_as_optional`). UnimplementedError in a
+        traced function."""
+        if current_graph() is not None:
+            raise located(UnimplementedError(
+                "get_next_as_optional is not there in a traced function",
+                remedy="Loop over the iterator; or catch OutOfRangeError of get_next."))
+        return OptionalElement([*itertools.islice(self, 1)], self.element_spec)
 
     def __next__(self) -> Any:
         if current_graph() is not None:

@@ -17,5 +17,6 @@ import keras as _keras  # noqa: E402 - after it can be found
 
 __version__ = _keras.__version__
 globals().update({_name: getattr(_keras, _name) for _name in dir(_keras) if not _name.startswith("_")})
+from keras._tf_keras.keras import layers, losses, metrics, preprocessing  # noqa: E402, F401 - with names of TF's only
 
 from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

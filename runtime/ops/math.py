@@ -178,7 +178,7 @@ negative = unary("negative", np.negative, NUMERIC, errors=_overflow, doc="-x (`t
 abs = unary("abs", np.abs, NUMERIC, real=True, errors=_overflow,
             doc="""\
 The absolute value; of complex x the real modulus (`tf.abs`). The derivative at 0 is 0.""")
-sign = unary("sign", np.sign, REAL, doc="-1, 0 or 1 by the sign of x (`tf.sign`).")
+_sign = unary("sign", np.sign, REAL, doc="-1, 0 or 1 by the sign of x.")
 floor = unary("floor", np.floor, FLOATS, doc="The greatest integer not above x (`tf.floor`).")
 ceil = unary("ceil", np.ceil, FLOATS, doc="The least integer not below x (`tf.math.ceil`).")
 rint = unary("rint", np.rint, FLOATS, doc="The nearest integer, halves to even (`tf.math.rint`).")
@@ -308,6 +308,14 @@ def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     zero = equal(y, 0)
     quotient = truediv(x, where(zero, _like(1, y), y))
     return named(where(zero, _like(0, quotient), quotient), name)
+
+
+def sign(x: Any, name: str | None = None) -> Tensor:
+    """-1, 0 or 1 by the sign of x; of complex x, x / abs(x), and 0 for 0 (`tf.sign`)."""
+    if not (x.dtype.is_complex if isinstance(x, Tensor) else np.iscomplexobj(x)):
+        return _sign(x, name)
+    x = convert_to_tensor(x)
+    return divide_no_nan(x, cast(abs(x), x.dtype), name)
 
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:

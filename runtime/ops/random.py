@@ -522,6 +522,11 @@ class Generator:
             made[-1]._source.restart(seed)
         return made
 
+    def make_seeds(self, count: int = 1) -> Tensor:
+        """Seeds for `stateless_uniform` and the like, one in each column: int64[2, count]."""
+        low, high = t.int64.limits
+        return _uniform(self._source, [2, count], low, high, t.int64)
+
     def uniform(self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                 name: str | None = None) -> Tensor:
         """As `random.uniform`."""

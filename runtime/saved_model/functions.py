@@ -13,13 +13,14 @@ from runtime.core.tensor import GraphList, Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import ListType, TensorSpec, TensorType
 from runtime.function.decorate import function
+from runtime.function.signature import InvalidArgumentsError
 from runtime.ops.lists import list_stack
 from runtime.saved_model.codec import Decoder, index
 from runtime.saved_model.structures import rebuilt
 from runtime.staging.values.element_layout import StagedStructures
 from runtime.staging.values.list import StagedItems
 
-__all__ = ["LoadedFunction", "LoadedSignature", "LoadedTrace"]
+__all__ = ["LoadedFunction", "LoadedSignature", "LoadedTrace", "NoTraceError"]
 
 
 class _Leaf:
@@ -136,11 +137,15 @@ def _runner(graph: Graph, pack: Callable[[list[Any]], Any]) -> Any:
     return run
 
 
+class NoTraceError(InvalidArgumentsError, ValueError):
+    """No saved trace takes the arguments: TF raises ValueError."""
+
+
 class LoadedFunction:
     """A function of a saved model, with the traces that were saved. It can be called, differentiated, and called in
     traces.
 
-    `concrete_functions` are the traces; results have their original structure. TypeError for arguments that fit no
+    `concrete_functions` are the traces; results have their original structure. NoTraceError for arguments that fit no
     trace.
     """
 
@@ -160,7 +165,8 @@ class LoadedFunction:
             if not isinstance(leaves, str):
                 return trace.function(*leaves)
             reasons.append(f"{trace!r}: {leaves}")
-        raise located(TypeError(f"no saved trace of {self.name} takes these arguments:\n    " + "\n    ".join(reasons)))
+        raise located(NoTraceError(
+            f"no saved trace of {self.name} takes these arguments:\n    " + "\n    ".join(reasons)))
 
     def __repr__(self) -> str:
         return f"<saved function {'; '.join(map(repr, self.traces))}>"
@@ -181,6 +187,16 @@ class LoadedSignature:
         self.outputs = {str(key): trace.outputs[number] for key, number in outputs.items()}
         self._results = dict(outputs)
         self._trace = trace
+
+    @property
+    def structured_outputs(self) -> dict[str, TensorSpec]:
+        """The specs of the results by name."""
+        return {name: TensorSpec(type.shape, type.dtype, name) for name, type in self.outputs.items()}
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[()], dict[str, TensorSpec]]:
+        """The specs of positional arguments, of which there are none, and of those by name."""
+        return (), {name: TensorSpec(spec.shape, spec.dtype, name) for name, spec in self.inputs.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         arguments = dict(zip(self.inputs, args, strict=False))

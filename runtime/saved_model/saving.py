@@ -59,7 +59,10 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     elif isinstance(obj, Module):
         root = obj
     else:
-        raise located(TypeError(f"what is saved is an rt.Module or an rt.function, not {obj!r}"))
+        error = TypeError(f"what is saved is an rt.Module or an rt.function, not {obj!r}")
+        if callable(getattr(obj, "export", None)):
+            error.remedy = "A Keras model writes a saved model itself: model.export(folder)."  # type: ignore[attr-defined]
+        raise located(error)
     objects = _Objects()
     objects.number(root)
     document = {

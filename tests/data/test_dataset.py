@@ -397,3 +397,14 @@ def test_a_loop_that_uses_up_an_iterator_is_not_dropped():
         return next(it)
 
     assert f() == 3
+
+
+def test_elements_that_may_not_be_there() -> None:
+    numbers = iter(rt.data.Dataset.range(1))
+    first, second = numbers.get_next_as_optional(), numbers.get_next_as_optional()
+    assert first.has_value().numpy() and first.get_value() == 0 and first.element_spec == rt.TensorSpec([], rt.int64)
+    assert not second.has_value().numpy()
+    with pytest.raises(rt.errors.InvalidArgumentError, match="does not have a value"):
+        second.get_value()
+    with pytest.raises(rt.errors.UnimplementedError, match="catch OutOfRangeError"):
+        rt.function(lambda: numbers.get_next_as_optional().has_value())()

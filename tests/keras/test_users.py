@@ -206,3 +206,15 @@ def test_a_layer_as_the_traced_function(make: Any) -> None:
     found = tf.function(layer)(x)
     np.testing.assert_allclose(found, tf.function(lambda x: layer(x))(x))
     np.testing.assert_allclose(found, layer(x), rtol=1e-5)
+
+
+def test_names_that_keras_has_only_in_tensorflow() -> None:
+    assert keras.losses.mse is keras.losses.MSE is keras.losses.mean_squared_error
+    assert keras.losses.KLD is keras.losses.kl_divergence and keras.metrics.mae is keras.losses.mean_absolute_error
+    assert tf.losses is keras.losses and tf.metrics is keras.metrics and tf.optimizers is keras.optimizers
+
+
+def test_a_model_is_not_what_is_saved(tmp_path: Any) -> None:
+    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
+    with pytest.raises(TypeError, match=r"not <Sequential.*[\s\S]*model\.export\(folder\)"):
+        tf.saved_model.save(model, tmp_path)

@@ -577,3 +577,10 @@ def test_complex_numbers_of_parts_that_are_infinite() -> None:
         assert z.dtype == np.complex64
         np.testing.assert_array_equal([z.real, z.imag], [real, imag])
         assert np.signbit(z.imag) == np.signbit(imag)
+
+
+def test_the_sign_of_complex_numbers() -> None:
+    x = np.array([3 + 4j, 0, -2j, 5], np.complex64)
+    for run in (rt.sign, rt.function(rt.sign), rt.function(rt.sign, executor="numpy")):
+        np.testing.assert_allclose(run(rt.constant(x)), [0.6 + 0.8j, 0, -1j, 1], rtol=1e-6)
+    assert rt.sign(-2).numpy() == -1 and rt.sign(x).dtype is rt.complex64

@@ -152,3 +152,11 @@ def test_the_global_generator() -> None:
 def test_stateless_numbers_take_an_algorithm(alg) -> None:
     for draw in rt.random.stateless_uniform, rt.random.stateless_normal, rt.random.stateless_truncated_normal:
         np.testing.assert_array_equal(draw([3], [1, 2], alg=alg), draw([3], [1, 2]))
+
+
+def test_seeds_of_a_generator():
+    one, other = rt.random.Generator.from_seed(7), rt.random.Generator.from_seed(7)
+    seeds = one.make_seeds(3)
+    assert seeds.dtype is rt.int64 and seeds.shape == (2, 3)
+    np.testing.assert_array_equal(seeds, rt.function(lambda: other.make_seeds(3))())
+    assert rt.random.stateless_uniform([2], seeds[:, 0]).shape == (2,) and (one.make_seeds(3) != seeds).numpy().all()
