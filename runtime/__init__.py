@@ -147,6 +147,7 @@ from runtime.ops.math import (
     pow,
     round,
     saturate_cast,
+    scalar_mul,
     sigmoid,
     sign,
     sin,
@@ -158,6 +159,8 @@ from runtime.ops.math import (
     tan,
     tanh,
     truediv,
+    truncatediv,
+    truncatemod,
 )
 from runtime.ops.program_order import (
     control_dependencies,
@@ -190,6 +193,7 @@ from runtime.ops.segments import (
     histogram_fixed_width_bins,
     unravel_index,
 )
+from runtime.ops.sequences import broadcast_dynamic_shape, reverse_sequence, timestamp
 from runtime.ops.shape import (
     broadcast_static_shape,
     broadcast_to,
@@ -268,6 +272,7 @@ __all__ = [
     "bitwise",
     "bool",
     "boolean_mask",
+    "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "broadcast_to",
     "case",
@@ -391,10 +396,12 @@ __all__ = [
     "repeat",
     "reshape",
     "reverse",
+    "reverse_sequence",
     "roll",
     "round",
     "saturate_cast",
     "saved_model",
+    "scalar_mul",
     "scan",
     "scatter_nd",
     "searchsorted",
@@ -433,9 +440,12 @@ __all__ = [
     "tensordot",
     "test",
     "tile",
+    "timestamp",
     "train",
     "transpose",
     "truediv",
+    "truncatediv",
+    "truncatemod",
     "tuple",
     "uint8",
     "uint16",

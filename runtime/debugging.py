@@ -23,10 +23,11 @@ from runtime.ops.effects import plain_text, print_text
 from runtime.ops.shape import dim, dims, reshape
 
 __all__ = [
-    "Assert", "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
-    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
-    "assert_positive", "assert_rank", "assert_scalar", "assert_shapes", "assert_type", "check_numerics",
-    "disable_check_numerics", "enable_check_numerics", "ensure_shape", "is_numeric_tensor", "print",
+    "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
+    "assert_less", "assert_less_equal", "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive",
+    "assert_none_equal", "assert_positive", "assert_rank", "assert_rank_at_least", "assert_scalar", "assert_shapes",
+    "assert_type", "check_numerics", "disable_check_numerics", "enable_check_numerics", "ensure_shape",
+    "is_numeric_tensor", "print",
 ]
 
 
@@ -313,6 +314,20 @@ def assert_rank(x: Any, rank: int, message: str | None = None, name: str | None 
         _fail(ShapeError(f"{_prefix(message)}the tensor must have rank {int(rank)}, but it is {x.type}"))
 
 
+def assert_rank_at_least(x: Any, rank: int, message: str | None = None, name: str | None = None) -> None:
+    """ShapeError unless x has at least this rank (`tf.debugging.assert_rank_at_least`)."""
+    x = convert_to_tensor(x)
+    if x.ndim < int(rank):
+        _fail(ShapeError(f"{_prefix(message)}the tensor must have rank {int(rank)} or more, but it is {x.type}"))
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
+    """DTypeError unless x is of ints (`tf.debugging.assert_integer`)."""
+    found = convert_to_tensor(x).dtype
+    if not found.is_integer:
+        _fail(DTypeError(f"{_prefix(message)}the tensor must be of ints, but it is {found.name}"))
+
+
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
     """The tensor; ShapeError unless it is a scalar (`tf.debugging.assert_scalar`)."""
     assert_rank(tensor, 0, message)
@@ -384,6 +399,11 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         message.refuse()
     result: Tensor = apply(CHECK_NUMERICS, tensor, message=message)
     return result
+
+
+def assert_all_finite(x: Any, message: str, name: str | None = None) -> Tensor:
+    """The tensor; InvalidArgumentError if an element is infinite or NaN (`tf.debugging.assert_all_finite`)."""
+    return check_numerics(x, message, name)
 
 
 class _Checking(Recorder):

@@ -1,7 +1,14 @@
 """Mathematical functions (`tf.math`)."""
 from __future__ import annotations
 
+from typing import Any
+
+from runtime.core.tensor import Tensor
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import float32
 from runtime.ops.complex_numbers import angle, complex, conj, imag, real
+from runtime.ops.creation import range as range_
+from runtime.ops.gather import gather
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import (
     equal,
@@ -14,6 +21,7 @@ from runtime.ops.logic import (
     logical_or,
     logical_xor,
     not_equal,
+    where,
 )
 from runtime.ops.math import (
     abs,
@@ -55,6 +63,7 @@ from runtime.ops.math import (
     rint,
     round,
     rsqrt,
+    scalar_mul,
     sigmoid,
     sign,
     sin,
@@ -62,14 +71,17 @@ from runtime.ops.math import (
     sqrt,
     square,
     squared_difference,
+    stop_gradient,
     subtract,
     tan,
     tanh,
     truediv,
+    xlog1py,
     xlogy,
 )
 from runtime.ops.math import mod as floormod
-from runtime.ops.nn import log_softmax, softmax, softplus
+from runtime.ops.nn import log_sigmoid, log_softmax, softmax, softplus
+from runtime.ops.op_makers import named
 from runtime.ops.reduction import (
     add_n,
     argmax,
@@ -108,9 +120,13 @@ from runtime.ops.segments import (
     unsorted_segment_sum,
     zero_fraction,
 )
+from runtime.ops.sequences import is_non_decreasing, is_strictly_increasing
+from runtime.ops.shape import dim, moveaxis, reshape
 from runtime.ops.sorting import in_top_k, top_k
 from runtime.ops.special_functions import digamma
+from runtime.ops.static_arguments import axis_of
 from runtime.ops.string_tensors import add
+from runtime.staging.control_flow import while_loop
 
 __all__ = [
     "abs",
@@ -136,6 +152,7 @@ __all__ = [
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "cumulative_logsumexp",
     "digamma",
     "divide",
     "divide_no_nan",
@@ -157,6 +174,8 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "l2_normalize",
     "lcm",
     "less",
@@ -164,6 +183,7 @@ __all__ = [
     "lgamma",
     "log",
     "log1p",
+    "log_sigmoid",
     "log_softmax",
     "logical_and",
     "logical_not",
@@ -195,6 +215,7 @@ __all__ = [
     "rint",
     "round",
     "rsqrt",
+    "scalar_mul",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -220,6 +241,44 @@ __all__ = [
     "unsorted_segment_prod",
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
+    "xlog1py",
     "xlogy",
     "zero_fraction",
 ]
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow, for floats
+    (`tf.math.cumulative_logsumexp`).
+
+    `exclusive`: without the element itself, -inf for the first; `reverse`: from the end.
+    """
+    values = convert_to_tensor(x, dtype_hint=float32)
+    along = axis_of("cumulative_logsumexp", axis, values.ndim)
+    rows = moveaxis(values, along, 0)
+    if reverse:
+        rows = rows[::-1]
+    if exclusive:
+        rows = _later(rows, 1)
+    count = dim(rows, 0)
+    _, rows = while_loop(lambda step, _: step < count, lambda step, y: (step * 2, _logaddexp(y, _later(y, step))),
+                         (1, rows))
+    found = moveaxis(rows[::-1] if reverse else rows, 0, along)
+    return named(found, name)
+
+
+def _later(rows: Tensor, step: Any) -> Tensor:
+    """The rows moved to the place `step` further, after rows of -inf."""
+    places = range_(dim(rows, 0)) - step
+    there = reshape(greater_equal(places, 0), [-1, *[1] * (rows.ndim - 1)])
+    return where(there, gather(rows, maximum(places, 0)), -float("inf"))
+
+
+def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    top = stop_gradient(maximum(x, y))
+    is_empty = equal(top, -float("inf"))
+    shift = where(is_finite(top), top, 0.0)
+    total = exp(x - shift) + exp(y - shift)
+    return where(is_empty, top, log(where(is_empty, 1.0, total)) + shift)

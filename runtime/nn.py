@@ -28,6 +28,7 @@ from runtime.ops.nn import (
     l2_loss,
     l2_normalize,
     leaky_relu,
+    log_poisson_loss,
     log_softmax,
     moments,
     relu,
@@ -44,6 +45,7 @@ from runtime.ops.nn import (
     swish,
     tanh,
     top_k,
+    weighted_cross_entropy_with_logits,
 )
 from runtime.ops.pooling import (
     avg_pool,
@@ -56,14 +58,16 @@ from runtime.ops.pooling import (
     max_pool3d,
     max_pool_with_argmax,
 )
+from runtime.ops.sequences import depth_to_space, space_to_depth
 
 __all__ = [
     "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d",
     "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
-    "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "log_softmax", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
-    "max_pool_with_argmax", "moments", "relu", "relu6", "selu", "separable_conv2d", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
-    "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+    "conv3d_transpose", "conv_transpose", "convolution", "depth_to_space", "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu",
+    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "log_poisson_loss", "log_softmax", "max_pool", "max_pool1d",
+    "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "relu", "relu6", "selu", "separable_conv2d",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
+    "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+    "weighted_cross_entropy_with_logits",
 ]

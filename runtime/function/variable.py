@@ -32,7 +32,11 @@ from runtime.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from runtime.ops.gather_nd import gather_nd
 from runtime.ops.indexing import getitem, setitem
+from runtime.ops.math import truediv, truncatediv
+from runtime.ops.segments import segment_products
+from runtime.ops.shape import dim, dims, reshape, size
 from runtime.ops.variables import ACCUMULATE, ASSIGN, READ
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.trials import act
@@ -376,6 +380,26 @@ class Variable(ArrayMethods):
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
         """Set rows to the minimum of their current values and the given ones."""
         return self._scatter("min", *_rows(sparse_delta))
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Multiply rows; duplicate indices accumulate."""
+        return self.assign(self.__tensor__() * self._factors(*_rows(sparse_delta)))
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Variable:
+        """Divide rows, ints rounded towards zero; duplicate indices accumulate."""
+        divide = truncatediv if self.dtype.is_integer else truediv
+        return self.assign(divide(self.__tensor__(), self._factors(*_rows(sparse_delta))))
+
+    def _factors(self, indices: Any, updates: Any) -> Tensor:
+        """For each element the product of the updates of its row; 1 without."""
+        factors = updates if isinstance(updates, Tensor) else _like(self, updates)
+        value = self.__tensor__()
+        rows = reshape(indices, [-1])
+        return segment_products(reshape(factors, [size(rows), *dims(value)[1:]]), rows, dim(value, 0))
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The elements or slices at the rows of `indices` (`tf.gather_nd`)."""
+        return gather_nd(self.__tensor__(), indices, name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Set the elements or slices at `indices`, shape [..., depth], to `updates`."""

@@ -11,10 +11,17 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.array_promotion import is_of_arrays
-from runtime.core.errors import DivisionByZeroError, DTypeError, InvalidArgumentError, NumberOverflowError, locate
+from runtime.core.errors import (
+    DivisionByZeroError,
+    DTypeError,
+    InvalidArgumentError,
+    NumberOverflowError,
+    ShapeError,
+    locate,
+)
 from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor
 from runtime.core.types import DType, as_dtype
@@ -336,6 +343,37 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
     x, y = convert_to_tensor(x), convert_to_tensor(y)
     zero = equal(x, 0)
     return named(where(zero, _like(0, x), multiply(x, log(where(zero, _like(1, y), y)))), name)
+
+
+def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x * log(1 + y), but 0 where x is 0 (`tf.math.xlog1py`)."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
+    zero = equal(x, 0)
+    return named(where(zero, _like(0, x), multiply(x, log1p(where(zero, _like(0, y), y)))), name)
+
+
+def truncatediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y rounded towards zero, element-wise, as in C (`tf.truncatediv`). DivisionByZeroError for ints."""
+    quotient = floordiv(x, y)
+    if not quotient.dtype.is_integer:
+        quotient = truediv(x, y)
+        return named(where(less(quotient, 0), ceil(quotient), floor(quotient)), name)
+    is_below = logical_and(not_equal(multiply(quotient, y), x), less(quotient, 0))
+    return add(quotient, cast(is_below, quotient.dtype), name)
+
+
+def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x - y * truncatediv(x, y), element-wise: with the sign of x, as in C (`tf.truncatemod`). DivisionByZeroError for
+    ints."""
+    quotient = truncatediv(x, y)
+    return subtract(x, multiply(quotient, y), name) if quotient.dtype.is_integer else fmod(x, y, name)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """x times a scalar, element-wise (`tf.scalar_mul`). ShapeError if that is none."""
+    if np.ndim(scalar) if not isinstance(scalar, Tensor) else scalar.ndim:
+        raise located(ShapeError(f"scalar_mul takes a scalar, not {convert_to_tensor(scalar).type}"))
+    return multiply(scalar, x, name)
 
 
 def square(x: Any, name: str | None = None) -> Tensor:

@@ -24,9 +24,10 @@ from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
     "batch_normalization", "bias_add", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu6", "selu", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
+    "l2_normalize", "leaky_relu", "log_poisson_loss", "log_sigmoid", "log_softmax", "moments", "relu", "relu6", "selu",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
     "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+    "weighted_cross_entropy_with_logits",
 ]
 
 # Activations.
@@ -103,6 +104,11 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
     return math.divide(x, math.add(math.abs(x), 1), name)
 
 
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)), exact where sigmoid underflows (`tf.math.log_sigmoid`)."""
+    return math.negative(math.softplus(math.negative(_float("log_sigmoid", x))), name)
+
+
 def softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """exp(x) / sum(exp(x)) along `axis`, without overflow (`tf.nn.softmax`)."""
     e = math.exp(_shifted("softmax", logits, axis))
@@ -156,6 +162,28 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
     x = _float("sigmoid_cross_entropy_with_logits", logits)
     z = convert_beside(labels, x.dtype)
     return math.subtract(math.softplus(x), math.multiply(x, z), name)
+
+
+def weighted_cross_entropy_with_logits(labels: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Tensor:
+    """As `sigmoid_cross_entropy_with_logits`, with the part of positive labels times `pos_weight`
+    (`tf.nn.weighted_cross_entropy_with_logits`)."""
+    x = _float("weighted_cross_entropy_with_logits", logits)
+    z = convert_beside(labels, x.dtype)
+    weight = math.add(math.multiply(z, math.subtract(convert_beside(pos_weight, x.dtype), 1)), 1)
+    return math.add(math.multiply(math.subtract(1, z), x), math.multiply(weight, math.softplus(math.negative(x))), name)
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """exp(c) - z c for the logarithms c = `log_input` of a Poisson distribution's rates and counts z = `targets`
+    (`tf.nn.log_poisson_loss`). `compute_full_loss` adds Stirling's approximation of log(z!), 0 for z up to 1."""
+    c = _float("log_poisson_loss", log_input)
+    z = convert_beside(targets, c.dtype)
+    loss = math.subtract(math.exp(c), math.multiply(z, c))
+    if compute_full_loss:
+        large = where(greater(z, 1), z, 2)
+        stirling = large * math.log(large) - large + 0.5 * math.log(large * (2 * python_math.pi))
+        loss = math.add(loss, where(greater(z, 1), stirling, 0))
+    return named(loss, name)
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:

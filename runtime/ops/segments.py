@@ -36,8 +36,9 @@ from runtime.ops.static_arguments import folded
 __all__ = [
     "bincount", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "histogram_fixed_width",
     "histogram_fixed_width_bins", "invert_permutation", "lgamma", "polyval", "segment_max", "segment_mean",
-    "segment_min", "segment_prod", "segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "zero_fraction",
+    "segment_min", "segment_prod", "segment_products", "segment_sum", "unravel_index", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "zero_fraction",
 ]
 
 
@@ -158,11 +159,12 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
     """The products of the rows with each id, of which `segment_ids`, sorted, has one for each row; 1 for an id without
     rows (`tf.math.segment_prod`)."""
     ids = convert_to_tensor(segment_ids, dtype_hint=int32)
-    return named(_products(convert_to_tensor(data), ids, _count(ids)), name)
+    return named(segment_products(convert_to_tensor(data), ids, _count(ids)), name)
 
 
-def _products(x: Tensor, ids: Tensor, count: Any) -> Tensor:
-    """The products of the rows with each id. The rows of a segment become a row, filled up with ones: memory is that of
+def segment_products(x: Tensor, ids: Tensor, count: Any) -> Tensor:
+    """The products of the rows with each id, 1 for one without. IndexOutOfRangeError for an id that is not from 0 to
+    below `count`. The rows of a segment become a row, filled up with ones: memory is that of
     `count` times the largest segment."""
     rest = dims(x)[1:]
     order = argsort(ids)
@@ -241,7 +243,7 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """The products of the slices of `data` with each segment id, in their order; 1 for one without
     (`tf.math.unsorted_segment_prod`)."""
-    return named(_by_segment(data, segment_ids, num_segments, _products), name)
+    return named(_by_segment(data, segment_ids, num_segments, segment_products), name)
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

@@ -369,3 +369,21 @@ def test_numpys_functions_read_it() -> None:
     with rt.GradientTape() as tape:
         y = (np.sqrt(v + 1.0) * v.sum()).mean()
     assert tape.gradient(y, v).shape == (2, 3)
+
+
+@pytest.mark.parametrize("trace", [lambda fn: fn, rt.function], ids=["eager", "traced"])
+def test_products_of_rows(trace):
+    v, n = rt.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), rt.Variable([7, -7, 9])
+
+    @trace
+    def change():
+        v.scatter_mul(rt.IndexedSlices(rt.constant([[2.0, 3.0], [4.0, 5.0], [0.5, 1.0]]), rt.constant([2, 2, 0])))
+        v.scatter_div(rt.IndexedSlices(rt.constant([[2.0, 2.0]]), rt.constant([1])))
+        n.scatter_div(rt.IndexedSlices(rt.constant([2, 2]), rt.constant([0, 1])))
+        return v.gather_nd([[2, 0], [1, 1]]), v.gather_nd([0])
+
+    items, row = change()
+    assert v.numpy().tolist() == [[0.5, 2.0], [1.5, 2.0], [40.0, 90.0]] and n.numpy().tolist() == [3, -3, 9]
+    assert items.numpy().tolist() == [40.0, 2.0] and row.numpy().tolist() == [0.5, 2.0]
+    with pytest.raises(IndexError, match="out of bounds"):
+        n.scatter_mul(rt.IndexedSlices(rt.constant([2]), rt.constant([3])))

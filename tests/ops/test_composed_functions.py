@@ -1,0 +1,79 @@
+"""Element-wise functions and losses that are composed of ops: against NumPy, eagerly and staged."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from test_matrix_functions import both
+
+import runtime as rt
+from runtime.errors import ShapeError
+
+X = np.array([-800.0, -3.5, -1.0, 0.0, 0.25, 1.0, 40.0, 800.0])
+
+
+def test_log_sigmoid_and_xlog1py() -> None:
+    want = np.minimum(X, 0) - np.log1p(np.exp(-abs(X)))
+    np.testing.assert_allclose(both(rt.math.log_sigmoid, X), want)
+    y = np.array([-1.0, 0.5, 3.0, -1.0, 0.0, -0.5, 1e-12, 2.0])
+    want = [0.0 if a == 0 else a * math.log1p(b) if b > -1 else -a * math.inf for a, b in zip(X, y, strict=True)]
+    np.testing.assert_allclose(both(rt.math.xlog1py, X, y), want)
+    assert rt.grad(lambda x: rt.math.xlog1py(x, -1.0))(rt.constant(0.0)).numpy() == 0
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
+def test_truncated_divisions_of_ints(dtype: Any) -> None:
+    x, y = (np.array(v, dtype) for v in ([7, -7, 7, -7, 6, -6, 0], [2, 2, -2, -2, -3, 3, 5]))
+    np.testing.assert_array_equal(both(rt.truncatediv, x, y), [int(a / b) for a, b in zip(x, y, strict=True)])
+    np.testing.assert_array_equal(both(rt.truncatemod, x, y), np.fmod(x, y))
+    with pytest.raises(ZeroDivisionError):
+        rt.truncatediv(rt.constant(1), 0)
+
+
+def test_truncated_divisions_of_floats() -> None:
+    x, y = np.array([7.5, -7.5, 6.0, -0.5]), np.array([2.0, 2.0, -4.0, 3.0])
+    np.testing.assert_array_equal(both(rt.truncatediv, x, y), np.trunc(x / y))
+    np.testing.assert_array_equal(both(rt.truncatemod, x, y), np.fmod(x, y))
+
+
+def test_scalar_mul() -> None:
+    np.testing.assert_array_equal(both(lambda x: rt.scalar_mul(2.0, x), X), 2 * X)
+    assert rt.math.scalar_mul(rt.constant(3), [1, 2]).numpy().tolist() == [3, 6]
+    with pytest.raises(ShapeError, match="scalar_mul takes a scalar"):
+        rt.scalar_mul([1.0], X)
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_cumulative_logsumexp(exclusive: bool, reverse: bool, axis: int) -> None:
+    x = np.array([[0.0, 1000.0, 3.0], [-1000.0, 5.0, -np.inf], [2.0, 2.0, 2.0], [-3.0, 700.0, 1.0], [1.0, 0.0, 9.0]])
+    rows = np.moveaxis(x, axis, 0)[::-1 if reverse else 1]
+    want, total = [], np.full(rows.shape[1:], -np.inf)
+    for row in rows:
+        before, total = total, np.logaddexp(total, row)
+        want.append(before if exclusive else total)
+    want = np.moveaxis(np.array(want)[::-1 if reverse else 1], 0, axis)
+    found = both(lambda x: rt.math.cumulative_logsumexp(x, axis, exclusive, reverse), x)
+    np.testing.assert_allclose(found, want)
+
+
+def test_the_derivative_of_cumulative_logsumexp() -> None:
+    x = np.array([0.5, -1.0, 2.0])
+    total = rt.function(rt.grad(lambda x: rt.reduce_sum(rt.math.cumulative_logsumexp(x))))
+    share = np.exp(x)[None, :] * np.tri(3) / np.cumsum(np.exp(x))[:, None]
+    np.testing.assert_allclose(total(rt.constant(x)), share.sum(0), rtol=1e-12)
+
+
+def test_losses() -> None:
+    labels, logits = np.array([0.0, 1.0, 0.3, 1.0, 0.0]), np.array([-2.0, 3.0, 0.5, -700.0, 700.0])
+    positive, negative = (np.logaddexp(0, sign * logits) for sign in (-1, 1))
+    np.testing.assert_allclose(both(lambda z, x: rt.nn.weighted_cross_entropy_with_logits(z, x, 2.5), labels, logits),
+                               labels * positive * 2.5 + (1 - labels) * negative)
+    counts, logs = np.array([0.0, 1.0, 2.0, 5.0]), np.array([0.1, -1.0, 0.7, 2.0])
+    want = np.exp(logs) - counts * logs
+    np.testing.assert_allclose(both(rt.nn.log_poisson_loss, counts, logs), want)
+    full = [0.0 if z <= 1 else z * math.log(z) - z + 0.5 * math.log(2 * math.pi * z) for z in counts]
+    np.testing.assert_allclose(both(lambda z, c: rt.nn.log_poisson_loss(z, c, True), counts, logs), want + full)
