@@ -209,8 +209,8 @@ def _by_segment(data: Any, segment_ids: Any, count: Any, combine: Callable[[Tens
     if _has_no_negatives(flat):
         return combine(rows, flat, count)
     count = cast(count, flat.dtype) if isinstance(count, Tensor) else count
-    raise_unless(reduce_all(less(flat, count)), IndexOutOfRangeError(
-        "index out of bounds: a segment id is not below num_segments"))
+    raise_unless(reduce_all(less(flat, count)), located(IndexOutOfRangeError(
+        "index out of bounds: a segment id is not below num_segments")))
     return combine(rows, where(less(flat, 0), count, flat), count + 1)[:count]
 
 

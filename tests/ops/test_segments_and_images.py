@@ -119,7 +119,7 @@ def test_slices_with_negative_ids_are_left_out(kind):
     assert both(lambda v: segment(v, rt.constant([[-1, 0], [0, 1]]), 2), x[:2]).shape == (2,)
     for ids in ([0, -1, 3, 0], [0, 1, 3, 0]):
         for run in (segment, rt.function(segment)):
-            with pytest.raises(IndexError, match="out of bounds"):
+            with pytest.raises(IndexError, match=r"test_segments_and_images.py:\d+: .*out of bounds"):
                 run(rt.constant(x), rt.constant(ids), 3)
     gradient = rt.grad(lambda v: rt.reduce_sum(segment(v, rt.constant([0, -1, -1, 1]), 2)))(rt.constant(x))
     np.testing.assert_array_equal(gradient[1:3], np.zeros((2, 2)))
