@@ -40,9 +40,10 @@ from runtime.core.types import (
 )
 
 __all__ = [
-    "add_input", "announce_errors", "apply", "capture", "constant", "constant_tensor", "convert_beside",
-    "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope", "is_watched", "raising",
-    "set_outputs", "tell_watchers", "tracing", "watchers", "watching", "wrap",
+    "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
+    "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope",
+    "is_watched", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing", "watchers", "watching",
+    "wrap",
 ]
 
 NOW: Final = object()
@@ -249,6 +250,21 @@ def constant_tensor(array: Array, name: str | None = None) -> EagerTensor | Grap
     """A tensor of an array that the runtime has made, and which it takes over: it is not one of the user's arrays."""
     graph = _state.graph
     return EagerTensor.own(array) if graph is None else GraphTensor(constant(graph, array, False, name))
+
+
+def stands_for_array(x: Any) -> bool:
+    """Whether a tensor of a graph stands for an array of NumPy, or for what was made of such arrays: its `shape` is
+    NumPy's, and its dtype adapts to those of tensors."""
+    return isinstance(x, GraphTensor) and (x.is_object or is_of_arrays(x.type))
+
+
+def as_plain_tensor(x: Tensor) -> Tensor:
+    """The tensor itself, or one with the same value if it stands for an array."""
+    if not stands_for_array(x):
+        return x
+    plain: GraphTensor = apply(CAST, x, dtype=x.dtype)
+    plain.value.type = replace(plain.type, of_arrays=False)
+    return plain
 
 
 # Values of the graph.

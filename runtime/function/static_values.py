@@ -24,11 +24,11 @@ def convert_to_tensor(
 
     With `dtype`, Python numbers adapt to it, and other values of another dtype raise DTypeError; Python numbers and
     NumPy values adapt to `dtype_hint` if they can. `str` and `bytes` are strings. ValueError for a value that is no
-    array.
+    array. Of an array of NumPy in a trace it is a tensor whose `shape` is a TensorShape.
     """
     if dtype is None and dtype_hint is not None and isinstance(value, (np.ndarray, np.generic)):
         value = _as_hinted(value, as_dtype(dtype_hint))
-    return trace.convert_to_tensor(value, dtype, dtype_hint, name, strings=True)
+    return trace.as_plain_tensor(trace.convert_to_tensor(value, dtype, dtype_hint, name, strings=True))
 
 
 def _as_hinted(array: Any, hinted: DType) -> Any:

@@ -218,3 +218,20 @@ def test_a_model_is_not_what_is_saved(tmp_path: Any) -> None:
     model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
     with pytest.raises(TypeError, match=r"not <Sequential.*[\s\S]*model\.export\(folder\)"):
         tf.saved_model.save(model, tmp_path)
+
+
+@pytest.mark.parametrize("make", [lambda: keras.layers.Dense(2), lambda: keras.Sequential([keras.layers.LSTM(2)])])
+def test_arrays_of_changing_sizes_go_through_layers(make: Any) -> None:
+    """The traced function takes arrays of NumPy; from the third size on the number of rows is unknown."""
+    layer = make()
+    traced = tf.function(lambda x: layer(x))
+    for rows in (2, 3, 4, 5):
+        x = np.ones((rows, 3, 4), np.float32)
+        np.testing.assert_allclose(traced(x), layer(x), rtol=1e-5)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3, 4])])
+    def declared(x: Any) -> Any:
+        assert tf.convert_to_tensor(x).shape.as_list() == [None, 3, 4]
+        return layer(x)
+
+    np.testing.assert_allclose(declared(x), layer(x), rtol=1e-5)

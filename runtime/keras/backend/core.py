@@ -20,7 +20,7 @@ import runtime as rt
 from autograph import register
 from runtime.core.graph import Graph
 from runtime.core.positions import scope
-from runtime.core.trace import add_input, current_graph, tracing
+from runtime.core.trace import add_input, as_plain_tensor, current_graph, stands_for_array, tracing
 from runtime.core.types import TensorType
 from runtime.keras.backend.control_flow import (
     associative_scan,
@@ -162,8 +162,7 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
         if sparse is None or sparse:
             return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
         x = to_dense(x)
-    if not isinstance(x, rt.Tensor):
-        x = _from_python(x, dtype)
+    x = as_plain_tensor(x) if isinstance(x, rt.Tensor) else _from_python(x, dtype)
     return x if dtype is None or x.dtype.name == dtype else rt.cast(x, dtype)
 
 
@@ -202,7 +201,8 @@ def convert_to_numpy(x: Any) -> Any:
 
 
 def is_tensor(x: Any) -> bool:
-    return isinstance(x, rt.Tensor) or is_sparse(x)
+    """Whether it is a tensor. An array of NumPy in a trace is converted first, as outside of traces."""
+    return (isinstance(x, rt.Tensor) and not stands_for_array(x)) or is_sparse(x)
 
 
 def shape(x: Any) -> tuple[Any, ...]:
