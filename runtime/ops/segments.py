@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import IndexOutOfRangeError, ShapeError
+from runtime.core.errors import ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
@@ -15,7 +15,6 @@ from runtime.core.types import DType, float64, int32
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import fill, ones, ones_like, zeros
 from runtime.ops.creation import range as range_of
-from runtime.ops.effects import raise_unless
 from runtime.ops.gather import (
     boolean_mask,
     gather,
@@ -28,7 +27,7 @@ from runtime.ops.gather import (
 from runtime.ops.logic import equal, greater, less, where
 from runtime.ops.math import abs, cast, floor, log, maximum, minimum, sin, sqrt
 from runtime.ops.op_makers import named
-from runtime.ops.reduction import reduce_all, reduce_max, reduce_prod, reduce_sum
+from runtime.ops.reduction import reduce_max, reduce_prod, reduce_sum
 from runtime.ops.shape import dim, dims, product, reshape, size, stack
 from runtime.ops.sorting import argsort, searchsorted
 from runtime.ops.static_arguments import folded
@@ -209,9 +208,8 @@ def _by_segment(data: Any, segment_ids: Any, count: Any, combine: Callable[[Tens
     if _has_no_negatives(flat):
         return combine(rows, flat, count)
     count = cast(count, flat.dtype) if isinstance(count, Tensor) else count
-    raise_unless(reduce_all(less(flat, count)), located(IndexOutOfRangeError(
-        "index out of bounds: a segment id is not below num_segments")))
-    return combine(rows, where(less(flat, 0), count, flat), count + 1)[:count]
+    places = where(less(flat, 0), count, where(less(flat, count), flat, flat + 1))  # too large ones stay too large
+    return combine(rows, places, count + 1)[:count]
 
 
 def _has_no_negatives(ids: Tensor) -> bool:

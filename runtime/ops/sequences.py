@@ -123,7 +123,7 @@ def _broadcast_size(a: Any, b: Any) -> Any:
     if type(b) is int and b == 1:
         return a
     raise_unless(logical_or(equal(a, b), logical_or(equal(a, 1), equal(b, 1))),
-                 located(ShapeError("the shapes given to broadcast_dynamic_shape do not broadcast")))
+                 ShapeError("the shapes given to broadcast_dynamic_shape do not broadcast"))
     return where(equal(a, 1), b, a)
 
 
