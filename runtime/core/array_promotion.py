@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from runtime.core.array_mode import need_objects
 from runtime.core.errors import DTypeError
 from runtime.core.op import Op
-from runtime.core.types import DType, ListType, TensorType, Type, as_dtype, join_shapes
+from runtime.core.types import (
+    DType,
+    ListType,
+    TensorType,
+    Type,
+    as_dtype,
+    bool_,
+    complex128,
+    float64,
+    int64,
+    join_shapes,
+)
 
-__all__ = ["common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mark_as_array", "of_arrays"]
+__all__ = [
+    "array_types", "common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mark_as_array", "of_arrays"]
 
 
 def is_of_arrays(type: Type) -> bool:
@@ -54,7 +66,8 @@ def common_dtype(types: Iterable[TensorType]) -> DType | None:
     """The common dtype of operands of which some were made from arrays; None if there is none.
 
     Float and complex dtypes of a tensor are kept, and arrays of the same or a lesser kind adapt to them, as they do
-    outside of graphs. Otherwise no number may lose precision: the dtype is NumPy's for two arrays.
+    outside of graphs. Otherwise no number may lose precision: the dtype is NumPy's for two arrays, beside which
+    Python's numbers adapt (NEP 50).
     """
     types = list(types)
     tensors = {type.dtype for type in types if not (type.weak or type.of_arrays)}
@@ -73,6 +86,25 @@ def common_dtype(types: Iterable[TensorType]) -> DType | None:
     return as_dtype(np.result_type(*[dtype.np for dtype in dtypes], *weak))
 
 
+def array_types(types: Sequence[TensorType], constants: Sequence[Any], joins: bool) -> list[TensorType] | None:
+    """The types of operands of an op as NumPy sees them; None if one is a tensor, or none an array. `constants`: the
+    values of those that are constants, else None. Those of NumPy are arrays like those of the graph, and so are lists
+    and, if the op `joins` elements, Python's numbers."""
+    found = []
+    for type, x in zip(types, constants, strict=True):
+        is_number = type.weak or isinstance(x, bool)
+        if is_number and (joins or isinstance(x, (list, tuple, range))):
+            type = TensorType(_OF_64_BITS[type.dtype.level], type.shape, of_arrays=True)
+        elif is_number:
+            type = TensorType(type.dtype, type.shape, weak=True)
+        elif x is not None:
+            type = TensorType(type.dtype, type.shape, of_arrays=True)
+        elif not type.of_arrays:
+            return None
+        found.append(type)
+    return found if any(type.of_arrays for type in found) else None
+
+
 def join_arrays(a: Type, b: Type) -> TensorType | None:
     """The joined type of two paths, made from arrays on at least one, whose dtypes differ: an int of an array, or a
     float of a tensor. None if there is none. The function has to be traced with arrays as objects."""
@@ -85,5 +117,7 @@ def join_arrays(a: Type, b: Type) -> TensorType | None:
     return TensorType(dtype, shape, of_arrays=True)
 
 
-_PYTHON = np.dtype(bool), np.int8, np.float16, np.complex64
-"""By the kind of a Python number: a NumPy dtype with which promotion keeps every dtype of that kind."""
+_PYTHON: Final = False, 0, 0.0, 0j
+"""By the kind of a Python number: one that `np.result_type` knows as such."""
+_OF_64_BITS: Final = bool_, int64, float64, complex128
+"""By the kind of a Python number: the dtype of an array of such."""

@@ -10,7 +10,7 @@ from runtime.core.string_arrays import holds_text, string_array
 from runtime.core.tensor import Array, EagerTensor, Tensor
 from runtime.core.types import ALL, DType, Weak, dtype_of, float32, float64, string
 
-__all__ = ["adapt", "adapted", "constant_array", "is_numpy_number"]
+__all__ = ["adapt", "adapted", "constant_array", "is_numpy_number", "is_numpy_value"]
 
 
 def constant_array(value: Any, dtype: DType | None = None, strings: bool = False) -> tuple[Array, Weak]:
@@ -78,6 +78,11 @@ def _adapts(value: Any) -> bool:
 def is_numpy_number(x: Any) -> bool:
     """Whether it is a NumPy array or scalar of numbers, which adapts to the dtype of a tensor beside it."""
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "iufc"
+
+
+def is_numpy_value(x: Any) -> bool:
+    """Whether it is a NumPy array or scalar of numbers or bools."""
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "biufc"
 
 
 _NUMBERS: Final = frozenset({bool, int, float, complex})

@@ -51,6 +51,7 @@ class Op:
     agree    the operands that must have one dtype: Python and NumPy numbers among them adapt to the tensors before
              `rule` receives them.
     widens   ints among these become floats beside a float of Python or NumPy, and floats complex beside a complex one.
+    joins    these are elements of one array: beside arrays, Python's numbers are such of 64 bits, as in NumPy.
     foreign  the kernel runs the user's code, so its exceptions are the user's own and are passed on unchanged.
     errors   the exception classes that the kernel may raise for operands accepted by the rule, or a function from the
              node to these; Exception and BaseException also stand for all their subclasses. Not included: shapes that
@@ -65,6 +66,7 @@ class Op:
     effect: bool = False
     agree: slice | None = None
     widens: bool = False
+    joins: bool = False
     foreign: bool = False
     errors: Errors | Callable[[Any], Errors] = ()
     samples: Samples = _no_samples

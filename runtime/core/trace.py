@@ -15,13 +15,13 @@ import numpy as np
 from autograph.backend import Backend, ambient, at_end, has_staged_items, of_trace
 from runtime.core import narrow_floats
 from runtime.core.array_mode import need_objects
-from runtime.core.array_promotion import common_dtype, is_of_arrays, made_of_arrays
-from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number
+from runtime.core.array_promotion import array_types, common_dtype, is_of_arrays, made_of_arrays
+from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number, is_numpy_value
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.recording import announce, record, recorders
 from runtime.core.string_arrays import remedy
 from runtime.core.tensor import Array, EagerList, EagerTensor, GraphList, GraphTensor, Tensor
@@ -42,8 +42,8 @@ from runtime.core.types import (
 __all__ = [
     "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
     "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope",
-    "is_watched", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing", "watchers", "watching",
-    "wrap",
+    "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing", "watchers",
+    "watching", "wrap",
 ]
 
 NOW: Final = object()
@@ -231,7 +231,7 @@ def _to_tensor(value: Any, dtype: Any, dtype_hint: Any, name: str | None, string
     graph = _state.graph
     if graph is None:
         return EagerTensor.own(array)
-    return GraphTensor(constant(graph, array, False, name, want is None and is_numpy_number(value)))
+    return GraphTensor(constant(graph, array, False, name, want is None and is_numpy_value(value)))
 
 
 def constant(graph: Graph, array: Array, weak: Weak, name: str | None = None, of_arrays: bool = False) -> Value:
@@ -292,7 +292,7 @@ def capture(graph: Graph, x: Any) -> Value:
     if isinstance(x, (EagerTensor, EagerList)):
         return graph.capture(x, x.type)
     array, weak = constant_array(x)
-    return constant(graph, array, weak, of_arrays=is_numpy_number(x))
+    return constant(graph, array, weak, of_arrays=is_numpy_value(x))
 
 
 def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
@@ -389,7 +389,8 @@ def _operand(graph: Graph, x: Any) -> Operand:
 def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[Any]) -> bool:
     """Convert the operands that must agree to their common dtype: weak ones, NumPy numbers beside a tensor, and, if
     `op.widens`, those of a narrower kind. Returns whether a tensor was converted to a wider dtype."""
-    positions = range(len(operands))[op.agree]  # type: ignore[index]
+    assert op.agree is not None
+    positions = range(len(operands))[op.agree]
     types: list[TensorType] = []
     for i in positions:
         x = operands[i]
@@ -397,34 +398,75 @@ def _make_agree(graph: Graph, op: Op, operands: list[Operand], inputs: Sequence[
         if not isinstance(type, TensorType):
             raise DTypeError(f"{op.name} takes tensors, not a {type}")
         types.append(type)
-    if any(isinstance(operands[i], Value) and not own.weak for i, own in zip(positions, types, strict=True)):
-        types = [TensorType(own.dtype, own.shape, True) if is_numpy_number(inputs[i]) else own
-                 for i, own in zip(positions, types, strict=True)]
-    dtype, weak = _promote(types, op)
-    if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
-        raise NumberOverflowError(
-            "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
+    dtype, weak = _promoted(types, _constants(operands[op.agree], inputs[op.agree]), f"the operands of {op.name}",
+                            op.widens, op.joins)
     for i, type in zip(positions, types, strict=True):
-        x = operands[i]
-        if not isinstance(x, Value):
-            operands[i] = adapted(x[0], dtype, weak and bool(x[1]))
-        elif type.dtype is not dtype:
-            known = x.constant
-            operands[i] = (_cast(graph, x, type.with_dtype(dtype, weak)) if known is None
-                           else adapted(known, dtype, weak))
+        operands[i] = _in_dtype(graph, operands[i], type, dtype, weak)
     return any([type.dtype is not dtype and not (type.weak or type.of_arrays) for type in types])
 
 
-def _promote(types: Sequence[TensorType], op: Op) -> tuple[DType, bool]:
+def _in_dtype(graph: Graph, x: Operand, type: TensorType, dtype: DType, weak: bool) -> Operand:
+    """An operand of that type in another dtype."""
+    if not isinstance(x, Value):
+        return adapted(x[0], dtype, weak and bool(x[1]))
+    if type.dtype is dtype:
+        return x
+    known = x.constant
+    wanted = replace(type, dtype=dtype, weak=weak)
+    return _cast(graph, x, wanted) if known is None else adapted(known, dtype, weak)
+
+
+def promoted_arrays(values: Sequence[Any], joins: bool) -> list[Tensor] | None:
+    """Tensors of one dtype for values of which some are arrays of the graph and none is a tensor, as the operands of an
+    op that `joins` them, or does not. None for other values."""
+    values = list(map(_convert, values))
+    if not any([isinstance(x, GraphTensor) and x.type.of_arrays and not x.type.weak for x in values]):
+        return None
+    graph = _state.graph
+    assert graph is not None
+    operands = [_operand(graph, x) for x in values]
+    types: list[Any] = [x.type if isinstance(x, Value) else type_of_array(*x) for x in operands]
+    constants = _constants(operands, values)
+    if array_types(types, constants, joins) is None:
+        return None
+    dtype, weak = _promoted(types, constants, "the arguments", True, joins)
+    found = [_in_dtype(graph, x, type, dtype, weak) for x, type in zip(operands, types, strict=True)]
+    return [GraphTensor(x if isinstance(x, Value) else constant(graph, *x, of_arrays=True)) for x in found]
+
+
+def _constants(operands: Sequence[Operand], values: Sequence[Any]) -> list[Any]:
+    """The values of the operands that are constants, else None."""
+    return [None if isinstance(x, Value) else value for x, value in zip(operands, values, strict=True)]
+
+
+def _promoted(
+    types: Sequence[TensorType], constants: Sequence[Any], what: str, widens: bool, joins: bool
+) -> tuple[DType, bool]:
+    """The common dtype of operands, and whether it is weak. `constants`: the values of those that are constants, else
+    None. Those of NumPy adapt to a tensor; beside arrays they are promoted as in NumPy."""
+    adapting = list(types)
+    if any(x is None and not own.weak for x, own in zip(constants, types, strict=True)):
+        adapting = [TensorType(own.dtype, own.shape, True) if is_numpy_number(x) else own
+                    for x, own in zip(constants, types, strict=True)]
+    error: DTypeError | None = None
+    dtype, weak = None, False
     try:
-        return promote(types, f"the operands of {op.name}", op.widens)
-    except DTypeError as error:
-        found = common_dtype(types) if any(type.of_arrays for type in types) else None
-        if found is None:
-            raise
-        locate(error, user_position())
-        need_objects(error)
-        return found, False
+        dtype, weak = promote(adapting, what, widens)
+    except DTypeError as exc:
+        error = exc
+    if any([type.of_arrays and not type.weak for type in types]):
+        arrays = array_types(types, constants, joins)
+        found = common_dtype(arrays) if arrays is not None else None if error is None else common_dtype(adapting)
+        if found is not None and found is not dtype:
+            need_objects(located(error or DTypeError(f"{what} become {found.name}, as they are arrays")))
+            return found, False
+    if dtype is None:
+        assert error is not None
+        raise error
+    if weak and dtype is uint64 and any(type.dtype is not uint64 for type in types):
+        raise NumberOverflowError(
+            "an int of Python's does not fit int64: ints that Python made have 64 bits in a graph")
+    return dtype, weak
 
 
 def _cast(graph: Graph, x: Value, type: TensorType) -> Value:

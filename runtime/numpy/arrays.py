@@ -1,14 +1,14 @@
 """NumPy's functions that create, reshape, join and split arrays."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from runtime.core.op import CAST
 from runtime.core.tensor import Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor, promoted_arrays
 from runtime.core.types import DType, as_dtype, float64, int64
 from runtime.ops import concat_split, creation, linalg, logic, math
 from runtime.ops import shape as shapes
@@ -60,7 +60,20 @@ def astype(x: Any, dtype: Any, copy: bool = True) -> Tensor:
 
 
 def together(*values: Any) -> list[Tensor]:
-    """Tensors for the values; those that are not tensors adapt to the dtype of the first tensor."""
+    """Tensors for the values: for arrays, of their common dtype in NumPy; those that are not tensors adapt to the dtype
+    of the first tensor."""
+    return _together(values, True)
+
+
+def operands(*values: Any) -> list[Tensor]:
+    """As `together`, for a ufunc: beside arrays Python's numbers adapt."""
+    return _together(values, False)
+
+
+def _together(values: Sequence[Any], joins: bool) -> list[Tensor]:
+    found = promoted_arrays(values, joins)
+    if found is not None:
+        return found
     own = next((value.dtype for value in values if isinstance(value, Tensor)), None)
     return [convert_to_tensor(value) if own is None else convert_beside(value, own) for value in values]
 
@@ -75,7 +88,8 @@ def inexact(x: Any) -> Tensor:
 
 def floats(*values: Any) -> list[Tensor]:
     """As `together`, converted to floats or complex numbers."""
-    return [*map(inexact, together(*[inexact(value) if isinstance(value, Tensor) else value for value in values]))]
+    found = promoted_arrays(values, True)
+    return [*map(inexact, found or together(*[inexact(x) if isinstance(x, Tensor) else x for x in values]))]
 
 
 def in_dtype(x: Tensor, dtype: Any) -> Tensor:

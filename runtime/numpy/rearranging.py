@@ -19,6 +19,7 @@ from runtime.numpy.arrays import (
     linspace,
     moveaxis,
     numpy_dtype,
+    operands,
     ravel,
     reshape,
     smaller,
@@ -44,7 +45,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
     if mode == "constant":
         values = _pairs(constant_values, x.ndim)
         if all(value is values[0][0] for pair in values for value in pair):
-            return concat_split.pad(x, pairs, "CONSTANT", values[0][0])
+            return concat_split.pad(x, pairs, "CONSTANT", astype(values[0][0], x.dtype))
         for axis, (widths, ends) in enumerate(zip(pairs, values, strict=True)):
             sizes = shapes.dims(x)
             parts = [creation.fill([*sizes[:axis], width, *sizes[axis + 1:]], astype(end, x.dtype))
@@ -251,22 +252,22 @@ def _spread(xs: Sequence[Tensor]) -> Tensor:
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
     if len(condlist) != len(choicelist):
         raise ValueError("list of cases must be same length as list of conditions")
-    *choices, last = _values(*choicelist, default)
+    *choices, last = _values(operands, *choicelist, default)
     found = last
     for condition, choice in zip(reversed([*condlist]), reversed(choices), strict=True):
         found = logic.where(condition, choice, found)
     return found
 
 
-def _values(*values: Any) -> list[Tensor]:
-    """Tensors of one dtype for values: Python's numbers, if there is no tensor, have 64 bits."""
+def _values(convert: Callable[..., list[Tensor]], *values: Any) -> list[Tensor]:
+    """Tensors of one dtype for values, by `convert`; if there is no tensor, Python's numbers have 64 bits."""
     plain = not any(isinstance(value, Tensor) for value in values)
-    return [elements(value) for value in np.broadcast_arrays(*values)] if plain else together(*values)
+    return [elements(value) for value in np.broadcast_arrays(*values)] if plain else convert(*values)
 
 
 def choose(a: Any, choices: Any) -> Tensor:
     places = convert_to_tensor(a)
-    values = broadcast_arrays(*_values(*choices)) if not isinstance(choices, Tensor) else choices
+    values = broadcast_arrays(*_values(together, *choices)) if not isinstance(choices, Tensor) else choices
     found = values[0] + creation.zeros_like(places, values[0].dtype)
     for k in range(1, len(values)):
         found = logic.where(logic.equal(places, k), values[k], found)

@@ -145,9 +145,8 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Tensor:
-    x, y = together(ar1, ar2)
-    x = ravel(x) if assume_unique else unique(x)
-    return boolean_mask(x, isin(x, y, invert=True))
+    x = ravel(ar1) if assume_unique else unique(ar1)
+    return boolean_mask(x, isin(x, ar2, invert=True))
 
 
 def union1d(ar1: Any, ar2: Any) -> Tensor:

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor, holds_tensor
-from runtime.numpy.arrays import astype, floats, inexact, together
+from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
+from runtime.numpy.arrays import astype, floats, inexact, operands
 from runtime.ops import complex_numbers, logic, math
 
 __all__ = ["UFUNCS"]
@@ -22,7 +22,7 @@ def _of_floats(function: Function) -> Function:
 
 
 def _both_floats(function: Function) -> Function:
-    return lambda x, y: function(*floats(x, y))
+    return lambda x, y: function(*map(inexact, promoted_arrays([x, y], False) or floats(x, y)))
 
 
 def _operator(name: str, reflected: str = "") -> Function:
@@ -63,7 +63,7 @@ def _logical(function: Function) -> Function:
 def _unless_nan(function: Function) -> Function:
     """The operand that is a number, if the other is NaN; otherwise `function` of both."""
     def chosen(x: Any, y: Any) -> Any:
-        x, y = together(x, y)
+        x, y = operands(x, y)
         if x.dtype.level < 2:
             return function(x, y)
         return logic.where(math.is_nan(x), y, logic.where(math.is_nan(y), x, function(x, y)))
@@ -71,8 +71,17 @@ def _unless_nan(function: Function) -> Function:
     return chosen
 
 
+def _extreme(function: Function) -> Function:
+    """`maximum` or `minimum`, which of bool arrays is `or` or `and`."""
+    def chosen(x: Any, y: Any) -> Any:
+        arrays = promoted_arrays([x, y], False)
+        return math.of_bool_arrays(function.__name__, *arrays) if arrays and arrays[0].dtype.is_bool else function(x, y)
+
+    return chosen
+
+
 def _fmod(x: Any, y: Any) -> Any:
-    x, y = together(x, y)
+    x, y = operands(x, y)
     if x.dtype.level >= 2 or y.dtype.level >= 2:
         x, y = floats(x, y)
         return math.fmod(x, y)
@@ -116,7 +125,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "equal": logic.equal, "not_equal": logic.not_equal,
     "logical_and": _logical(logic.logical_and), "logical_or": _logical(logic.logical_or),
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
-    "maximum": math.maximum, "minimum": math.minimum,
+    "maximum": _extreme(math.maximum), "minimum": _extreme(math.minimum),
     "fmax": _unless_nan(math.maximum), "fmin": _unless_nan(math.minimum),
     "negative": operator.neg, "positive": operator.pos, "absolute": operator.abs, "abs": operator.abs,
     "fabs": _of_floats(math.abs), "sign": math.sign, "square": math.square, "reciprocal": _reciprocal,

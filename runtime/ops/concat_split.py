@@ -78,7 +78,7 @@ def _concat_samples(rng: np.random.Generator) -> Iterable[Sample]:
         yield tuple(rng.random(shape) for shape in shapes), {"axis": axis}
 
 
-CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), samples=_concat_samples,
+CONCAT: Final = Op("concat", _concat_kernel, _concat_rule, agree=slice(None), joins=True, samples=_concat_samples,
                    doc="Tensors one after another along an axis.")
 
 

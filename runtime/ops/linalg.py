@@ -7,18 +7,20 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import InvalidArgumentError, ShapeError, locate
+from runtime.core.array_mode import need_objects
+from runtime.core.array_promotion import is_of_arrays
+from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
 from runtime.core.op import Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import user_position
+from runtime.core.positions import located, user_position
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_beside, convert_to_tensor
+from runtime.core.trace import convert_beside, convert_to_tensor, promoted_arrays
 from runtime.core.types import Shape, TensorType, broadcast_shapes, compatible_shapes, shape_text
 from runtime.ops import math
 from runtime.ops.creation import eye
 from runtime.ops.creation import range as range_
 from runtime.ops.indexing import getitem
-from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
+from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
 from runtime.ops.op_makers import INEXACT, NUMERIC, apply_one, check_dtype, named, random_array
 from runtime.ops.reduction import add_n, reduce_max, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, product, reshape, squeeze, transpose
@@ -78,6 +80,8 @@ def matmul(a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
 def _at(x: Any, y: Any) -> Tensor:
     """`x @ y`: matmul, also for operands of rank 1, as in NumPy."""
     x, y = _agreed(x, y)
+    if _are_bool_arrays(x, y):
+        return not_equal(_at(math.cast(x, t.int64), math.cast(y, t.int64)), 0)
     if x.ndim and y.ndim and (x.ndim == 1 or y.ndim == 1):
         left = expand_dims(x, 0) if x.ndim == 1 else x
         right = expand_dims(y, 1) if y.ndim == 1 else y
@@ -85,8 +89,20 @@ def _at(x: Any, y: Any) -> Tensor:
     return matmul(x, y)
 
 
+def _are_bool_arrays(*xs: Tensor) -> bool:
+    """Whether these are arrays of bools, whose product is one of bools in NumPy."""
+    if not all(x.dtype.is_bool and is_of_arrays(x.type) for x in xs):
+        return False
+    need_objects(located(DTypeError("a product of tensors does not take bool")))
+    return True
+
+
 def _agreed(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Both operands as tensors: a Python list adapts to the other operand's dtype, and a NumPy array to a tensor's."""
+    """Both operands as tensors: a Python list adapts to the other operand's dtype, and a NumPy array to a tensor's.
+    Arrays are promoted as in NumPy."""
+    arrays = promoted_arrays([x, y], joins=True)
+    if arrays is not None:
+        return arrays[0], arrays[1]
     if isinstance(x, Tensor):
         return x, convert_beside(y, x.dtype)
     if isinstance(y, Tensor):
@@ -117,6 +133,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The product summed over `axes`: a number of last axes of a and first of b, or a pair of lists
     (`tf.tensordot`)."""
     x, y = _agreed(a, b)
+    if _are_bool_arrays(x, y):
+        return not_equal(tensordot(math.cast(x, t.int64), math.cast(y, t.int64), axes, name), 0)
     if np.ndim(axes) == 0:
         (count,) = static_ints("the axes of tensordot", axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
@@ -193,6 +211,8 @@ def einsum(equation: str, *inputs: Any, name: str | None = None, **kwargs: Any) 
     `...` stands for leading dimensions; without `->` the result has the letters that occur once, in sorted order.
     """
     xs = [convert_to_tensor(x) for x in inputs]
+    if _are_bool_arrays(*xs):
+        return not_equal(einsum(equation, *[math.cast(x, t.int64) for x in xs], name=name), 0)
     return named(apply_one(EINSUM, *xs, equation=_explicit(equation, [x.ndim for x in xs])), name)
 
 

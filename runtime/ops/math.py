@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
+from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.errors import (
     DivisionByZeroError,
@@ -23,7 +24,7 @@ from runtime.core.op import CAST, Errors, Sample
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply, convert_beside, convert_to_tensor
+from runtime.core.trace import apply, convert_beside, convert_to_tensor, promoted_arrays
 from runtime.core.types import DType, as_dtype
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, not_equal, where
@@ -289,6 +290,9 @@ def _is_inexact(x: Any) -> bool:
 
 def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Converts int operands of `/`, neither of them a float or float tensor, to floats."""
+    arrays = promoted_arrays([x, y], joins=False)
+    if arrays is not None:
+        return tuple(_float64(v, arrays[0].dtype) for v in arrays)  # type: ignore[return-value]
     hint = next((v.dtype for v in (x, y) if isinstance(v, Tensor)), None)
     x, y = (v if isinstance(v, int) else convert_to_tensor(v) if hint is None else convert_beside(v, hint)
             for v in (x, y))
@@ -302,6 +306,13 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
                      for v in (x, y))  # type: ignore[return-value]
     dtype = t.float32 if strong[0] in _TO_FLOAT32 and not differ else t.float64
     return tuple(_cast(v, dtype) if isinstance(v, Tensor) else v for v in (x, y))  # type: ignore[return-value]
+
+
+def _float64(x: Tensor, dtype: DType) -> Tensor:
+    """An operand of `/` of ints or bools of arrays, whose common dtype is `dtype`, as float64."""
+    if dtype.is_bool or dtype in _TO_FLOAT32:
+        need_objects(located(DTypeError(f"arrays of {dtype.name} are divided here")))
+    return _cast(x, t.float64)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -479,12 +490,34 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     """The operator `name` for two operands, at least one of dtype bool.
 
     A bool scalar is treated as a Python int, weak in a graph. Bools of higher rank take the dtype of the numbers that
-    they are combined with; if both operands are bools, the operator decides whether it accepts them.
+    they are combined with; if both operands are bools, the operator decides whether it accepts them. Arrays follow
+    NumPy.
     """
     x, y = _operand(x), _operand(y)
+    arrays = promoted_arrays([x, y], joins=False) if _rank(x) or _rank(y) or (_is_bool(x) and _is_bool(y)) else None
+    if arrays is not None:
+        return of_bool_arrays(name, *arrays) if arrays[0].dtype.is_bool else _OF_PYTHON[name](*arrays)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):
         return getattr(OPERATIONS, name)(x, y)
     return _OF_PYTHON[name](_number(x, y), _number(y, x))
+
+
+def of_bool_arrays(name: str, x: Tensor, y: Tensor) -> Any:
+    """An operator for two bool arrays: as in NumPy `+` and `*` are `or` and `and`, and most others take ints."""
+    if name in ("equal", "not_equal"):
+        return getattr(OPERATIONS, name)(x, y)
+    if name == "subtract":
+        raise located(DTypeError("numpy boolean subtract, the `-` operator, is not supported",
+                                 remedy="Use `x ^ y`, or np.logical_xor(x, y)."))
+    need_objects(located(DTypeError(f"{name} does not take bool")))
+    if name in _OF_BOOLS:
+        return _OF_BOOLS[name](x, y)
+    kind = t.float64 if name == "truediv" else t.int8
+    return _OF_PYTHON[name](_cast(x, kind), _cast(y, kind))
+
+
+_OF_BOOLS: Final[Mapping[str, Callable[[Any, Any], Tensor]]] = {
+    "add": logical_or, "multiply": logical_and, "maximum": logical_or, "minimum": logical_and}
 
 
 def _operand(x: Any) -> Any:

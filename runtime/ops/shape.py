@@ -465,7 +465,7 @@ def _stack_samples(rng: np.random.Generator) -> Iterable[Sample]:
         yield tuple(rng.random(source) for _ in range(count)), {"axis": axis}
 
 
-STACK: Final = Op("stack", _stack_kernel, _stack_rule, agree=slice(None), samples=_stack_samples,
+STACK: Final = Op("stack", _stack_kernel, _stack_rule, agree=slice(None), joins=True, samples=_stack_samples,
                   doc="Tensors of one shape along a new axis.")
 
 

@@ -161,3 +161,112 @@ def test_derivatives_and_batches() -> None:
     np.testing.assert_allclose(found.numpy(), 2 * FLOATS * (T32.numpy() * FLOATS - INTS), rtol=1e-6)
     rows = rt.function(lambda x, a: rt.vectorized_map(lambda row: row * a[1], x))(rt.stack([T32, T32]), FLOATS)
     assert rows.numpy().tolist() == [[2.5, 5.0, 10.0]] * 2
+
+
+BYTES, ROWS = np.array([100, 200, 250], np.uint8), np.array([[100, 200, 250], [1, 2, 3]], np.uint8)
+BIG, HALVES = np.array([77, 150, 29]), np.array([0.5, 0.5, 1.0])
+MATRIX = np.array([[0.5, 1.0, 2.0], [1.0, 0.0, 0.5], [0.25, 0.5, 1.0]])
+
+
+def sum_of_products(x: Any) -> Any:
+    total = 0
+    for item in x:
+        total = total + item * np.int64(3)
+    return total
+
+
+def weighted(x: Any, weights: Any = BIG) -> Any:
+    return (x * weights).sum()
+
+
+WIDER: list[Callable[[Any], Any]] = [
+    lambda x: np.dot(x, np.array([77, 150, 29])) >> 8, lambda x: x @ BIG, lambda x: np.einsum("i,i", x, BIG), weighted,
+    lambda x: x + np.arange(256)[:3], lambda x: x * np.int64(100000), lambda x: np.int64(100000) * x, sum_of_products,
+    lambda x: np.diff(x, prepend=0), lambda x: x + [1, 2, 300], lambda x: np.dot(x, [77, 150, 29]),
+    lambda x: np.dot(x, 3), lambda x: np.clip(x, 10, 200), lambda x: x + 1, lambda x: x * 0.5, lambda x: x / 2,
+    lambda x: x / x, lambda x: x / BIG, lambda x: x // BIG, lambda x: x > np.array([90, 300, 260]),
+    lambda x: np.where(x > 100, x, BIG), lambda x: np.where(x > 100, x, 3), lambda x: np.minimum(x, np.int64(300)),
+    lambda x: x[0] * BIG[1], lambda x: x[0] + np.int64(300), lambda x: np.concatenate([x, [300]]),
+    lambda x: np.array([x, BIG]), lambda x: np.array([x[0], 300]), lambda x: np.array([x[0], 0.5]),
+    lambda x: np.array([[x[0], 1], [2, 0.25]]), lambda x: np.stack([x[0], 0.5]), lambda x: np.hstack([x, 300]),
+    lambda x: x * np.uint16(3), lambda x: x + np.int8(-1), lambda x: x.astype(np.uint64) + BIG,
+    lambda x: x ** np.array([2, 2, 2]), lambda x: x | np.array([256, 1, 2]), lambda x: x - np.array([101, 0, 0]),
+    lambda x: np.add.outer(x, BIG), lambda x: np.isin(x, np.array([356, 200])), lambda x: x * HALVES,
+    lambda x: np.setdiff1d(x, np.array([356, 100])), lambda x: np.append(x, 16777217.0), lambda x: np.pad(x > 150, 1)]
+
+
+@pytest.mark.parametrize("x", [BYTES, np.array([100000, 2, 3], np.int32), SINGLE])
+@pytest.mark.parametrize("f", range(len(WIDER)))
+def test_constant_arrays_beside_arrays(f: int, x: Any) -> None:
+    if x is SINGLE and f in (0, 36):
+        return  # floats have no bits
+    check(WIDER[f], x)
+
+
+FLOATING: list[Callable[[Any], Any]] = [
+    lambda x: MATRIX @ x, lambda x: x @ MATRIX, lambda x: np.dot(HALVES, x), lambda x: np.matmul(MATRIX, x),
+    lambda x: np.inner(HALVES, x), lambda x: np.vdot(HALVES, x), lambda x: np.outer(x, HALVES),
+    lambda x: np.kron(HALVES, x), lambda x: np.cross(HALVES, x), lambda x: np.einsum("i,i", HALVES, x),
+    lambda x: np.tensordot(MATRIX, x, 1), lambda x: np.convolve(x, HALVES), lambda x: np.correlate(x, HALVES),
+    lambda x: np.polyval(HALVES, x), lambda x: np.polyval(x, HALVES), lambda x: np.fmod(x, HALVES),
+    lambda x: np.fmod(x, 1.5), lambda x: np.select([x > 2, x > 1], [HALVES, x], -1.5),
+    lambda x: np.select([x > 2, x > 1], [x, x * 2], 0.5), lambda x: np.searchsorted(HALVES, x),
+    lambda x: np.searchsorted(x, HALVES), lambda x: np.digitize(x, HALVES), lambda x: np.append(x, HALVES),
+    lambda x: np.hstack([x, HALVES]), lambda x: np.vstack([x, HALVES]), lambda x: np.dstack([x, HALVES]),
+    lambda x: np.column_stack([x, HALVES]), lambda x: np.multiply.outer(x, HALVES), lambda x: np.fmax(x, HALVES),
+    lambda x: np.polymul(x, HALVES), lambda x: np.polyadd(x, HALVES), lambda x: np.identity(3) @ x,
+    lambda x: np.choose([0, 1, 2], [HALVES, INTS, x]), lambda x: np.hypot(x, HALVES), lambda x: x * BOOLS]
+
+
+@pytest.mark.parametrize("x", [np.array([1, 2, 3]), SINGLE], ids=["ints", "single"])
+@pytest.mark.parametrize("f", FLOATING)
+def test_float_arrays_beside_an_array(f: Callable[[Any], Any], x: Any) -> None:
+    check(f, x)
+
+
+def test_tensors_keep_their_dtype_beside_arrays_of_numpy() -> None:
+    def products(x: Any) -> Any:
+        return x * BIG, x @ BIG, np.dot(x, BIG), np.append(x, 2)
+
+    f = rt.function(products)
+    assert [part.dtype for part in f(np.array([1, 2, 3], np.int32))] == [rt.int64] * 4
+    assert [part.dtype for part in f(I32)] == [rt.int32] * 4
+    assert rt.function(lambda x: x / 2)(rt.constant(BYTES)).dtype is rt.float32
+
+
+def in_place_or(x: Any) -> Any:
+    x = x.copy()
+    x += np.array([True, True, False])
+    return x
+
+
+SQUARE = np.array([[True, False], [True, True]])
+OF_BOOLS: list[tuple[Callable[[Any], Any], Any]] = [
+    *[(f, np.array([-5.0, -1, 1, 2, 5])) for f in (
+        lambda x: (x > 0) * (x < 3), lambda x: (x > 0) + (x < -3), lambda x: (x[0] > 0) + (x[2] > 0))],
+    *[(f, BOOLS) for f in (
+        lambda x: np.outer(x, ~x), lambda x: x * 3, lambda x: x + 1, lambda x: x * 0.5, lambda x: x * BIG,
+        lambda x: x * HALVES, lambda x: x * np.array([True, True, False]), lambda x: x + True, lambda x: x[0] + x[2],
+        lambda x: x / np.array([True, True, True]), lambda x: np.maximum(x, ~x), lambda x: np.dot(x, x), in_place_or,
+        lambda x: x // np.array([True, True, True]), lambda x: x < ~x, lambda x: (x * x).sum())],
+    *[(f, SQUARE) for f in (
+        lambda x: x @ x, lambda x: np.dot(x, x), lambda x: np.einsum("ij,jk->ik", x, x), lambda x: x @ x[0])]]
+
+
+@pytest.mark.parametrize(("f", "x"), OF_BOOLS)
+def test_bools_of_arrays(f: Callable[[Any], Any], x: Any) -> None:
+    check(f, x)
+
+
+@pytest.mark.parametrize("f", [lambda x: -x, lambda x: x - x, lambda x: x - np.array([True, False, True])])
+def test_bools_of_arrays_are_not_subtracted(f: Callable[[Any], Any]) -> None:
+    for call in (f, rt.function(f)):
+        with pytest.raises(TypeError):
+            call(BOOLS.copy())
+
+
+@pytest.mark.parametrize("f", [lambda x: x * x, lambda x: x + x, lambda x: x @ x])
+def test_bools_of_tensors_are_no_numbers(f: Callable[[Any], Any]) -> None:
+    for call in (f, rt.function(f)):
+        with pytest.raises(rt.errors.DTypeError, match="bool"):
+            call(rt.constant(SQUARE))

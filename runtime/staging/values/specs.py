@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from autograph.backend import UNBOUND, ListItems, is_list
-from runtime.core.constant_arrays import constant_array, is_numpy_number
+from runtime.core.constant_arrays import constant_array, is_numpy_value
 from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.tensor_writes import Memory
 from runtime.core.text import Text
@@ -170,7 +170,7 @@ def type_of(value: Any) -> Type | None:
         return value.type
     if isinstance(value, (int, float, complex, np.ndarray, np.generic)):
         try:
-            return dataclasses.replace(type_of_array(*constant_array(value)), of_arrays=is_numpy_number(value))
+            return dataclasses.replace(type_of_array(*constant_array(value)), of_arrays=is_numpy_value(value))
         except (TypeError, ValueError):
             return None
     if hasattr(type(value), "__tensor__") and not (hasattr(type(value), "__leaves__") or isinstance(value, ListItems)):
