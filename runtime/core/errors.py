@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final, Protocol
 
+import numpy as np
+
 from autograph.backend import ALIASED, format_error, unnumbered
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidNumberError",
     "InvalidSliceError",
+    "LinearAlgebraError",
     "Message",
     "MissingKeyError",
     "NotFoundError",
@@ -156,6 +159,10 @@ class IndexOutOfRangeError(InvalidArgumentError, IndexError):
 
 class InvalidSliceError(InvalidArgumentError, ValueError):
     """A slice whose step is 0: TF2's error and Python's in one."""
+
+
+class LinearAlgebraError(InvalidArgumentError, np.linalg.LinAlgError):
+    """A singular matrix, or one that is not positive definite: TF2's error and NumPy's in one."""
 
 
 class MissingKeyError(NotFoundError, KeyError):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.errors import LinearAlgebraError, ShapeError
 from runtime.core.op import Op, Sample, unknown_shape
 from runtime.core.tensor import Tensor
 from runtime.core.trace import apply, convert_to_tensor
@@ -61,7 +61,7 @@ def _eigh_rule(x: TensorType) -> _TYPES:
 
 
 EIGH: Final = Op("eigh", unless_singular("eigh", lambda x: tuple(np.linalg.eigh(x))), _eigh_rule,
-                 samples=matrix_samples, errors=(InvalidArgumentError,),
+                 samples=matrix_samples, errors=(LinearAlgebraError,),
                  doc="The eigenvalues of Hermitian matrices, ascending, and their eigenvectors as columns.")
 
 
@@ -96,7 +96,7 @@ def _svd_rule(x: TensorType, *, full_matrices: bool) -> _TYPES:
 
 
 SVD: Final = Op("svd", unless_singular("svd", _svd_kernel), _svd_rule, samples=_rectangles(),
-                errors=(InvalidArgumentError,),
+                errors=(LinearAlgebraError,),
                 doc="s, u and v of x = u diag(s) vᴴ, with s descending.")
 
 
@@ -124,7 +124,7 @@ def _qr_rule(x: TensorType, *, full_matrices: bool) -> _TYPES:
 
 
 QR: Final = Op("qr", unless_singular("qr", _qr_kernel), _qr_rule, samples=_rectangles(),
-               errors=(InvalidArgumentError,),
+               errors=(LinearAlgebraError,),
                doc="q with orthonormal columns and the upper triangle r of x = q r.")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays
-from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, locate
+from runtime.core.errors import DTypeError, InvalidArgumentError, LinearAlgebraError, ShapeError, locate
 from runtime.core.op import Errors, Op, Sample, unknown_shape
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
@@ -377,12 +377,13 @@ def square(op: str, x: TensorType) -> Shape:
 
 
 def unless_singular(op: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel, raising InvalidArgumentError in place of NumPy's LinAlgError."""
+    """The kernel, raising LinearAlgebraError in place of NumPy's LinAlgError. Its param `function` is the name of the
+    function that the user called, if that is not `op`."""
     def checked(*xs: Any, **params: Any) -> Any:
         try:
             return kernel(*xs, **params)
         except np.linalg.LinAlgError as exc:
-            raise InvalidArgumentError(f"{op}: {exc}") from None
+            raise LinearAlgebraError(f"{params.get('function', op)}: {exc}") from None
 
     return checked
 
@@ -400,12 +401,12 @@ def matrix_samples(rng: np.random.Generator) -> Iterable[Sample]:
             yield (_regular(rng, dtype, shape),), {}
 
 
-def _solve_kernel(matrix: Any, rhs: Any) -> Any:
+def _solve_kernel(matrix: Any, rhs: Any, *, function: str = "solve") -> Any:
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])  # for NumPy, a rhs of lower rank is vectors
     return np.linalg.solve(matrix, np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])))
 
 
-def _solve_rule(matrix: TensorType, rhs: TensorType) -> TensorType:
+def _solve_rule(matrix: TensorType, rhs: TensorType, *, function: str = "solve") -> TensorType:
     shape = square("solve", matrix)
     if rhs.ndim < 2 or not t.compatible_shapes(shape[-1:], rhs.shape[-2:-1]):
         raise ShapeError(f"solve of {matrix} takes a right side of shape [..., n, k], not {rhs}")
@@ -420,13 +421,13 @@ def _solve_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 
 SOLVE: Final = Op("solve", unless_singular("solve", _solve_kernel), _solve_rule, agree=slice(0, 2),
-                  samples=_solve_samples, errors=(InvalidArgumentError,),
+                  samples=_solve_samples, errors=(LinearAlgebraError,),
                   doc="The X of A X = B.")
 DET: Final = Op("det", np.linalg.det, lambda x: TensorType(x.dtype, square("det", x)[:-2]),
                 samples=matrix_samples, errors=unknown_shape, doc="The determinant over the last two axes.")
 CHOLESKY: Final = Op("cholesky", unless_singular("cholesky", np.linalg.cholesky),
                      lambda x: TensorType(x.dtype, square("cholesky", x)), samples=matrix_samples,
-                     errors=(InvalidArgumentError,),
+                     errors=(LinearAlgebraError,),
                      doc="The lower triangle L of X = L Lᴴ.")
 
 
@@ -442,7 +443,8 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None)
 def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of square matrices (`tf.linalg.inv`). InvalidArgumentError if one is singular."""
     x = convert_to_tensor(input)
-    return solve(x, eye(_matrix_size("inv", x)[0], dtype=x.dtype), adjoint, name)
+    a = matrix_transpose(x, conjugate=True) if adjoint else x
+    return named(apply_one(SOLVE, a, eye(_matrix_size("inv", x)[0], dtype=x.dtype), function="inv"), name)
 
 
 def det(input: Any, name: str | None = None) -> Tensor:

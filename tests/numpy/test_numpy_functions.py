@@ -336,3 +336,32 @@ def test_an_array_of_a_list_does_not_change_with_it() -> None:
 
     array, first, total = program(rt.constant([1.0, -2.0, 3.0]))
     assert array.numpy().tolist() == [100.0, 3.0] and first == 1.0 and total == 2.0
+
+
+def solved_or_zeros(a: Any, b: Any) -> Any:
+    try:
+        return np.linalg.solve(a, b), True
+    except np.linalg.LinAlgError:
+        return np.zeros(2), False
+
+
+def how_many_are_singular(a: Any) -> Any:
+    count = 0
+    for k in range(3):
+        try:
+            np.linalg.inv(a * k)
+        except np.linalg.LinAlgError:
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_a_singular_matrix_is_an_error_of_numpy(executor: str) -> None:
+    solved = rt.function(solved_or_zeros, executor=executor)
+    for a in (np.eye(2), np.ones((2, 2))):
+        found, is_regular = solved(a, np.ones(2))
+        want, was_regular = solved_or_zeros(a, np.ones(2))
+        assert found.numpy().tolist() == want.tolist() and bool(is_regular) is was_regular
+    assert int(rt.function(how_many_are_singular, executor=executor)(np.eye(2))) == 1
+    with pytest.raises(np.linalg.LinAlgError, match="inv: Singular matrix"):
+        rt.function(lambda a: np.linalg.inv(a), executor=executor)(np.ones((2, 2)))
