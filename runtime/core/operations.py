@@ -62,6 +62,11 @@ class Operations(Late):
     # runtime.staging.containers.text_join
     join_text: Binary
     """`separator.join(texts)`."""
+    # runtime.staging.python.numpy_classes
+    item: Callable[..., Any]
+    """An element of a tensor of the graph as a Python number: tensor, index."""
+    nested_list: Callable[[Any], Any]
+    """A tensor of the graph as nested lists of Python numbers."""
 
     # runtime.staging.values.record_list
     restructured: Binary

@@ -451,13 +451,12 @@ class GraphTensor(Tensor):
         self.value.type = self.type.with_shape(tuple(merged))
 
     def item(self, *index: Any) -> Any:
-        """An element as a scalar tensor; without an index, the only one."""
-        index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
-        return self[index] if len(index) > 1 else self.ravel()[index] if index else self.reshape(())
+        """An element as a Python number; without an index, the only one."""
+        return OPERATIONS.item(self, *index)
 
     def tolist(self) -> Any:
-        """Nested lists of scalar tensors; the shape must be known."""
-        return [row.tolist() for row in self] if self.ndim else self
+        """Nested lists of Python numbers."""
+        return OPERATIONS.nested_list(self)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         writes_tensor()

@@ -42,8 +42,8 @@ from runtime.core.types import (
 __all__ = [
     "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
     "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope",
-    "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing", "watchers",
-    "watching", "wrap",
+    "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing",
+    "watchers", "watching", "wrap",
 ]
 
 NOW: Final = object()

@@ -288,3 +288,53 @@ def test_the_namespace_knows_dtypes() -> None:
 def test_lists_of_elements(f: Callable[..., Any]) -> None:
     for executor, traced in on_both(f).items():
         np.testing.assert_allclose(traced(A).numpy(), f(A), rtol=1e-9, err_msg=executor)
+
+
+def places_of(x: Any) -> Any:
+    return np.flatnonzero(x > 1).tolist(), (x > 2).tolist()
+
+
+def several(x: Any) -> Any:
+    return len(set(x[x > 1].tolist()))
+
+
+def extended(x: Any) -> Any:
+    items = x[x > 1].tolist()
+    items.append(7.0)
+    return items, sum(items), max(items), sorted(items, reverse=True)
+
+
+def in_a_loop(x: Any) -> Any:
+    total = 0.0
+    for item in x[x > 1].tolist():
+        total += item
+    return total
+
+
+def of_rows(x: Any) -> Any:
+    rows = np.stack([x, x + 1, x - 1])
+    total = 0.0
+    for row in rows[rows[:, 0] > 0.5].tolist():
+        for item in row:
+            total += item
+    return total, rows.tolist()
+
+
+@pytest.mark.parametrize("f", [places_of, several, extended, in_a_loop, of_rows])
+def test_elements_in_lists(f: Callable[[Any], Any]) -> None:
+    x = np.array([1.0, 2.0, 2.0, 4.0])
+    got = rt.nest.map_structure(lambda y: y.numpy().item() if isinstance(y, rt.Tensor) else y, rt.function(f)(x))
+    assert got == f(x)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[0].item() + x[1].item(), lambda x: x.tolist()[0] + x.tolist()[1], lambda x: x[x > 1].tolist()[0] + 200,
+    lambda x: x.item(0) * np.array([2], np.int16)])
+def test_elements_are_numbers_of_python(f: Callable[[Any], Any]) -> None:
+    x = np.array([200, 100], np.uint8)
+    np.testing.assert_array_equal(rt.function(f)(x).numpy(), f(x))
+
+
+def test_elements_of_arrays_are_scalars() -> None:
+    f = rt.function(lambda x: (np.isscalar(x[0]), np.isscalar(x), np.isscalar(x[0].item())))
+    assert [bool(y) for y in f(np.array([1.0, 2.0]))] == [True, False, True]

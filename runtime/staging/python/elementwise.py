@@ -7,7 +7,7 @@ import numpy as np
 
 from autograph.backend import convert_file
 
-__all__ = ["vectorized"]
+__all__ = ["nested_lists", "vectorized"]
 
 convert_file(__file__)
 
@@ -26,3 +26,8 @@ def vectorized(function, dtype, shape, *columns):
             found.append(function(x, y, z))
     made = np.array(found) if dtype is None else np.array(found, dtype)
     return np.reshape(made, shape)
+
+
+def nested_lists(rows):
+    """`rows.tolist()` for an array of rank 2 or more."""
+    return [row.tolist() for row in rows]

@@ -25,7 +25,7 @@ from runtime.staging.values.iterables import stages
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
 from runtime.staging.values.select import Select, alternatives_of, has_attribute, identities_of, is_one, tested, unknown
 
-__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "tested_maybe_none"]
+__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "tested_maybe_none"]
 
 
 def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
@@ -67,6 +67,12 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
     if found is False and hasattr(type(value), "__no_class__"):  # an error that a handler caught
         value.__no_class__()
     return found
+
+
+def is_scalar(element: Any) -> Any:
+    """`numpy.isscalar`."""
+    return tested_maybe_none(element, lambda x: np.isscalar(
+        _python_number(x) if (array := _of_numpy(x)) is None else array))
 
 
 def _callable(value: Any, /) -> Any:

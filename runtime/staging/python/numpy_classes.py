@@ -1,4 +1,5 @@
-"""Classes of NumPy that are called with values of the graph: scalars, `vectorize`, `ndenumerate` and `ndindex`."""
+"""Classes of NumPy that are called with values of the graph: scalars, `vectorize`, `ndenumerate` and `ndindex`; and
+elements as Python's numbers, by `item` and `tolist`."""
 from __future__ import annotations
 
 import functools
@@ -9,15 +10,22 @@ from typing import Any
 import numpy as np
 
 from autograph.backend import operators
+from runtime.core import types as t
 from runtime.core.errors import UnimplementedError
+from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
-from runtime.core.tensor import GraphTensor
+from runtime.core.tensor import GraphTensor, Tensor
+from runtime.core.trace import apply
 from runtime.core.types import TensorShape
 from runtime.numpy.arrays import ravel
 from runtime.numpy.dispatch import scalar_of
 from runtime.numpy.rearranging import broadcast_arrays
 from runtime.ops.shape import dims
-from runtime.staging.python.elementwise import vectorized
+from runtime.staging.python.elementwise import nested_lists, vectorized
+from runtime.staging.python.introspection import is_scalar
+from runtime.staging.values.generators import listed
+from runtime.staging.values.list import unview
 
 __all__ = ["instead_of"]
 
@@ -32,6 +40,8 @@ def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
         return None
     if isinstance(fn, type) and issubclass(fn, np.generic) and issubclass(fn, (np.number, np.bool_)):
         return functools.partial(scalar_of, fn)
+    if fn is np.isscalar:
+        return is_scalar
     if fn is np.ndenumerate:
         return _enumerated
     return _vectorized if fn is np.vectorize.__call__ else None
@@ -63,3 +73,31 @@ def _vectorized(fn: Any, /, *args: Any, **keywords: Any) -> Any:
     columns = broadcast_arrays(*args)
     dtype = None if fn.otypes is None or len(fn.otypes) != 1 else np.dtype(fn.otypes[0])
     return operators.call(vectorized)(fn.pyfunc, dtype, tuple(dims(columns[0])), *map(ravel, columns))
+
+
+# Elements as Python's numbers.
+
+def _as_pythons(x: Tensor) -> Tensor:
+    """Elements that adapt to the dtype of what they meet, of 64 bits if these have as many."""
+    level = x.dtype.level
+    if level < 1 or x.type.weak:
+        return x
+    is_wide = x.dtype in (t.int64, t.uint64, t.uint32, t.float64, t.complex128)
+    kinds = (t.int64, t.float64, t.complex128) if is_wide else (t.int32, t.float32, t.complex64)
+    made: Tensor = apply(CAST, x, dtype=kinds[level - 1], weak=True)
+    return made
+
+
+def _item(x: Tensor, *index: Any) -> Any:
+    """`x.item()`."""
+    index = index[0] if len(index) == 1 and isinstance(index[0], tuple) else index
+    return _as_pythons(x[index] if len(index) > 1 else x.ravel()[index] if index else x.reshape(()))
+
+
+def _nested_list(x: Tensor) -> Any:
+    """`x.tolist()`: a list of the graph where only that knows how many elements there are."""
+    numbers = _as_pythons(x)
+    return numbers if not x.ndim else unview(listed(numbers)) if x.ndim == 1 else operators.call(nested_lists)(numbers)
+
+
+OPERATIONS.define(item=_item, nested_list=_nested_list)
