@@ -30,6 +30,7 @@ from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
 from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
 from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
+from runtime.ops import logic
 
 __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors", "is_array_method",
     "scalar_of", "takes_tensors"]
@@ -168,7 +169,10 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
     out = (kwargs.get("out") or (None,))[0]
     others = {key: value for key, value in kwargs.items() if key != "out"}
     if isinstance(out, StagedArray):
-        return put_result(_array_ufunc(ufunc, method, inputs, others), out)
+        result = _array_ufunc(ufunc, method, inputs, others)
+        if method == "__call__" and others.get("where", True) is not True:
+            result = logic.where(others["where"], result, out.__tensor__())
+        return put_result(result, out)
     if out is not None and any(isinstance(x, GraphTensor) for x in (*inputs, out)):
         error = StagingError(f"numpy.{ufunc.__name__} is to put its result into {_described(out)}, which is not known"
                              " before the graph runs", remedy="Make that array in the function, or use the result.")
@@ -189,9 +193,9 @@ def _described(out: Any) -> str:
 
 def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     name = ufunc.__name__
-    plain = {key: value for key, value in kwargs.items() if not (key == "where" and value is True)}
-    if method == "__call__" and not plain and name in UFUNCS:
-        return UFUNCS[name](*inputs)
+    if method == "__call__" and not kwargs.keys() - {"where"} and name in UFUNCS:
+        where = kwargs.get("where", True)
+        return UFUNCS[name](*(inputs if where is True else [_chosen(x, where) for x in inputs]))
     known: dict[str, Any] = {
         key: value for key, value in kwargs.items() if not (key in ("out", "initial") and value is None)}
     for how, table in (("reduce", REDUCTIONS), ("accumulate", ACCUMULATED)):
@@ -206,6 +210,14 @@ def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: 
     call = ufunc if method == "__call__" else getattr(ufunc, method)
     how = f".{method}" if method != "__call__" else ""
     return _by_numpy(call, f"numpy.{name}{how}", inputs, kwargs, " with these arguments" if kwargs else "")
+
+
+def _chosen(x: Any, where: Any) -> Any:
+    """An operand of a ufunc with `where=`: 1 in the places that are not chosen, for which no ufunc raises."""
+    if isinstance(x, (int, float, complex)):
+        return x
+    x = arrays.elements(x)
+    return logic.where(where, x, arrays.astype(1, x.dtype))
 
 
 class _Places(NamedTuple):

@@ -365,3 +365,25 @@ def test_a_singular_matrix_is_an_error_of_numpy(executor: str) -> None:
     assert int(rt.function(how_many_are_singular, executor=executor)(np.eye(2))) == 1
     with pytest.raises(np.linalg.LinAlgError, match="inv: Singular matrix"):
         rt.function(lambda a: np.linalg.inv(a), executor=executor)(np.ones((2, 2)))
+
+
+def logarithms(x: Any, y: Any) -> Any:
+    out = np.full(3, -1.0)
+    np.log(x, where=x > 0, out=out)
+    return out
+
+
+CHOSEN: list[Callable[[Any, Any], Any]] = [
+    lambda x, y: np.divide(x, y, out=np.zeros(3), where=y != 0), logarithms,
+    lambda x, y: np.floor_divide(x, y, where=y != 0, out=np.zeros_like(x)),
+    lambda x, y: np.multiply(x, 2.5, where=(y != 0)[:, None], out=np.ones((3, 3))),
+    lambda x, y: np.add(x, y, where=[True, False, True], out=x.copy()),
+    lambda x, y: np.add(x, 1, where=False, out=np.zeros_like(x))]
+
+
+@pytest.mark.parametrize("f", CHOSEN)
+def test_ufuncs_of_chosen_elements(f: Callable[[Any, Any], Any]) -> None:
+    x, y = np.array([4, 0, 9]), np.array([2, 0, 4])
+    want, got = f(x, y), rt.function(f)(x, y)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got.numpy(), want)
