@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -26,9 +27,9 @@ _BACKWARDS: Final[frozenset[type]] = frozenset({type(reversed([])), type(reverse
 class Source:
     """The remaining items of one of Python's own iterators over sequences.
 
-    kind      `enumerate` or `zip` of other sources, `reversed` or `iter` of a sequence.
-    parts     the sources, or the sequence.
-    position  for `enumerate` the number of the next item, for a sequence its index.
+    kind      `enumerate` or `zip` of other sources, `reversed` or `iter` of a sequence, `itertools.product` of tuples.
+    parts     the sources, or the sequence, or the tuples.
+    position  for `enumerate` the number of the next item, for a sequence or product its index.
     is_strict whether `zip` requires operands of equal length.
     """
 
@@ -42,6 +43,8 @@ class Source:
             return zip(*self.parts, strict=self.is_strict)
         if self.kind is enumerate:
             return enumerate(self.parts[0], self.position)
+        if self.kind is itertools.product:
+            return itertools.islice(itertools.product(*self.parts), self.position, None)
         iterator = self.kind(self.parts[0])
         iterator.__setstate__(self.position)
         return iterator  # type: ignore[no-any-return]
@@ -61,13 +64,16 @@ class Source:
 
 
 def source_of(value: Any) -> Source | None:
-    """The source of an iterator. None for any other value, for a user's sequence with a `__getitem__`, and for a
-    `zip` of which two operands share one iterator."""
+    """The source of an iterator. None for any other value, for a user's sequence with a `__getitem__`, for a `zip` of
+    which two operands share one iterator, and for a product that has yielded items."""
     return _source(value, set())
 
 
 def _source(value: Any, seen: set[int]) -> Source | None:
     kind = type(value)
+    if kind is itertools.product:
+        pools, *last = gc.get_referents(value)
+        return None if last else Source(itertools.product, pools)
     if kind is not zip and kind is not enumerate and kind not in _FORWARDS and kind not in _BACKWARDS:
         return None
     if id(value) in seen:

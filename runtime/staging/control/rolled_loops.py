@@ -6,6 +6,8 @@ loop has: a shape, or the length of a list.
 """
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -28,6 +30,7 @@ from runtime.staging.values.iterables import (
     EagerRows,
     Staged,
     StagedEnumerate,
+    StagedProduct,
     StagedZip,
     counted,
     indexable,
@@ -189,6 +192,8 @@ def _count(source: Source) -> int:
         return min(map(_count, source.parts))
     if source.kind is reversed:
         return source.position + 1
+    if source.kind is itertools.product:
+        return math.prod(map(len, source.parts)) - source.position
     items = source.parts[0]
     return (len(items) if getattr(items, "shape", None) != () else 0) - source.position
 
@@ -206,11 +211,25 @@ def _counted(source: Source) -> Counted:
         made: Staged = StagedZip(*[_Rolled(partial(_counted, part)) for part in source.parts], strict=source.is_strict)
     elif source.kind is enumerate:
         made = StagedEnumerate(_Rolled(partial(_counted, source.parts[0])), source.position)
+    elif source.kind is itertools.product:
+        made = StagedProduct(*map(_progression, source.parts))
+        if source.position:
+            first, rest = made.__iterable__(), _count(source)
+            return Counted(rest, lambda i: first.item(source.position + i))
     else:
         return _counted_part(source)
     found = made.__iterable__()
     assert isinstance(found, Counted)
     return found
+
+
+def _progression(items: tuple[Any, ...]) -> Any:
+    """A tuple of ints as the range of the same items, if there is one: these are computed."""
+    if type(items[0]) is not int:
+        return items
+    step = items[1] - items[0] if len(items) > 1 else 1
+    found = range(items[0], items[0] + step * len(items), step) if step else ()
+    return found if tuple(found) == items else items
 
 
 def _counted_part(source: Source) -> Counted:

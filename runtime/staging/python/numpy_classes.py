@@ -17,7 +17,6 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply
-from runtime.core.types import TensorShape
 from runtime.numpy.arrays import ravel
 from runtime.numpy.dispatch import scalar_of
 from runtime.numpy.rearranging import broadcast_arrays
@@ -25,6 +24,7 @@ from runtime.ops.shape import dims
 from runtime.staging.python.elementwise import nested_lists, vectorized
 from runtime.staging.python.introspection import is_scalar
 from runtime.staging.values.generators import listed
+from runtime.staging.values.iterables import EagerRows, StagedProduct, StagedRange, StagedZip
 from runtime.staging.values.list import unview
 
 __all__ = ["instead_of"]
@@ -35,7 +35,7 @@ Function = Callable[..., Any]
 def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
     """What to call in place of a class of NumPy, or the call of a `vectorize`, for some arguments; None for others."""
     if fn is np.ndindex:
-        return _index if any(isinstance(value, TensorShape) for value in values) else None
+        return _index
     if not any(isinstance(value, GraphTensor) for value in values):
         return None
     if isinstance(fn, type) and issubclass(fn, np.generic) and issubclass(fn, (np.number, np.bool_)):
@@ -48,21 +48,28 @@ def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
 
 
 def _index(*shape: Any) -> Any:
-    sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    return np.ndindex(*_known(sizes, "numpy.ndindex"))
+    """`numpy.ndindex`, as the product of ranges, which is rolled in a loop."""
+    sizes = shape[0] if len(shape) == 1 and not _is_size(shape[0]) else shape
+    return _places([*sizes])
+
+
+def _is_size(x: Any) -> bool:
+    return isinstance(x, (int, np.integer)) or (isinstance(x, GraphTensor) and not x.ndim)
+
+
+def _places(sizes: Sequence[Any]) -> Any:
+    if any(isinstance(size, Tensor) for size in sizes):
+        return StagedProduct(*map(StagedRange, sizes))
+    return itertools.product(*map(range, sizes))
 
 
 def _enumerated(arr: Any) -> Any:
-    sizes = _known(arr.shape, "numpy.ndenumerate")
-    return [(place, arr[place]) for place in itertools.product(*map(range, sizes))]
-
-
-def _known(sizes: Any, name: str) -> tuple[int, ...]:
-    found = tuple(sizes)
-    if all(type(size) is int for size in found):
-        return found
-    raise located(UnimplementedError(f"{name} takes an array whose shape is known when the function is traced",
-                                     remedy="Write nested loops: for i in range(a.shape[0]): ..."))
+    """`numpy.ndenumerate`, as a zip of places and elements."""
+    places, elements = _places([*arr.shape]), arr.ravel()
+    if isinstance(places, StagedProduct):
+        return StagedZip(places, elements)
+    rows: Any = EagerRows(elements)
+    return zip(places, rows, strict=True)
 
 
 def _vectorized(fn: Any, /, *args: Any, **keywords: Any) -> Any:

@@ -44,6 +44,7 @@ __all__ = [
     "Poison",
     "Staged",
     "StagedEnumerate",
+    "StagedProduct",
     "StagedRange",
     "StagedReversed",
     "StagedZip",
@@ -328,15 +329,16 @@ def counted(x: Any, what: str) -> Iterable_:
 
 
 class EagerRows:
-    """The rows of an eager tensor as a sequence: its iterator takes them by index, so the rest is known."""
+    """The rows of an eager tensor as a sequence: its iterator takes them by index, so the rest is known. Or the rows of
+    a tensor of the graph whose length is known, for a loop that may be unrolled."""
 
     __slots__ = ("tensor",)
 
-    def __init__(self, tensor: EagerTensor) -> None:
+    def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
 
     def __len__(self) -> int:
-        return len(self.tensor)
+        return int(self.tensor.type.shape[0] or 0)
 
     def __getitem__(self, index: int) -> Any:
         return self.tensor[index]
@@ -497,6 +499,32 @@ class StagedZip(Lazy):
 
     def __iterable__(self) -> Iterable_:
         return self._found
+
+
+class StagedProduct(Lazy):
+    """`itertools.product`: the tuples of an item of each iterable, of which the last changes fastest."""
+
+    name = "product"
+
+    def __init__(self, *iterables: Any) -> None:
+        self._found = [counted(x, "product") for x in iterables]
+        if any(isinstance(found, Stream) for found in self._found):
+            raise TypeError("a product of datasets has no items by index")
+
+    def __iterable__(self) -> Counted:
+        found: Any = self._found
+        length: Any = 1
+        for part in found:
+            length = length * part.length
+
+        def item(i: Any) -> Any:
+            places = []
+            for part in reversed(found[1:]):
+                places.append(part.item(i % part.length))
+                i = i // part.length
+            return (found[0].item(i), *reversed(places)) if found else ()
+
+        return Counted(length, item, tuple([x for part in found for x in part.lists]))
 
 
 class StagedReversed(Lazy):

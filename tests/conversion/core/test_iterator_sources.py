@@ -1,6 +1,7 @@
 """What is left of an iterator can be run over again, and does not move it."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,6 +39,14 @@ def test_the_rest(kind: str, taken: int) -> None:
     assert [*source] == rest == [*source]
     assert [*source.after(1)] == rest[1:]
     assert [*iterator] == rest
+
+
+def test_a_product() -> None:
+    iterator = itertools.product([3, 1], range(3), repeat=2)
+    source, items = source_of(iterator), [*itertools.product([3, 1], range(3), repeat=2)]
+    assert source is not None
+    assert [*source] == items and [*source.after(5)] == items[5:] and [*source.after(5).after(2)] == items[7:]
+    assert next(iterator) == items[0] and source_of(iterator) is None
 
 
 def test_lengths_that_a_strict_zip_refuses() -> None:
