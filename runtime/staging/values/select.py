@@ -89,6 +89,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
             refuse_choice(len(values))
+        if _may_differ_in_size(values):
+            return _one_of_several_types(values, at)
         try:
             return indexable(values, "list")(at)
         except StagingError:
@@ -101,6 +103,11 @@ def choose(values: Sequence[Any], at: Any) -> Any:
     if all(isinstance(value, (*_NUMBERS, str, Text, type(None))) for value in values):
         return _one_of_several_types(values, at)
     return _choose_object(values, at)
+
+
+def _may_differ_in_size(values: Sequence[Any]) -> bool:
+    """Whether only the graph knows the sizes of some tensors, which are few enough for branches."""
+    return len(values) <= MOST and any(isinstance(value, Tensor) and None in value.type.shape for value in values)
 
 
 def _choose_object(values: Sequence[Any], at: Any) -> Any:

@@ -562,3 +562,25 @@ def test_random_programs(seed: int, tmp_path: Path) -> None:
     program = Program(seed)
     found = difference(program, tmp_path, EXECUTORS[seed % 2])
     assert not found, program.text
+
+
+def sums_of_chosen(x: Any, order: Any) -> Any:
+    parts = [x[x > i] for i in range(3)]
+    total = 0.0
+    for k in order:
+        total += parts[k].sum() + len(parts[k])
+        for item in parts[k]:
+            total += item
+    return total, parts[order[0]]
+
+
+def chosen_by_a_key(x: Any, order: Any) -> Any:
+    parts = {0: x[x > 0], 1: x[x > 1], 2: x[x > 2]}
+    return [parts[k].max() for k in order], (x[x > 0], x[x > 2])[order[0] // 2]
+
+
+@pytest.mark.parametrize("program", [sums_of_chosen, chosen_by_a_key])
+def test_arrays_whose_sizes_only_the_graph_knows(program: Callable[..., Any]) -> None:
+    x, order = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 1])
+    for one, other in zip(rt.nest.flatten(program(x, order)), rt.nest.flatten(rt.function(program)(x, order))):
+        np.testing.assert_allclose(np.asarray(other), np.asarray(one))
