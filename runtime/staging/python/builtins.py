@@ -12,11 +12,14 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
-from autograph.backend import Clause, fresh_clause, itself, keyed, operators
+import numpy as np
+
+from autograph.backend import LISTS, Clause, fresh_clause, has_staged_items, itself, keyed, operators
 from runtime.core import types as t
 from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.op import CAST
 from runtime.core.positions import user_position
+from runtime.core.pytree import flatten
 from runtime.core.tensor import EagerTensor, Tensor, not_iterable
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph
@@ -47,11 +50,13 @@ from runtime.staging.values.generators import (
     zipped,
 )
 from runtime.staging.values.iterables import (
+    Counted,
     Staged,
     StagedEnumerate,
     StagedRange,
     StagedReversed,
     StagedZip,
+    as_iterable,
     iterated,
     stages,
     view_of,
@@ -235,8 +240,31 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
     if stages(*iterables):
-        return once(StagedZip(*iterables, strict=strict))
+        beside = _beside_objects(iterables)
+        if beside is None:
+            return once(StagedZip(*iterables, strict=strict))
+        iterables = builtins.tuple(beside)
     return builtins.zip(*map(iterated, iterables), strict=strict)
+
+
+def _beside_objects(iterables: tuple[Any, ...]) -> list[Any] | None:
+    """The operands of a `zip` as Python's own iterables, if one is a list or tuple of objects that are no numbers, and
+    the lengths of the staged ones are known; else None."""
+    if not any(map(_are_objects, iterables)):
+        return None
+    operands = []
+    for x in iterables:
+        found = as_iterable(x)
+        if found is not None and not (isinstance(found, Counted) and isinstance(found.length, builtins.int)):
+            return None
+        operands.append(x if found is None else builtins.map(found.item, builtins.range(found.length)))
+    return operands
+
+
+def _are_objects(items: Any) -> builtins.bool:
+    numbers = builtins.int, builtins.float, builtins.complex, Tensor, np.ndarray, np.generic
+    return isinstance(items, (*LISTS, builtins.tuple)) and not has_staged_items(items) and not all(
+        isinstance(part, numbers) for part in flatten([*items]))
 
 
 def _map(function: Any, *iterables: Any) -> Any:

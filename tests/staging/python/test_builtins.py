@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import autograph as ag
@@ -220,8 +221,8 @@ def has_two(numbers: Any) -> bool:
     (lambda x: min(x, x), ShapeError, r"min\(\) compares its arguments, and the truth of the comparison"),
     (lambda x: int(x), TypeError, "only a tensor with one element converts to int; this one is int32"),
     (lambda x: range(x), TypeError, "range takes integer scalars, not int32"),
-    (lambda x: [y for y in zip(x, ["a", "b"])], StagingError,
-     r"zip runs over a tensor together with \['a', 'b'\], whose items cannot be one tensor"),
+    (lambda x: [y for y in zip(x[x > 0], [has_two, max])], StagingError,
+     r"zip runs over a tensor together with \[<function has_two.*, whose items cannot be one tensor"),
     (lambda x: any([x, x]), (ShapeError, TypeError), "one element"),
     (lambda x: has_two(range(x[0])), TypeError, "`in` a range of tensors has no Python value"),
 ])
@@ -303,3 +304,44 @@ def test_next() -> None:
 
     ds = rt.data.Dataset.range(3)
     assert plain(rt.function(f)(ds)) == plain(ag.convert(f)(ds)) == 10
+
+
+class Scale:
+    def __init__(self, factor: Any) -> None:
+        self.factor = factor
+
+    def times(self, x: Any) -> Any:
+        return self.factor * x
+
+
+def with_methods(x: Any) -> Any:
+    total = 0.0
+    for scale, item in zip([Scale(2.0), Scale(0.5)], x):
+        total += scale.times(item)
+    return total
+
+
+def with_changes(x: Any) -> Any:
+    scales = [Scale(2.0), Scale(0.5)]
+    for scale, item in zip(scales, x):
+        if item > 3.5:
+            scale.factor += item
+    return [scale.factor for scale in scales]
+
+
+def with_names(x: Any) -> Any:
+    return dict(zip(["a", "b"], x)), [item for name, item in zip(("a", "b"), x) if name == "b"]
+
+
+def with_functions(x: Any) -> Any:
+    total = 0.0
+    for function, item, weight in zip([np.sin, np.cos], x, [1.0, 2.0], strict=True):
+        total += function(item) * weight
+    return total
+
+
+@pytest.mark.parametrize("f", [with_methods, with_changes, with_names, with_functions])
+def test_zip_of_objects_and_an_array(f: Callable[[Any], Any]) -> None:
+    x = np.array([3.0, 4.0])
+    want, got = rt.nest.flatten(f(x)), rt.nest.flatten(rt.function(f)(x))
+    np.testing.assert_allclose([float(y) for y in got], [float(y) for y in want])
