@@ -27,6 +27,7 @@ from runtime.core.trace import convert_to_tensor, holds_tensor
 from runtime.numpy import arrays
 from runtime.numpy.array_objects import ElementsView, StagedArray, made_of, new_array, put_result
 from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
+from runtime.numpy.reductions import sums_between
 from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
 from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
@@ -204,6 +205,8 @@ def _ufunc_on_tensors(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: 
             if _takes(table[name], (inputs[0], axis), known):
                 return table[name](inputs[0], axis, **known)
             known["axis"] = axis
+    if method == "reduceat" and name == "add" and _takes(sums_between, inputs, known):
+        return sums_between(*inputs, **known)
     if method == "outer" and name in UFUNCS and not known:
         x, y = arrays.together(*inputs)
         return UFUNCS[name](x[tuple([..., *[None] * y.ndim])], y)

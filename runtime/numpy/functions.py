@@ -17,6 +17,7 @@ from runtime.numpy.arrays import (
     astype,
     concatenate,
     floats,
+    inexact,
     moveaxis,
     ravel,
     roll,
@@ -31,7 +32,8 @@ from runtime.ops.indexing import from_end
 __all__ = [
     "allclose", "angle", "argpartition", "argsort", "argwhere", "around", "array_equal", "bincount", "clip",
     "compress", "cross", "diff", "dot", "einsum", "flatnonzero", "imag", "inner", "interp", "isclose", "iscomplexobj",
-    "isrealobj", "kron", "nan_to_num", "nonzero", "outer", "partition", "real", "round", "searchsorted", "sort",
+    "isrealobj", "kron", "lexsort", "nan_to_num", "nonzero", "outer", "partition", "real", "round", "searchsorted",
+    "sinc", "sort",
     "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
 ]
 
@@ -78,6 +80,15 @@ def argsort(a: Any, axis: int | None = -1, kind: str | None = None, stable: bool
     x = ravel(a) if axis is None else a
     found = sorting.argsort(x, -1 if axis is None else axis, "DESCENDING" if descending else "ASCENDING")
     return astype(found, int64) if is_array(a) else found
+
+
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
+    """The order by the last key, where that is equal by the one before it, and so on (`numpy.lexsort`)."""
+    first, *others = keys if isinstance(keys, (list, tuple)) else concat_split.unstack(keys)
+    order = argsort(first, axis)
+    for key in others:
+        order = take_along_axis(order, argsort(take_along_axis(key, order, axis), axis), axis)
+    return astype(order, int64)
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
@@ -190,6 +201,13 @@ def round(a: Any, decimals: int = 0) -> Tensor:
 
 
 around = round
+
+
+def sinc(x: Any) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at 0 (`numpy.sinc`)."""
+    angle = inexact(x) * np.pi
+    angle = logic.where(logic.equal(angle, 0), np.finfo(angle.dtype.np).eps, angle)
+    return math.sin(angle) / angle
 
 
 # Products.

@@ -31,9 +31,9 @@ from runtime.ops.gather import boolean_mask, gather, scatter
 from runtime.ops.indexing import from_end
 
 __all__ = [
-    "array_split", "broadcast_arrays", "choose", "delete", "dsplit", "ediff1d", "extract", "geomspace",
-    "hsplit", "indices", "insert", "ix_", "logspace", "pad", "ravel_multi_index", "resize", "select", "split",
-    "trim_zeros", "unravel_index", "vsplit",
+    "array_split", "block", "broadcast_arrays", "choose", "delete", "dsplit", "ediff1d", "extract", "geomspace",
+    "hsplit", "indices", "insert", "ix_", "logspace", "pad", "ravel_multi_index", "resize", "select",
+    "sliding_window_view", "split", "trim_zeros", "unravel_index", "vsplit",
 ]
 
 
@@ -271,6 +271,40 @@ def choose(a: Any, choices: Any) -> Tensor:
     found = values[0] + creation.zeros_like(places, values[0].dtype)
     for k in range(1, len(values)):
         found = logic.where(logic.equal(places, k), values[k], found)
+    return found
+
+
+def block(arrays: Any) -> Tensor:
+    """An array of blocks in nested lists, of which the innermost are joined along the last axis (`numpy.block`)."""
+    parts = together(*_blocks(arrays))
+    depth, level = 0, arrays
+    while isinstance(level, list):
+        depth, level = depth + 1, level[0]
+    rank = max(depth, *[part.ndim for part in parts])
+    rest = iter([part[(None,) * (rank - part.ndim)] for part in parts])
+
+    def joined(level: Any, axis: int) -> Tensor:
+        return concatenate([joined(part, axis + 1) for part in level], axis) if isinstance(level, list) else next(rest)
+
+    return joined(arrays, rank - depth)
+
+
+def _blocks(arrays: Any) -> list[Any]:
+    return [part for each in arrays for part in _blocks(each)] if isinstance(arrays, list) else [arrays]
+
+
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
+    """The windows of some sizes along axes, in new axes at the end (`numpy.lib.stride_tricks`)."""
+    found = asarray(x)
+    sizes = [*window_shape] if isinstance(window_shape, (list, tuple)) else [window_shape]
+    axes = range(found.ndim) if axis is None else axis if isinstance(axis, (list, tuple)) else [axis]
+    if len(axes) != len(sizes):
+        raise ValueError(f"a window of {len(sizes)} sizes takes as many axes, not {len(axes)}")
+    rank = found.ndim
+    for size, place in zip(sizes, axes, strict=True):
+        starts = astype(creation.range(shapes.dim(found, place % rank) - (size - 1)), int64)
+        places = starts[:, None] + astype(creation.range(size), int64)
+        found = moveaxis(gather(found, places, axis=place % rank), place % rank + 1, -1)
     return found
 
 

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from runtime.core.errors import InvalidArgumentError
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float16, float32, float64, int8, int64, uint64
 from runtime.numpy.arrays import astype, concatenate, floats, inexact, moveaxis, ones_like, ravel
-from runtime.ops import creation, logic, math, reduction
+from runtime.ops import creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
+from runtime.ops.effects import raise_unless
+from runtime.ops.gather import gather, scatter_nd
 from runtime.ops.static_arguments import axes_of
 
 __all__ = [
@@ -220,6 +223,36 @@ def accumulated(function: Callable[[Any, Any], Any], a: Any, axis: int) -> Tenso
     for k in range(40 if size is None else builtins.max(size - 1, 0).bit_length()):
         x = concatenate([x[:2**k], function(x[2**k:], x[:-2**k])])
     return moveaxis(x, 0, axis)
+
+
+def reduced(ufunc: Any, function: Callable[[Any, Any], Any], a: Any, axis: Any = 0, keepdims: bool = False) -> Tensor:
+    """What an associative function of two operands, that of `ufunc`, makes of all elements along an axis."""
+    x = ravel(a) if axis is None else moveaxis(convert_to_tensor(a), axis, 0)
+    x = astype(x, bool) if ufunc is np.logical_xor else x
+    if ufunc.identity is not None:  # the result for no elements
+        x = concatenate([creation.fill([1, *shapes.dims(x)[1:]], astype(ufunc.identity, x.dtype)), x])
+    found = accumulated(function, x, 0)[-1]
+    if not keepdims:
+        return found
+    return shapes.expand_dims(found, axis) if axis is not None else shapes.reshape(
+        found, [1] * convert_to_tensor(a).ndim)
+
+
+def sums_between(a: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Tensor:
+    """The sums from each index to before the next, or, where that is not greater, the element (`add.reduceat`).
+
+    The indices must not decrease.
+    """
+    x, starts = moveaxis(summable(a, dtype), axis, 0), astype(indices, int64)
+    raise_unless(reduction.reduce_all(starts[1:] >= starts[:-1]), InvalidArgumentError(
+        "add.reduceat takes indices that do not decrease, in a traced function"))
+    places = astype(creation.range(shapes.dim(x, 0)), int64)
+    part = sorting.searchsorted(starts, places, "right", int64) - 1
+    count = shapes.dim(starts, 0, int64)
+    sums = scatter_nd(logic.where(part < 0, count, part)[:, None], x, [count + 1, *shapes.dims(x)[1:]])[:-1]
+    is_one = concatenate([logic.equal(starts[1:], starts[:-1]), np.array([False])])
+    is_one = shapes.reshape(is_one, [-1, *[1] * (x.ndim - 1)])
+    return moveaxis(logic.where(is_one, gather(x, starts), sums), 0, axis)
 
 
 # Without what is not a number.

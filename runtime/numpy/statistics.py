@@ -18,12 +18,13 @@ from runtime.numpy.arrays import (
     larger,
     linspace,
     moveaxis,
+    operands,
     ravel,
     smaller,
     together,
 )
-from runtime.numpy.functions import dot, searchsorted
-from runtime.numpy.reductions import averaged, is_array, max, mean, min, sum
+from runtime.numpy.functions import diff, dot, searchsorted
+from runtime.numpy.reductions import averaged, cumsum, is_array, max, mean, min, sum
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather, scatter_nd
@@ -32,6 +33,7 @@ from runtime.ops.static_arguments import axes_of
 __all__ = [
     "convolve", "corrcoef", "correlate", "cov", "digitize", "gradient", "histogram", "histogram_bin_edges", "median",
     "nanmedian", "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "quantile", "trapezoid", "trapz",
+    "unwrap",
 ]
 
 Axis = Any
@@ -185,6 +187,21 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         return found, edges
     widths = astype(edges[1:] - edges[:-1], float64)
     return astype(found, float64) / widths / astype(reduction.reduce_sum(found), float64), edges
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Tensor:
+    """The elements, of which each differs from the one before it by the least that a multiple of `period` allows."""
+    x = operands(p, period)[0]
+    axis %= x.ndim
+    step = diff(x, 1, axis)
+    is_whole = x.dtype.is_integer
+    most = period // 2 if is_whole else period / 2
+    least = (step + most) % period - most
+    if not (is_whole and period % 2):
+        least = logic.where(logic.logical_and(logic.equal(least, -most), step > 0), most, least)
+    change = logic.where(math.abs(step) < (most if discont is None else discont), 0, least - step)
+    return concatenate([x[shapes.along(axis, slice(None, 1))],
+                        x[shapes.along(axis, slice(1, None))] + cumsum(change, axis)], axis)
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:

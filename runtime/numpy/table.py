@@ -1,6 +1,7 @@
 """Which function for tensors stands for which of NumPy's."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -33,7 +34,8 @@ def _of(module: Any, *sources: Any) -> dict[Any, Function]:
             for source in sources for name in source.__all__ if hasattr(module, name)}
 
 
-FUNCTIONS: Final[Mapping[Any, Function]] = {**_of(np.linalg, linalg), **_of(np.fft, fft), **_of(np, *SUBJECTS)}
+FUNCTIONS: Final[Mapping[Any, Function]] = {
+    **_of(np.linalg, linalg), **_of(np.fft, fft), **_of(np, *SUBJECTS), **_of(np.lib.stride_tricks, rearranging)}
 """By function of NumPy: its counterpart."""
 
 CREATION: Final[Mapping[Any, Function]] = {
@@ -48,7 +50,10 @@ graph."""
 
 REDUCTIONS: Final[dict[str, Function]] = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
-    "logical_and": reductions.all, "logical_or": reductions.any}
+    "logical_and": reductions.all, "logical_or": reductions.any,
+    **{name: functools.partial(reductions.reduced, getattr(np, name), UFUNCS[name]) for name in (
+        "bitwise_and", "bitwise_or", "bitwise_xor", "logical_xor", "gcd", "lcm", "fmax", "fmin", "hypot",
+        "logaddexp")}}
 """By the name of a ufunc: what its method `reduce` does."""
 
 ACCUMULATED: Final[dict[str, Function]] = {

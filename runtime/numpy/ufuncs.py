@@ -9,8 +9,9 @@ import numpy as np
 
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
+from runtime.core.types import int32
 from runtime.numpy.arrays import astype, floats, inexact, operands
-from runtime.ops import complex_numbers, logic, math
+from runtime.ops import complex_numbers, creation, logic, math
 
 __all__ = ["UFUNCS"]
 
@@ -109,6 +110,39 @@ def _heaviside(x: Any, at_zero: Any) -> Any:
     return logic.where(x < 0, 0 * one, logic.where(x > 0, one, logic.where(math.is_nan(x), x, one * at_zero)))
 
 
+def _modf(x: Any) -> tuple[Any, Any]:
+    x = inexact(x)
+    whole = _trunc(x)
+    return math.copysign(logic.where(math.is_inf(x), creation.zeros_like(x), x - whole), x), whole
+
+
+def _scaled(x: Any, exponent: Any) -> Any:
+    """`x` times 2 to a whole power, in two steps, as the power alone may not be finite."""
+    half = math.floor(exponent / 2)
+    return x * math.exp2(half) * math.exp2(exponent - half)
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    x = inexact(x)
+    is_plain = logic.logical_and(logic.not_equal(x, 0), math.is_finite(x))
+    size = math.abs(logic.where(is_plain, x, creation.ones_like(x)))
+    exponent = math.floor(math.log2(size)) + 1
+    share = _scaled(size, -exponent)
+    exponent = exponent + astype(share >= 1, x.dtype) - astype(share < 0.5, x.dtype)  # the logarithm is rounded
+    found = math.copysign(_scaled(size, -exponent), x)
+    return logic.where(is_plain, found, x), astype(logic.where(is_plain, exponent, 0 * exponent), int32)
+
+
+def _ldexp(x: Any, exponent: Any) -> Any:
+    x = inexact(x)
+    return _scaled(x, astype(exponent, x.dtype))
+
+
+def _vecdot(x: Any, y: Any) -> Any:
+    x, y = operands(x, y)
+    return (complex_numbers.conj(x)[..., None, :] @ y[..., None])[..., 0, 0]
+
+
 _DEGREES: Final = 180 / np.pi
 
 UFUNCS: Final[dict[str, Function]] = {
@@ -148,6 +182,6 @@ UFUNCS: Final[dict[str, Function]] = {
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(_trunc), "rint": _of_floats(math.rint),
     "isnan": _truth(math.is_nan, False), "isinf": _truth(math.is_inf, False), "isfinite": _truth(math.is_finite, True),
     "signbit": lambda x: math.copysign(inexact(x) * 0 + 1, inexact(x)) < 0,
-    "matmul": _operator("matmul"),
+    "matmul": _operator("matmul"), "vecdot": _vecdot, "modf": _modf, "frexp": _frexp, "ldexp": _ldexp,
 }
 """By the name of a NumPy ufunc (also in the array API): its implementation for tensors."""

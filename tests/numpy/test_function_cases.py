@@ -168,7 +168,39 @@ PRODUCTS: list[Case] = [
     (lambda x: np.linalg.cond(x), (X,)), (lambda x, y: np.linalg.multi_dot([x, y.T, x]), (X, Y)),
     (lambda x: np.linalg.eigvalsh(x, "U"), (S,)), (lambda x: np.fmod(x, 2), (I,)), (lambda x: np.fmod(2.5, x), (X,)),
 ]
-CASES = [*STATISTICS, *REDUCTIONS, *SETS, *REARRANGED, *PRODUCTS]
+EXTREME = np.array([0.0, -0.0, 1.0, -0.75, 2.0**-1074, 1.5e308, -np.inf, np.nan, 0.5, 4.0 - 2.0**-51])
+TIES = np.array([1, 0, 1, 1, 0, 1, 0])
+OTHERS: list[Case] = [
+    (lambda x, y: np.lexsort((x, y)), (V, TIES)), (lambda x, y: np.lexsort([y, x]), (V, TIES)),
+    (lambda x: np.lexsort((x, x > 0), axis=0), (X,)), (lambda x: np.lexsort(x), (D.T,)),
+    (lambda x, y: np.block([[x, y], [np.ones((1, 4)), np.zeros((1, 4))]]), (X, Y)),
+    (lambda x, w: np.block([x, w]), (V, W)), (lambda x: np.block([[x], [np.arange(4)]]), (I,)),
+    (lambda x: np.block(x), (X,)), (lambda x: np.block([[[x]], [[x + 1]]]), (W,)),
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 3), (V,)),
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, (2, 3)).sum((-1, -2)), (X,)),
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, axis=1), (T,)),
+    (lambda x: np.unwrap(x * 4), (V,)), (lambda x: np.unwrap(x * 4, axis=0), (X,)),
+    (lambda x: np.unwrap(x * 3, 2.0, period=3), (I,)), (lambda x: np.unwrap(x * 3, period=4), (I,)),
+    (lambda x: np.sinc(x), (V,)), (lambda x: np.sinc(x), (I,)), (lambda x: np.vecdot(x, x), (Z,)),
+    (lambda x: np.modf(x), (EXTREME,)), (lambda x: np.frexp(x), (EXTREME,)), (lambda x: np.frexp(x), (np.float32(V),)),
+    (lambda x: np.ldexp(x, np.array([3, 1, -2, 1000, 2000, -1030, 2, 1, -1074, 0])), (EXTREME,)),
+    *[(make(name), (I,)) for name in ("bitwise_xor", "bitwise_or", "bitwise_and", "gcd") for make in (
+        lambda name: lambda x: getattr(np, name).reduce(x), lambda name: lambda x: getattr(np, name).reduce(x, 1),
+        lambda name: lambda x: getattr(np, name).reduce(x, axis=None, keepdims=True),
+        lambda name: lambda x: getattr(np, name).reduce(x[:0]))],
+    (lambda x: np.logical_xor.reduce(x), (I,)), (lambda x: np.fmax.reduce(x, 1), (N,)),
+    (lambda x: np.add.reduceat(x, [0, 2, 3]), (V,)), (lambda x: np.add.reduceat(x, [1, 1, 4, 6]), (V,)),
+    (lambda x: np.add.reduceat(x, [0, 2], 1), (X,)), (lambda x: np.add.reduceat(x, [0, 2]), (np.int8(I),)),
+    (lambda x: np.apply_along_axis(lambda row: row.sum(), 1, x), (X,)),
+    (lambda x: np.apply_along_axis(lambda column: np.sort(column) * 2, 0, x), (X,)),
+    (lambda x: np.apply_along_axis(np.diff, 1, x), (T,)),
+    (lambda x: np.apply_along_axis(lambda row, k: np.outer(row, row) * k, -1, x, 2), (D,)),
+    (lambda x: np.piecewise(x, [x < 0, x > 1], [lambda y: -y, lambda y: y * 2, 5.0]), (V,)),
+    (lambda x: np.piecewise(x, [x < 0, x >= 0], [-1, lambda y: y * 0.5]), (I,)),
+    (lambda x: np.piecewise(x, x > 0.5, [lambda y, k: y - y.max() + k], 3), (V,)),
+    (lambda x: np.piecewise(x, [x < -9], [lambda y: y - y.max(), 1.0]), (V,)),
+]
+CASES = [*STATISTICS, *REDUCTIONS, *SETS, *REARRANGED, *PRODUCTS, *OTHERS]
 
 
 def leaves(x: Any) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from runtime.numpy.arrays import ravel
 from runtime.numpy.dispatch import scalar_of
 from runtime.numpy.rearranging import broadcast_arrays
 from runtime.ops.shape import dims
-from runtime.staging.python.elementwise import nested_lists, vectorized
+from runtime.staging.python.elementwise import along_axis, nested_lists, piecewise, vectorized
 from runtime.staging.python.introspection import is_scalar
 from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import EagerRows, StagedProduct, StagedRange, StagedZip
@@ -44,7 +44,13 @@ def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
         return is_scalar
     if fn is np.ndenumerate:
         return _enumerated
+    if fn in _IN_PYTHON:
+        return operators.call(_IN_PYTHON[fn])  # type: ignore[no-any-return]
     return _vectorized if fn is np.vectorize.__call__ else None
+
+
+_IN_PYTHON: Final = {np.apply_along_axis: along_axis, np.piecewise: piecewise}
+"""Functions of NumPy that call the user's, as Python code that converts."""
 
 
 def _index(*shape: Any) -> Any:

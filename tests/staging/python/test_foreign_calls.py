@@ -674,7 +674,7 @@ def length_left_alone(items: Any) -> int:
 
 @pytest.mark.parametrize(("call", "name"), [
     (lambda xs: random.Random(1).shuffle(xs), "random.Random.shuffle"), (lambda xs: json.dumps([xs]), "json.dumps"),
-    (lambda xs: np.unwrap(xs), "numpy.unwrap"),
+    (lambda xs: np.roots(xs), "numpy.roots"),
     (lambda xs: np.random.RandomState(1).choice(xs), "numpy.random.mtrand.RandomState.choice"),
     (lambda xs: np.random.default_rng(0).permutation(xs), "numpy.random.Generator.permutation"),
     (lambda xs: length_left_alone(xs), "length_left_alone"),
