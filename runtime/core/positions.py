@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "computed_for", "is_users", "located", "place_of_result", "return_position", "scope",
-           "staging_error", "user_position"]
+__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "located", "place_of_result", "return_position",
+           "scope", "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -128,6 +128,27 @@ class computed_for:
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         _origin.position = self._outer
+
+
+def asked_by_library(what: str, remedy: str) -> tuple[str, str]:
+    """The message and remedy of an error for a tensor whose value is asked for; if the code of a library asks, these
+    name its function, since the user's line shows no more than the call of that."""
+    frame: FrameType | None = sys._getframe(1)
+    found: FrameType | None = None
+    while frame is not None and not is_users(frame):
+        if not is_internal(frame.f_code.co_filename) and not frame.f_code.co_filename.startswith("<frozen "):
+            found = frame
+        frame = frame.f_back
+    if found is None or frame is None:
+        return what, remedy
+    name = found.f_code.co_name
+    if name in ("__init__", "__new__"):
+        of = found.f_locals.get(found.f_code.co_varnames[0])
+        name = (of if isinstance(of, type) else type(of)).__name__
+    library = found.f_globals.get("__name__", "").partition(".")[0]
+    return (f"{what}, where {name!r} of {library} asks for it",
+            "Compose it of functions of rt or of NumPy that have a counterpart (docs/numpy.md), or call it in a"
+            " function for rt.numpy_function.")
 
 
 def user_position() -> Position | None:

@@ -23,7 +23,7 @@ from runtime.core.graph import Graph, Value
 from runtime.core.growing_lists import EagerList, GraphList
 from runtime.core.operands import other_operand
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import located
+from runtime.core.positions import asked_by_library, located
 from runtime.core.recording import record_taken, recorders
 from runtime.core.references import Reference
 from runtime.core.string_arrays import boxed, holds_text
@@ -468,6 +468,7 @@ class GraphTensor(Tensor):
 
     def _refuse(self, what: str, remedy: str) -> NoReturn:
         OPERATIONS.check_reach(self)
+        what, remedy = asked_by_library(what, remedy)
         raise decided_in_python(located(OperatorNotAllowedInGraphError(
             f"{what}: {self!r} has no value while its function is traced", remedy=remedy)))
 

@@ -388,3 +388,13 @@ def test_ufuncs_of_chosen_elements(f: Callable[[Any, Any], Any]) -> None:
     want, got = f(x, y), rt.function(f)(x, y)
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got.numpy(), want)
+
+
+def test_what_the_code_of_numpy_asks_for() -> None:
+    def polynomial(c: Any) -> Any:
+        return np.poly1d(c)(2.0)
+
+    with pytest.raises(TypeError, match="the length .*, where 'poly1d' of numpy asks for it") as caught:
+        rt.function(polynomial)(X[0])
+    assert f"{__file__}:{polynomial.__code__.co_firstlineno + 1}: " in str(caught.value)
+    assert "rt.numpy_function" in str(caught.value) and "len(x)" not in str(caught.value)
