@@ -62,6 +62,7 @@ class Operations(Late):
     # runtime.staging.containers.text_join
     join_text: Binary
     """`separator.join(texts)`."""
+
     # runtime.staging.python.numpy_classes
     item: Callable[..., Any]
     """An element of a tensor of the graph as a Python number: tensor, index."""

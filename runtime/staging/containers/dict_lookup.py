@@ -309,8 +309,8 @@ def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
 def _added(mapping: dict[Any, Any]) -> str:
     keys = repr([*mapping])
     keys = keys if len(keys) <= 60 else keys[:57] + "..."
-    return (f"a key is added to a dict with the keys {keys}, and only the graph knows which one: give the dict all"
-            " its keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values of"
+    return (f"a key is added to a dict with the keys {keys}, and only the graph knows which one: give the dict all its"
+            " keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values of"
             " one type and structure")
 
 
