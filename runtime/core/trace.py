@@ -253,8 +253,7 @@ def constant_tensor(array: Array, name: str | None = None) -> EagerTensor | Grap
 
 
 def stands_for_array(x: Any) -> bool:
-    """Whether a tensor of a graph stands for an array of NumPy, or for what was made of such arrays: its `shape` is
-    NumPy's, and its dtype adapts to those of tensors."""
+    """Whether a tensor of a graph stands for an array of NumPy, or what was made of such: it has NumPy's `shape`."""
     return isinstance(x, GraphTensor) and (x.is_object or is_of_arrays(x.type))
 
 
