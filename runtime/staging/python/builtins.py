@@ -25,7 +25,8 @@ from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import DType
 from runtime.ops.effects import raise_unless, stage_print
-from runtime.ops.logic import not_equal
+from runtime.ops.logic import equal, greater, greater_equal, less_equal, not_equal, where
+from runtime.ops.math import cast
 from runtime.ops.math import round as round_op
 from runtime.ops.reduction import reduce_all, reduce_any, reduce_sum
 from runtime.ops.shape import dim
@@ -62,7 +63,7 @@ from runtime.staging.values.iterables import (
     view_of,
     weak_int,
 )
-from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
+from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, fold_while, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import Select
@@ -173,8 +174,34 @@ def _abs(x: Any) -> Any:
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     if not stages(base, exp, mod):
         return builtins.pow(base, exp) if mod is None else builtins.pow(base, exp, mod)
-    power = _operand(base) ** _operand(exp)
-    return power if mod is None else power % _operand(mod)
+    return _operand(base) ** _operand(exp) if mod is None else _power_modulo(base, exp, mod)
+
+
+def _power_modulo(base: Any, exp: Any, mod: Any) -> Any:
+    """`pow(base, exp, mod)` by repeated squaring, in 64 bits."""
+    base, exp, mod = [_scalar(x, "int") if stages(x) else x for x in (base, exp, mod)]
+    if not all([x.dtype.is_integer if isinstance(x, Tensor) else isinstance(x, builtins.int)
+                for x in (base, exp, mod)]):
+        raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
+    raise_unless(not_equal(mod, 0), ValueError("pow() 3rd argument cannot be 0"))
+    raise_unless(greater_equal(exp, 0), ValueError(
+        "pow() of a tensor has no negative exponent with a 3rd argument: use one that is not negative"))
+    result = base % mod
+    modulus, exponent, square = [cast(x, t.int64) for x in (mod, exp, result)]
+    raise_unless(less_equal(builtins.abs(modulus), _MOST_MODULO), OverflowError(
+        f"pow() of a tensor squares numbers below the 3rd argument in 64 bits: it can be {_MOST_MODULO} at most"))
+
+    def step(exp: Any, square: Any, power: Any) -> Any:
+        return exp // 2, square * square % modulus, where(equal(exp % 2, 1), power * square % modulus, power)
+
+    _, _, power = fold_while(
+        lambda exp, *_: greater(exp, 0), step, (exponent, square, 1 % modulus), ("exp", "square", "power"))
+    kind = result.type if isinstance(result, Tensor) else t.TensorType(t.int64, (), weak=True)
+    return apply(CAST, power, dtype=kind.dtype, weak=kind.weak)
+
+
+_MOST_MODULO: Final = 3037000500
+"""The largest modulus for which a product of two smaller numbers fits into 64 bits."""
 
 
 def _divmod(a: Any, b: Any) -> Any:

@@ -345,3 +345,28 @@ def test_zip_of_objects_and_an_array(f: Callable[[Any], Any]) -> None:
     x = np.array([3.0, 4.0])
     want, got = rt.nest.flatten(f(x)), rt.nest.flatten(rt.function(f)(x))
     np.testing.assert_allclose([float(y) for y in got], [float(y) for y in want])
+
+
+# pow() with three arguments
+
+MODULAR = [(2, 100, 7), (7, 2147483646, 2147483647), (-5, 33, -8), (5, 0, 1), (3, 1000003, 3037000500), (0, 0, 3)]
+
+
+@pytest.mark.parametrize("numbers", MODULAR, ids=str)
+@pytest.mark.parametrize("staged", [(0, 1, 2), (0,), (1,), (2,)], ids=str)
+def test_a_power_is_taken_modulo_the_third_argument(numbers: tuple[int, ...], staged: tuple[int, ...]) -> None:
+    given = [rt.constant(x, rt.int64) if i in staged else x for i, x in enumerate(numbers)]
+    for executor in ("numpy", None):
+        assert int(rt.function(lambda b, e, m: pow(b, e, m), executor=executor)(*given)) == pow(*numbers)
+
+
+@pytest.mark.parametrize(("numbers", "error", "what"), [
+    ((2, 3, 0), ValueError, "pow() 3rd argument cannot be 0"),
+    ((2, -1, 7), ValueError, "pow() of a tensor has no negative exponent with a 3rd argument"),
+    ((2, 1, 2**40), OverflowError, "in 64 bits: it can be 3037000500 at most"),
+    ((2.0, 1, 7), TypeError, "pow() 3rd argument not allowed unless all arguments are integers"),
+])
+def test_a_power_that_has_no_remainder_is_an_error(numbers: tuple[Any, ...], error: type, what: str) -> None:
+    given = [rt.constant(x, rt.int64 if isinstance(x, int) else rt.float32) for x in numbers]
+    with pytest.raises(error, match=re.escape(what)):
+        rt.function(lambda b, e, m: pow(b, e, m))(*given)
