@@ -69,6 +69,10 @@ class Operations(Late):
     nested_list: Callable[[Any], Any]
     """A tensor of the graph as nested lists of Python numbers."""
 
+    # runtime.staging.values.generators
+    listed: Unary
+    """The list of the items of a staged iterable, which are taken from a generator."""
+
     # runtime.staging.values.record_list
     restructured: Binary
     """The view of a staged list of tensors, made one whose elements have the structure that an element needs."""

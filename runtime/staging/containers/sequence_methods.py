@@ -321,6 +321,8 @@ def _bound(place: Any, size: Any) -> Any:
 
 def put_slice(sequence: Any, bounds: slice, items: Any) -> None:
     """`sequence[bounds] = items` for a list, where the bounds, or one of the lists, are graph values."""
+    if not (stages(items) or isinstance(items, LISTS)):
+        items = [*items]  # an iterator may run over the list
     if not has_staged_items(sequence) and not (type(sequence) is list and _becomes_staged(sequence)):
         raise staging_error(
             "a slice of a list is assigned here that only the graph knows, and the list cannot be one of the graph: it"

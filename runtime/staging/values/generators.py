@@ -22,6 +22,7 @@ from autograph.backend import (
 from runtime.core.generator_frames import refuse, stages_calls
 from runtime.core.graph import Graph
 from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, current_graph
@@ -475,3 +476,6 @@ def use_up(
     operators.reduce(StagedGenerator(clause), body, *state, test=test)
     if test is not None and generator.over_python and isinstance(test(), bool):
         generator.rest_is_known()
+
+
+OPERATIONS.define(listed=listed)

@@ -34,7 +34,7 @@ from runtime.ops.lists import (
 )
 from runtime.ops.logic import greater
 from runtime.ops.tensor_lists import element_at, stacked, with_element
-from runtime.staging.values.iterables import Counted, Staged, Unusable, as_iterable, flags, view_of
+from runtime.staging.values.iterables import Counted, Staged, Unusable, flags, stages, view_of
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -282,8 +282,8 @@ class StagedList(StagedSequence):
             self._list = list_extend(self._list, iterable._list)
         elif isinstance(iterable, Tensor):
             self.extend(StagedList.from_tensor(iterable))
-        elif as_iterable(iterable) is not None:
-            self.extend(collect(iterable))
+        elif stages(iterable):
+            self.extend(OPERATIONS.listed(iterable))
         else:
             for x in iterable:
                 self.append(x)

@@ -27,7 +27,7 @@ from runtime.staging.values.element_layout import (
     types_of,
 )
 from runtime.staging.values.element_structures import check_empty, fitted, is_unknown, structure_of
-from runtime.staging.values.iterables import Counted
+from runtime.staging.values.iterables import Counted, stages
 from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
     note_shared,
@@ -120,6 +120,7 @@ class StagedRecords(StagedSequence):
         put(x, self.owner, None, lambda: self._change(StagedList.append, self._leaves(x)))
 
     def extend(self, iterable: Any, /) -> None:
+        iterable = OPERATIONS.listed(iterable) if stages(iterable) else iterable
         if isinstance(iterable, StagedRecords):
             note_shared()
             self._change(StagedList.extend, iterable.columns)

@@ -355,3 +355,39 @@ def test_a_slice_of_a_list_that_cannot_be_one_of_the_graph() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="a slice of a list is assigned here that only the graph knows"):
         rt.function(f)(rt.constant(1))
+
+
+# Iterators that Python consumes once, given to lists that grow.
+
+def counts(n):
+    return [k for k in range(n)]
+
+
+def extended(n):
+    xs, q, pairs = counts(n), collections.deque(counts(n)), [(0, 0)]
+    xs.extend(reversed(xs[:]))
+    xs.extend(map(abs, xs[:1]))
+    xs += filter(None, xs[:2])
+    list.extend(xs, reversed(counts(n)))
+    q.extend(map(abs, counts(n)))
+    q.extend(filter(None, counts(n)))
+    q.extendleft(reversed(counts(n)))
+    pairs.extend(zip(counts(n), counts(n)))
+    pairs.extend(enumerate(counts(n)))
+    pairs.extend(map(lambda k: (k, 1), counts(n)))
+    return xs, list(q), pairs
+
+
+def sliced(n):
+    a, b, c, d = counts(n), counts(n), counts(n), [1, 2, 3]
+    a[1:] = reversed(a[1:])
+    b[1:] = map(abs, b)
+    c[1:1] = filter(None, c)
+    d[n:] = reversed(d)
+    return a, b, c, d
+
+
+@pytest.mark.parametrize("fn", [extended, sliced])
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_all_items_of_an_iterator_come_into_a_list_that_grows(fn: Callable[..., Any], n: int) -> None:
+    assert staged(fn, rt.constant(n)) == fn(n)
