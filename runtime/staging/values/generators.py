@@ -88,7 +88,7 @@ class StagedGenerator(Staged):
     @property
     def over_python(self) -> bool:
         """Whether it iterates over a Python iterator, which keeps its own position."""
-        return not is_staged(self._clause.iterable)
+        return hasattr(type(self._clause.iterable), "__next__") and not is_staged(self._clause.iterable)
 
     def __takes_from__(self) -> Any:
         """For the operators: the iterator that Python code advances, if any."""

@@ -1,6 +1,7 @@
 """Generator functions whose control flow tensors decide: they do what they do on Python's numbers."""
 from __future__ import annotations
 
+import collections
 import functools
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -481,6 +482,13 @@ def consumed_twice(xs: Any) -> Any:
     out.extend(evens(xs))
     out += evens(xs)
     return first, sum(g), list(g), out, [*evens(xs), 5]
+
+
+@program(4)
+def expression_consumed_twice(n: Any) -> Any:
+    xs = [k for k in range(n)]
+    g, some, q = (x for x in xs), (x for x in xs if x > 1), (x + 1 for x in collections.deque(xs))
+    return sum(g), sum(g), list(some), list(some), max(q), max(q, default=-1), [*(x for x in xs if x > n)]
 
 
 @program(3)
