@@ -109,7 +109,8 @@ def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:
         return
     if isinstance(new, dict):
         by_key = dict(zip(keys_in_order(value), parts, strict=True))
-        new.update((key, by_key[key]) for key in value)
+        for key in value:
+            new[key] = by_key[key]
         return
     by_name = dict(zip(_fields(value) or (), parts, strict=True))
     if type(value) in _decomposed.classes:

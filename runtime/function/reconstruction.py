@@ -177,7 +177,8 @@ class Dict(Recipe):
     def make(self, values: Values) -> Any:
         new: dict[Any, Any] = copy.copy(self.empty)
         values.made[id(self)] = new
-        new.update(spread_items((key(values), part(values)) for key, part in self.parts))
+        for key, value in spread_items((key(values), part(values)) for key, part in self.parts):
+            new[key] = value
         return new
 
 

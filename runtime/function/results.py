@@ -474,8 +474,8 @@ def _plan_entries(returned: StagedEntries, outputs: list[Any], numbers: bool) ->
 
 
 def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
-    """The recipe of a set of Python numbers."""
-    return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves: set(
+    """The recipe of a set, or frozenset, of Python numbers."""
+    return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves: type(returned).__stands_for__(
         _entries(leaves, len(leaves) - 2, returned.structure) if leaves else ()))
 
 

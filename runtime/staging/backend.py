@@ -1,6 +1,7 @@
 """The runtime as a backend of autograph: stages control flow of converted code on tensors."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -26,6 +27,7 @@ from autograph.backend import (
     has_staged_items,
     is_list,
     keyed,
+    operators,
     register_indexed,
 )
 from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, want_sets, writes_tensor
@@ -45,6 +47,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.numpy.grids import GRIDS, at_index
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
+from runtime.staging.containers.counter_functions import COUNTER_OPERATORS
 from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
@@ -491,12 +494,25 @@ def _delitem(container: Any, index: Any) -> None:
         method_of_sequence(container.pop)(index)
 
 
+def _with_counters(name: str, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A binary operator, extended to counters with items that only the graph knows."""
+    def operation(left: Any, right: Any) -> Any:
+        counters = isinstance(left, Counter) and isinstance(right, Counter) and (
+            has_staged_items(left) or has_staged_items(right))
+        if counters and name in COUNTER_OPERATORS:
+            return operators.call(COUNTER_OPERATORS[name])(left, right)
+        return otherwise(left, right)
+
+    return operation
+
+
 _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
-    "or_": partial(union, in_place=False), "ior": partial(union, in_place=True),
+    "or_": _with_counters("or_", partial(union, in_place=False)),
+    "ior": _with_counters("ior", partial(union, in_place=True)),
     "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
-    **{name: partial(list_operation, name) for name in ("add", "mul", "iadd", "imul")},
+    **{name: _with_counters(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},
 }
 
 register_indexed(*GRIDS)

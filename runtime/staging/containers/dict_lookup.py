@@ -136,7 +136,7 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
         StagedDict.of(mapping)[key] = value
         return
     _check_set(mapping, place, key)
-    mapping.update([(each, _chosen(equal(place, i), value, old, each))
+    dict.update(mapping, [(each, _chosen(equal(place, i), value, old, each))
                     for i, (each, old) in enumerate(mapping.items())])
 
 

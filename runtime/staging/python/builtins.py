@@ -67,7 +67,7 @@ from runtime.staging.values.list import StagedList, StagedSequence, collect, fol
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import Select
-from runtime.staging.values.set import StagedSet, set_of
+from runtime.staging.values.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
 from runtime.staging.values.truthiness import maybe_truth
 
@@ -479,6 +479,7 @@ _REPLACEMENTS: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.divmod: _divmod,
     functools.reduce: _reduce,
     builtins.set: set_of,
+    builtins.frozenset: frozenset_of,
     collections.deque: deque_of,
 }
 BUILTINS: Final[Mapping[Any, Callable[..., Any]]] = {

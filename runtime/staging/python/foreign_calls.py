@@ -68,6 +68,7 @@ from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.text_join import joined
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
+from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
@@ -148,7 +149,9 @@ def callee(fn: Any) -> Any:
     if gives_anew(fn):
         return functools.partial(_call_anew, fn)
     guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
-    return method_of_set(fn, guarded) if kind in _BOUND and type(fn.__self__) is set else guarded
+    if kind in _BOUND and type(fn.__self__) is set:
+        return method_of_set(fn, guarded)
+    return taking_items(fn, guarded)
 
 
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
@@ -220,7 +223,7 @@ def _may_inspect(fn: Any) -> bool:
     is_ours = kind is FunctionType and (is_converted(fn.__code__) or is_internal(fn.__code__.co_filename))
     if is_ours or getattr(fn, "__name__", "") in _HOLD_IT:
         return fn is copy.copy or _inspects(fn)
-    return keys.are_uncertain or _is_of_lists(fn) or not _holds(_module(fn)) or _inspects(fn)
+    return keys.are_uncertain or _is_of_lists(fn) or takes_items(fn) or not _holds(_module(fn)) or _inspects(fn)
 
 
 def _is_of_lists(fn: Any) -> bool:
@@ -293,6 +296,8 @@ def _guarded(fn: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Callab
         for value in values:
             if type(value) in keyed:
                 check_keys(value)
+    if takes_items(fn):
+        _check_lists(fn, _taken(fn, values))
     if inspects:
         return _inspecting(fn, args, keywords)
     if type(fn) is FunctionType:
@@ -486,8 +491,22 @@ def _check_lists(fn: Any, values: Iterable[Any]) -> None:
     for value in values:
         if isinstance(value, ListItems):
             raise staging_error(
-                f"{_name(fn)!r} is called while the function is traced, and the items of a list that it is given are"
-                " known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
+                f"{_name(fn)!r} is called while the function is traced, and the items of a {_kind_of(value)} that it is"
+                " given are known only when the graph runs", f"Give it rt.stack(xs); or {_LATER.format(_name(fn))}")
+
+
+def _kind_of(items: ListItems) -> str:
+    """The type of the list, deque or dict that has these items."""
+    return type(getattr(items, "empty", [])).__name__
+
+
+def _taken(fn: Any, values: Iterable[Any]) -> Iterator[Any]:
+    """The items that a callee takes from the lists and dicts among its arguments; a dict that it copies is whole."""
+    for value in values:
+        if isinstance(value, dict):
+            yield from () if isinstance(fn, type) and issubclass(fn, dict) else dict.values(value)
+        elif isinstance(value, LISTS):
+            yield from value
 
 
 def _check(fn: Any, values: list[Any]) -> None:

@@ -58,6 +58,7 @@ __all__ = [
     "once",
     "sum_of",
     "use_up",
+    "without_effects",
     "zip_operands",
     "zipped",
 ]
@@ -247,9 +248,14 @@ def _list_of(clause: Clause) -> Any:
 
 def all_at_once(clause: Clause) -> Any:
     """All items as a list, for a consumer that takes them one by one: StagingError if the difference is observable."""
+    return without_effects(lambda: _list_of(clause))
+
+
+def without_effects(make: Callable[[], Any]) -> Any:
+    """The list that `make` returns, of all items at once. StagingError if it stages effects."""
     graph = current_graph()
     before = len(graph.nodes) if graph is not None else 0
-    items = _list_of(clause)
+    items = make()
     if graph is not None and any(node.effect for node in graph.nodes[before:]):
         _fail("Python takes the items of this generator one at a time here, and what it prints, raises or assigns would"
               " come for all of them at once", "Write it as a loop.")

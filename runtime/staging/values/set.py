@@ -26,7 +26,7 @@ from runtime.staging.values.iterables import Counted, Staged, stages
 from runtime.staging.values.list import StagedList, branch
 from runtime.staging.values.record_list import StagedRecords
 
-__all__ = ["StagedSet", "method_of_set", "refuse_set", "set_comp", "set_of"]
+__all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
 
 
 class StagedSet(Staged):
@@ -45,7 +45,7 @@ class StagedSet(Staged):
         return [*self.leaves]
 
     def __rebuild__(self, leaves: Sequence[ListValue]) -> StagedSet:
-        return StagedSet(leaves, self.structure)
+        return type(self)(leaves, self.structure)
 
     def __become__(self, leaves: Sequence[ListValue]) -> None:
         self.leaves = tuple(leaves)
@@ -124,7 +124,7 @@ class StagedSet(Staged):
         refuse_order()
 
     def copy(self) -> StagedSet:
-        return StagedSet(self.leaves, self.structure)
+        return type(self)(self.leaves, self.structure)
 
     @property
     def length(self) -> Any:
@@ -151,8 +151,8 @@ class StagedSet(Staged):
     def symmetric_difference_update(self, other: Any, /) -> None:
         among = _with_items(other)
         both = self.intersection(among)
-        self.update(among)
-        self.difference_update(both)
+        StagedSet.update(self, among)
+        StagedSet.difference_update(self, both)
 
     def union(self, *others: Any) -> StagedSet:
         return self._changed(StagedSet.update, others)
@@ -191,6 +191,9 @@ class StagedSet(Staged):
         return same if same is NotImplemented else operators.not_(same)
 
     def __hash__(self) -> int:
+        if isinstance(self, StagedFrozenSet):
+            raise staging_error("a frozenset whose items only the graph knows cannot be a key, or an item of a set",
+                                "Use a tuple of numbers.")
         raise TypeError("unhashable type: 'set'")
 
     def __lt__(self, other: Any) -> Any:
@@ -214,7 +217,15 @@ class StagedSet(Staged):
         return "<staged set>"
 
 
-StagedSet.__name__ = "set"  # the name in messages
+class StagedFrozenSet(StagedSet):
+    """A frozenset of numbers, or of tuples of numbers, in a traced function."""
+
+    __slots__ = ()
+
+    __stands_for__ = frozenset  # type: ignore[assignment]
+
+
+StagedSet.__name__, StagedFrozenSet.__name__ = "set", "frozenset"  # the names in messages
 _SETS: Final = (set, frozenset, StagedSet)
 
 
@@ -235,6 +246,14 @@ for _name, _change in (("or", StagedSet.update), ("sub", StagedSet.difference_up
     setattr(StagedSet, f"__{_name}__", _operator(_change))
     setattr(StagedSet, f"__r{_name}__", _operator(_change, reflected=True))
     setattr(StagedSet, f"__i{_name}__", _operator(_change, in_place=True))
+    setattr(StagedFrozenSet, f"__i{_name}__", _operator(_change))
+
+
+def _absent(name: str) -> property:
+    def missing(_: Any) -> NoReturn:
+        raise AttributeError(f"'frozenset' object has no attribute {name!r}")
+
+    return property(missing)
 
 
 def _refuse(what: str) -> NoReturn:
@@ -254,14 +273,14 @@ def _with_items(x: Any) -> StagedSet:
     """The items of an iterable as a staged set."""
     if isinstance(x, StagedSet):
         return x
-    made = StagedSet()
-    made.update(x)
+    made = StagedFrozenSet() if isinstance(x, frozenset) else StagedSet()
+    StagedSet.update(made, x)
     return made
 
 
 def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
     def add(made: StagedSet) -> tuple[StagedSet]:
-        made.add(item)
+        StagedSet.add(made, item)
         return (made,)
 
     found = made
@@ -274,7 +293,7 @@ def _add_if(made: StagedSet, bit: Any, item: Any) -> None:
 
 def _common(items: StagedSet, among: StagedSet) -> StagedSet:
     """The intersection with another set."""
-    kept = StagedSet((), items.structure)
+    kept = type(items)((), items.structure)
     _each(kept, items, lambda made, item: _add_if(made, among.contains(item), item))
     return kept
 
@@ -323,6 +342,20 @@ def set_of(items: Iterable[Any] = (), /) -> Any:
     return set(found)
 
 
+def frozenset_of(items: Iterable[Any] = (), /) -> Any:
+    """`frozenset(items)`."""
+    if isinstance(items, StagedSet):
+        return StagedFrozenSet(items.leaves, items.structure)
+    if type(items) in keyed:
+        check_keys(items)
+    found = items if stages(items) else [*items]
+    if not (stages(items) or any(map(_is_tensor, found))):
+        return frozenset(found)
+    made = StagedFrozenSet()
+    StagedSet.update(made, found)
+    return made
+
+
 def _is_tensor(item: Any) -> bool:
     """Whether an item can be in a graph set, but not in a Python set."""
     return is_staged_key(item) and is_numeric(item)
@@ -347,3 +380,5 @@ def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
 
 _CHANGES: Final = frozenset({
     "add", "remove", "discard", "update", "difference_update", "intersection_update", "symmetric_difference_update"})
+for _name in (*_CHANGES, "clear", "pop"):
+    setattr(StagedFrozenSet, _name, _absent(_name))

@@ -97,7 +97,7 @@ def zipped(xs: Any) -> Any:
 
 @refused(ONE_BY_ONE, LOOP)
 def taken_in_c(xs: Any) -> Any:
-    return list(itertools.islice(evens(xs), 2))
+    return list(itertools.groupby(evens(xs)))
 
 
 @refused(ONE_BY_ONE, LOOP)

@@ -1,0 +1,208 @@
+"""C and library code that takes the items of lists and dicts of the graph: as in Python, or an error."""
+from __future__ import annotations
+
+import collections
+import itertools
+import operator
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ways import HAS_LLVM
+
+import runtime as rt
+from runtime.errors import StagingError
+
+EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
+PROGRAMS: list[Callable[[Any], Any]] = []
+
+
+def program(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    PROGRAMS.append(fn)
+    return fn
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(plain, x))
+    if isinstance(x, dict):
+        return {key: plain(value) for key, value in x.items()}
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+def upto(n):
+    return [k for k in range(n)]
+
+
+def squares(n):
+    made = {}
+    for k in range(n):
+        made[k] = k * k
+    return made
+
+
+@program
+def parts(n):
+    q = collections.deque(k for k in range(n))
+    return (list(itertools.islice(q, 2)), [v for v in itertools.islice(upto(n), 1, None, 2)],
+            sum(itertools.islice(range(n), 1, n)), list(itertools.islice((v * v for v in range(n)), 2)),
+            list(itertools.islice(squares(n).items(), 2)), list(itertools.islice([7, 8, 9], n)))
+
+
+@program
+def parts_of_a_generator_function(n):
+    def endless():
+        k = 0
+        while k <= n or k > n:
+            yield k
+            k += 1
+
+    return list(itertools.islice(endless(), 1, 4)), sum(itertools.takewhile(lambda k: k < 5, endless()))
+
+
+@program
+def running(n):
+    total = 0
+    for v in itertools.accumulate(upto(n)):
+        total += v
+    return (total, list(itertools.accumulate(upto(n), operator.mul, initial=2)),
+            list(itertools.accumulate((v for v in upto(n) if v > 1), max)))
+
+
+@program
+def joined(n):
+    return (list(itertools.chain(upto(n), [5], range(n), squares(n))), sum(itertools.chain(range(n), range(2))),
+            list(itertools.chain.from_iterable([upto(n), upto(2)])), [b - a for a, b in itertools.pairwise(upto(n))])
+
+
+@program
+def zipped(n):
+    total = 0
+    for a, b in itertools.zip_longest(upto(n), upto(n + 1), fillvalue=9):
+        total += a * b
+    return (total, list(itertools.zip_longest(upto(n), [7], fillvalue=-1)),
+            list(itertools.compress(upto(n), [1, 0, 1])), list(itertools.repeat(5, n)))
+
+
+@program
+def combined(n):
+    total = 0
+    for a, b in itertools.combinations(range(n), 2):
+        total += a * b
+    for a, b in itertools.product(upto(n), repeat=2):
+        total += a - 2 * b
+    return (total, list(itertools.product(upto(n), [1, 2])), list(itertools.permutations(upto(n), 2)),
+            list(itertools.combinations_with_replacement(upto(n), 2)), list(itertools.combinations(upto(n), 0)))
+
+
+@program
+def chosen(n):
+    return (list(itertools.takewhile(lambda v: v < 2, upto(n))), list(itertools.dropwhile(lambda v: v < 2, upto(n))),
+            list(itertools.filterfalse(lambda v: v % 2, upto(n))),
+            list(itertools.starmap(pow, [(v, 2) for v in upto(n)])), [list(each) for each in itertools.tee(upto(n))])
+
+
+@program
+def counted(n):
+    c, d = Counter(v % 3 for v in upto(n)), Counter(upto(n))
+    c.update([1, 1, 5])
+    d.subtract(upto(2))
+    c.update(d)
+    e = c + d
+    e |= d
+    return (c[1], c[77], c.most_common(1), c.total(), sorted(c.elements()), c.copy(), e, c | d, len(d),
+            Counter([n, 1, n])[n], Counter(squares(n))[2])
+
+
+@program
+def returned(n):
+    return Counter(upto(n)), OrderedDict(zip(upto(n), upto(n))), dict.fromkeys(upto(n), 0)
+
+
+@program
+def frozen(n):
+    bits = frozenset(i for i in range(8) if n >> i & 1)
+    some = frozenset(upto(n))
+    return (sorted(bits), len(some), 1 in some, bits <= some, sorted(some | {9}), isinstance(some, frozenset),
+            hasattr(some, "add"), bits, some == set(upto(n)))
+
+
+@program
+def looked_up(n):
+    xs = upto(n + 2)
+    return operator.itemgetter(1)(xs), operator.itemgetter(0, 1)(xs), operator.itemgetter(1)(squares(n + 2))
+
+
+@pytest.mark.parametrize("fn", PROGRAMS)
+def test_items_of_the_graph_are_taken_as_in_python(fn: Callable[[Any], Any]) -> None:
+    for executor in EXECUTORS:
+        staged = rt.function(fn, executor=executor)
+        for n in (4, 0, 1):
+            assert plain(staged(rt.constant(n))) == fn(n), (executor, n)
+
+
+class Rows(list):  # type: ignore[type-arg]
+    """A subclass that inherits its constructor."""
+
+
+KNOWN = "are known only when the graph runs"
+
+
+@pytest.mark.parametrize(("name", "fn"), [
+    ("itertools.groupby", lambda n: list(itertools.groupby(upto(n)))),
+    ("itertools.cycle", lambda n: next(itertools.cycle(upto(n)))),
+    ("Rows", lambda n: Rows(upto(n))),
+    ("collections.ChainMap", lambda n: collections.ChainMap(squares(n))[2]),
+    ("collections.UserList", lambda n: collections.UserList(upto(n))),
+    ("collections.defaultdict", lambda n: collections.defaultdict(int, [(k, k) for k in upto(n)])),
+    ("frozenset.union", lambda n: frozenset({1}).union(upto(n))),
+])
+def test_items_that_other_code_takes_are_an_error(name: str, fn: Callable[[Any], Any]) -> None:
+    with pytest.raises(StagingError) as caught:
+        rt.function(fn)(rt.constant(3))
+    assert name in str(caught.value)
+    assert KNOWN in str(caught.value)
+    assert "test_item_takers.py:" in str(caught.value)
+
+
+def test_all_permutations_need_a_known_length() -> None:
+    with pytest.raises(StagingError, match="the number of items is known only when the graph runs"):
+        rt.function(lambda n: list(itertools.permutations(upto(n))))(rt.constant(3))
+
+
+def test_effects_of_functions_that_items_are_given_to_keep_their_order_or_are_refused() -> None:
+    def f(n):
+        for v in itertools.accumulate(upto(n), lambda a, b: print(a) or a + b):
+            print(v)
+
+    with pytest.raises(StagingError, match="would come for all of them at once"):
+        rt.function(f)(rt.constant(3))
+
+
+def test_code_that_only_stores_lists_has_them() -> None:
+    def f(n):
+        pairs = list(itertools.product([upto(n), upto(2)], [1, 2]))
+        return [len(xs) * k for xs, k in pairs], [len(x) for x in itertools.repeat(upto(n), 2)]
+
+    assert plain(rt.function(f)(rt.constant(3))) == f(3)
+
+
+def test_a_counter_with_text_takes_a_key_that_the_graph_knows() -> None:
+    def f(n):
+        c = Counter({"1": 4, "2": 5})
+        c[f"{n}"] = 7
+        return c["1"], c["2"]
+
+    assert plain(rt.function(f)(rt.constant(2))) == f(2)
+
+
+def test_a_counter_among_the_arguments_has_its_counts() -> None:
+    def f(c, n):
+        for k in range(n):
+            c[k] += 1
+        return c.most_common(1), c.total()
+
+    counts = Counter([5, 5])
+    assert plain(rt.function(f)(counts, rt.constant(3))) == ([(5, 2)], 5)
+    assert plain(counts) == {5: 2, 0: 1, 1: 1, 2: 1}
