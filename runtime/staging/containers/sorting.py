@@ -28,8 +28,8 @@ from runtime.staging.containers.comparison import compare
 from runtime.staging.values.element_layout import STRING, Rows, leaf_layouts
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
-from runtime.staging.values.list import StagedList, branch, collect
-from runtime.staging.values.optional import MaybeObject
+from runtime.staging.values.list import StagedList, StagedSequence, branch, collect
+from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose
 from runtime.staging.values.strings import text_at
@@ -69,6 +69,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     """The items of a Python list or staged iterable, sorted."""
+    if hasattr(type(items), "as_list") and not isinstance(items, StagedSequence):
+        items = listed(items)  # of a dict, or a view of one
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"
     if key is None and stages(items) and not isinstance(items, StagedRecords):
@@ -122,7 +124,16 @@ def _keys(items: Any, key: Any) -> Any:
     if key is None:
         return items
     key = operators.call(key)
-    return [key(item) for item in items] if isinstance(items, list) else listed(mapped(key, (items,)))
+    if isinstance(items, list):
+        return [key(item) for item in items]
+    return listed(mapped(lambda item: _not_none(key(item)), (items,)))
+
+
+def _not_none(key: Any) -> Any:
+    """A key that may be None, which no other compares with: TypeError if it is when the graph runs."""
+    if isinstance(key, MaybeObject):
+        return key.checked()
+    return convert_to_tensor(key) if isinstance(key, MaybeTensor) else key
 
 
 class _Undecided(Exception):
