@@ -50,7 +50,7 @@ class _Container:
         after = None if backend is None else backend.changing(self.container)
         if backend is not None and (
                 asks(index) is not None or has_staged_items(self.container) or is_array(self.container)
-                or (is_dict and type(index) is tuple) or (type(index) is slice and _stages_slice(index, value))):
+                or (is_dict and isinstance(index, tuple)) or (type(index) is slice and _stages_slice(index, value))):
             backend.setitem(self.container, index, value, self.around)
         else:
             self.container[index] = spread(value) if type(index) is slice else value

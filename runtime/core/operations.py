@@ -118,6 +118,10 @@ class Operations(Late):
     view_of_deque: Callable[[Any], Any]
     """The view of a deque with items of the graph, which implements Python's methods."""
 
+    # runtime.staging.values.set
+    view_operator: Callable[[str, Any, Any], Any]
+    """A special method, by name, of a view of the keys or items of a dict: as of a set."""
+
     # runtime.core.graph_views
     operation_of: Callable[[Any], Any]
     operations: Callable[[Any], list[Any]]

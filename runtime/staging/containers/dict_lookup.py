@@ -39,7 +39,7 @@ from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, is_staged_key
+from runtime.staging.values.dict import StagedDict, is_staged_key, is_tuple
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
@@ -107,7 +107,7 @@ def _is_known(mapping: dict[Any, Any], key: Any) -> bool:
 def _is_same(a: Any, b: Any) -> bool:
     if isinstance(a, GraphTensor) and isinstance(b, GraphTensor):
         return a.value is b.value
-    return a is b or (type(a) is type(b) is tuple and len(a) == len(b) and all(map(_is_same, a, b)))
+    return a is b or (type(a) is type(b) and is_tuple(a) and len(a) == len(b) and all(map(_is_same, a, b)))
 
 
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
@@ -361,7 +361,7 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         key.presence.check_bound()
         present, place = key.presence.present, _position(keys, key.content)
         return place if present is None else where(present, place, _position(keys, None))
-    if type(key) is tuple and is_staged_key(key):
+    if is_tuple(key) and is_staged_key(key):
         return _position_of_tuple(keys, key)
     if isinstance(key, Text):
         return _position_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
@@ -381,7 +381,7 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
 
 def _position_of_tuple(keys: Sequence[Any], key: tuple[Any, ...]) -> Any:
     """The index of the first key equal to a tuple that contains graph values."""
-    same = [(i, each) for i, each in enumerate(keys) if type(each) is tuple and len(each) == len(key)]
+    same = [(i, each) for i, each in enumerate(keys) if is_tuple(each) and len(each) == len(key)]
     if not same:
         return len(keys)
     equals = [functools.reduce(logical_and, [equal(_position([part], asked), 0)

@@ -33,6 +33,7 @@ from runtime.ops.shape import dim
 from runtime.staging.containers.sorting import maximum_of, minimum_of, sorted_
 from runtime.staging.python.introspection import ASKED
 from runtime.staging.values.deque import deque_of
+from runtime.staging.values.dict import StagedDict, View
 from runtime.staging.values.dict_presence import check_keys, is_uncertain, size
 from runtime.staging.values.generators import (
     StagedGenerator,
@@ -333,7 +334,7 @@ def _tuple(iterable: Any = ()) -> Any:
 
 
 def _iter(x: Any, *sentinel: Any) -> Any:
-    if isinstance(x, StagedSequence) and not sentinel:
+    if isinstance(x, (StagedSequence, StagedDict, View)) and not sentinel:
         return StagedGenerator(Clause(unview(x), itself, None))
     return builtins.iter(x, *sentinel)
 

@@ -21,6 +21,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
+from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
 from runtime.staging.values.select import Select, alternatives_of, has_attribute, identities_of, is_one, tested, unknown
@@ -215,7 +216,12 @@ def _dict(*values: Any, **keywords: Any) -> Any:
     values = tuple([value.checked() if isinstance(value, MaybeObject) else value for value in values])
     if len(values) == 1 and isinstance(values[0], Select) and type(values[0]).__stands_for__ is dict:
         values = (operators.call(values[0].copy)(),)
-    if len(values) != 1 or not (type(values[0]) in keyed or stages(values[0])):
+    if len(values) == 1 and not (type(values[0]) in keyed or stages(values[0]) or hasattr(values[0], "keys")):
+        pairs = [*values[0]]
+        values = (pairs,)
+        if not any([isinstance(pair, (list, tuple)) and pair and is_staged_key(pair[0]) for pair in pairs]):
+            return builtins.dict(pairs, **keywords)
+    elif len(values) != 1 or not (type(values[0]) in keyed or stages(values[0])):
         return builtins.dict(*values, **keywords)
     made: dict[Any, Any] = {}
     method_of_dict(made.update)(*values, **keywords)

@@ -6,7 +6,7 @@ are tensors or tuples of tensors.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import starmap
 from typing import Any, NamedTuple, NoReturn
@@ -15,6 +15,7 @@ from autograph.backend import items_in, operators, refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, locate
 from runtime.core.formatting import repr_of
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
@@ -41,7 +42,7 @@ from runtime.staging.values.record_list import StagedRecords
 
 __all__ = [
     "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_alike", "is_numeric",
-    "is_staged_key", "key_leaves"]
+    "is_staged_key", "is_tuple", "key_leaves"]
 
 
 class StagedEntries(StagedItems):
@@ -191,7 +192,7 @@ class StagedDict(StagedView):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         leaves = self._key(key)
-        if leaves is None:
+        if leaves is None or not is_alike(self.structure[0], key):
             raise staging_error(
                 "a key is set here that is no number, or tuple of numbers, like the other keys of a dict that changes"
                 " in staged code", "Give all keys one type.")
@@ -252,10 +253,12 @@ class StagedDict(StagedView):
             self._delete(entry, not_equal(entry, 0))
         return found
 
-    def popitem(self) -> Any:
+    def popitem(self, **options: Any) -> Any:
+        if options:
+            type(self.owner)(x=0).popitem(**options)  # raises the TypeError about the argument
         raise_unless(self.__truth__(), KeyError("popitem(): dictionary is empty"))
         items = self.items().as_list()
-        key, value = items[-1]
+        key, value = items[-1 if options.get("last", True) else 0]
         del self[key]
         return key, value
 
@@ -391,6 +394,14 @@ class View(Staged):
         return f"<staged {self.part} of a dict>"
 
 
+def _as_of_set(name: str) -> Callable[[View, Any], Any]:
+    return lambda view, other: OPERATIONS.view_operator(name, view, other)
+
+
+for _name in ("and", "or", "sub", "xor", "rand", "ror", "rsub", "rxor", "le", "lt", "ge", "gt", "eq", "ne"):
+    setattr(View, f"__{_name}__", _as_of_set(f"__{_name}__"))
+
+
 # Keys and values.
 
 def is_number(x: Any) -> bool:
@@ -401,7 +412,17 @@ def is_number(x: Any) -> bool:
 
 def is_numeric(key: Any) -> bool:
     """Whether a value can be a key of a staged dict: a number, or a tuple of keys."""
-    return (all(map(is_numeric, key)) and bool(key)) if type(key) is tuple else is_number(key)
+    return (all(map(is_numeric, key)) and bool(key)) if is_tuple(key) else is_number(key)
+
+
+def is_tuple(key: Any) -> bool:
+    """Whether a key is a tuple, or a named one that equals a tuple with the same items."""
+    return type(key) is tuple or (isinstance(key, tuple) and hasattr(type(key), "_fields") and (
+        type(key).__eq__ is tuple.__eq__ and type(key).__hash__ is tuple.__hash__))
+
+
+def _as_tuple(key: Any) -> Any:
+    return tuple(map(_as_tuple, key)) if is_tuple(key) else key
 
 
 def certain(value: Any) -> Any:
@@ -412,7 +433,7 @@ def certain(value: Any) -> Any:
 
 def is_staged_key(key: Any) -> bool:
     """Whether a key is a graph value, or a tuple that contains one."""
-    if type(key) is tuple:
+    if is_tuple(key):
         return any(map(is_staged_key, key))
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
 
@@ -429,7 +450,7 @@ def is_alike(structure: Any, value: Any) -> bool:
 def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
     """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
     of that structure. TypeError if it is not hashable."""
-    if not is_alike(structure, key):
+    if not is_alike(_as_tuple(structure), _as_tuple(key)):
         hash(_without_tensors(key))
         return None
     leaves = pytree.flatten(key)

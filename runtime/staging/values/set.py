@@ -6,19 +6,20 @@ operation that depends on it is an error.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence
 from typing import Any, Final, NoReturn
 
 from autograph.backend import Clause, keyed, operators
 from runtime.core import pytree
 from runtime.core.array_mode import sets_are_staged, want_sets
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
-from runtime.staging.values.dict import is_numeric, is_staged_key, key_leaves
+from runtime.staging.values.dict import View, is_alike, is_numeric, is_staged_key, key_leaves
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
@@ -100,7 +101,7 @@ class StagedSet(Staged):
             types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
             self.leaves = tuple(Table.empty(types, ()).leaves)
         leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves and is_numeric(item) else None
-        if leaves is None:
+        if leaves is None or not is_alike(self.structure, item):
             raise staging_error(
                 "a set that changes in staged code has numbers of one type, or tuples of them, as items, and this one"
                 " gets another", "Use one set for each kind of items.")
@@ -247,6 +248,17 @@ for _name, _change in (("or", StagedSet.update), ("sub", StagedSet.difference_up
     setattr(StagedSet, f"__r{_name}__", _operator(_change, reflected=True))
     setattr(StagedSet, f"__i{_name}__", _operator(_change, in_place=True))
     setattr(StagedFrozenSet, f"__i{_name}__", _operator(_change))
+
+
+def _view_operator(name: str, view: View, other: Any) -> Any:
+    """A binary operator of a view of keys or items, as of a set."""
+    operands = [_with_items(x) if isinstance(x, View) else x for x in (view, other)]
+    if view.part == "values" or not isinstance(operands[1], (*_SETS, KeysView, ItemsView)):
+        return NotImplemented
+    return getattr(operands[0], name)(operands[1] if isinstance(operands[1], _SETS) else set(operands[1]))
+
+
+OPERATIONS.define(view_operator=_view_operator)
 
 
 def _absent(name: str) -> property:

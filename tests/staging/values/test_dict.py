@@ -1,0 +1,112 @@
+"""Dicts and sets of the graph: named tuples as keys, views as sets, iterators, and what makes such dicts."""
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from ways import HAS_LLVM
+
+import runtime as rt
+from runtime.errors import StagingError
+
+EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        found = [plain(item) for item in x]
+        return type(x)(*found) if hasattr(x, "_fields") else type(x)(found)
+    if isinstance(x, dict):
+        return {key: plain(value) for key, value in x.items()}
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+def squares(n):
+    made = {}
+    for k in range(n):
+        made[k] = k * k
+    return made
+
+
+def points(n):
+    made = {}
+    for k in range(n):
+        made[Point(k % 2, k)] = -k
+    return made
+
+
+def named_keys(n):
+    d, seen = points(n), set()
+    for k in range(n):
+        seen.add(Point(k % 3, 0))
+    e = {Point(1, 2): 7, Point(3, 4): 8}
+    return (d[Point(1, 1)], d[1, 1], (0, 0) in d, Point(5, 5) in d, [k.y for k in d], len(seen), Point(0, 0) in seen,
+            (1, 0) in seen, sorted(seen), d, e[Point(n - 1, n)], e.get(Point(n, n), -1))
+
+
+def constant_keys(n):
+    d = {}
+    for k in range(n):
+        d[k % 2, k] = -k
+    d[1, 1] = 7
+    d[0, 0] += 3
+    del d[0, 2]
+    return d, d[1, 1], d[0, 0]
+
+
+def made_of_pairs(n):
+    return (dict(zip([1, 2, n], [3, 4, 5])), dict([(1, 2), (n, 5)]), dict([[1, 2], [n, 5]]),
+            dict(zip([1, 2], [n, n])), dict([("a", n)]), dict(((k, n) for k in "ab"), c=3),
+            OrderedDict([(1, 2), (n, 5)]))
+
+
+def views(n):
+    d, e = squares(n), squares(2)
+    return (sorted(d.keys() & e.keys()), sorted(d.keys() | {50}), sorted(d.keys() - e.keys()),
+            sorted({1, 77} & d.keys()), d.keys() == squares(n).keys(), d.keys() >= e.keys(),
+            sorted(d.items() & e.items()), sorted(d.keys() ^ {0}))
+
+
+def iterators(n):
+    d = squares(n)
+    return (next(iter(d)), next(iter(d.items())), next(iter(d.values())), list(reversed(d)),
+            list(itertools.islice(d.items(), 1)), list(reversed(d.items())))
+
+
+def taken(n):
+    d = OrderedDict()
+    for k in range(n):
+        d[k] = k * k
+    return d.popitem(last=False), d.popitem(), list(d)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [named_keys, constant_keys, made_of_pairs, views, iterators, taken])
+def test_dicts_of_the_graph_are_pythons(fn: Callable[..., Any], executor: str) -> None:
+    assert plain(rt.function(fn, executor=executor)(rt.constant(4))) == plain(fn(4))
+
+
+def test_named_tuples_and_others_do_not_mix_as_keys() -> None:
+    def f(n):
+        d = points(n)
+        d[n, n] = 5
+        return d
+
+    with pytest.raises(StagingError, match="Give all keys one type"):
+        rt.function(f)(rt.constant(3))
+
+
+def test_only_an_ordered_dict_has_a_first_item_to_take() -> None:
+    def f(n):
+        return squares(n).popitem(last=False)
+
+    with pytest.raises(TypeError, match="takes no keyword arguments"):
+        rt.function(f)(rt.constant(3))
