@@ -48,6 +48,7 @@ from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unb
 from autograph.differential_check import Difference, changed_arguments, check, compare, copied, observe, running
 from autograph.dispatch.converted_call import truth_value
 from autograph.dispatch.special_methods import meeting
+from autograph.operators.containers import split
 from autograph.operators.exceptions import guards_yield
 from autograph.operators.generators import Clause, fresh_clause, items_of, itself
 from autograph.state.heap_snapshot import Heap, accept
@@ -187,6 +188,7 @@ __all__ = [
     "same_parts",
     "scopes",
     "settle",
+    "split",
     "take_out",
     "taken_by",
     "truth_value",

@@ -367,10 +367,11 @@ class Backend(Protocol):
         """A Python operator by its name in the module `operator`: `not_`; `is_` of a value of the backend's, also with
         None, True or False; `contains`, `getitem`, `delitem`, arithmetic and comparisons of containers, whose items,
         keys or indices may be the backend's; `mod` of text; `set_of` items, `dict_of` pairs; `set_comp` and `dict_comp`
-        of a comprehension's clause, NotImplemented if Python may build these."""
+        of a comprehension's clause, NotImplemented if Python may build these; and `parts` of an iterable, as in
+        `autograph.operators.containers.parts`, NotImplemented if Python may take its items."""
         if name == "not_":
             return self.cond(operands[0], _Operand(False), _Operand(True), (), ("value",))[0]
-        if name in ("set_comp", "dict_comp"):
+        if name in ("set_comp", "dict_comp", "parts"):
             return NotImplemented
         made = {"set_of": set, "dict_of": dict}.get(name)
         return getattr(operator, name)(*operands) if made is None else made(operands[0])

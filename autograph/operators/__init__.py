@@ -51,6 +51,7 @@ from autograph.operators.containers import (
     lt,
     mul,
     ne,
+    parts,
     set_of,
     spread,
 )
@@ -81,8 +82,8 @@ __all__ = [
     "dict_comp", "dict_of", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd",
     "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try",
     "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_",
-    "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice", "spread", "text", "to_delete", "try_",
-    "unpack", "while_loop", "with_", "yielded",
+    "parts", "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice", "spread", "text",
+    "to_delete", "try_", "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice

@@ -14,7 +14,7 @@ from autograph.state.structure import is_container
 
 __all__ = [
     "add", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul",
-    "is_bool", "is_none", "is_same", "item", "le", "lt", "mul", "ne", "set_of", "spread",
+    "is_bool", "is_none", "is_same", "item", "le", "lt", "mul", "ne", "parts", "set_of", "split", "spread",
 ]
 
 
@@ -64,10 +64,33 @@ def set_of(*items: Any) -> Any:
 
 
 def spread(items: Any, /) -> Any:
-    """The `items` in `f(*items)`, `f(**items)` or `a, b = items`. Their number has to be known."""
+    """The `items` in `f(*items)` or `f(**items)`. Their number has to be known."""
     check_items(items)
     backend = deciding(items) if type(items) in _CHANGING else None
     return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
+
+
+@own_errors
+def parts(items: Any, before: int, after: int | None = None, /) -> Any:
+    """The `items` in `a, b = items`, which are `before`; or the parts in `a, *rest, b = items`, one of them the list of
+    those that are not among the first `before` and the last `after`."""
+    check_items(items)
+    backend = deciding(items)
+    found = NotImplemented if backend is None else backend.operation("parts", items, before, after)
+    if found is not NotImplemented:
+        return found
+    return items if after is None else split(items, before, after)
+
+
+def split(items: Any, before: int, after: int, /) -> tuple[Any, ...]:
+    """The parts of an iterable of a known number of items in `a, *rest, b = items`."""
+    if not hasattr(type(items), "__iter__") and not hasattr(type(items), "__getitem__"):
+        raise TypeError(f"cannot unpack non-iterable {type(items).__name__} object")
+    found = [*items]
+    end = len(found) - after
+    if end < before:
+        raise ValueError(f"not enough values to unpack (expected at least {before + after}, got {len(found)})")
+    return *found[:before], found[before:end], *found[end:]
 
 
 @own_errors

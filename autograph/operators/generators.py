@@ -87,6 +87,9 @@ def unpack(item: Any, count: int, /) -> tuple[Any, ...]:
     """The parts of an item, as unpacked by an assignment to `count` targets."""
     if not hasattr(type(item), "__iter__") and not hasattr(type(item), "__getitem__"):
         raise TypeError(f"cannot unpack non-iterable {type(item).__name__} object")
+    if (backend := deciding(item)) is not None and (found := backend.operation("parts", item, count, None)) is not (
+            NotImplemented):
+        item = found
     parts = tuple(itertools.islice(item, count + 1))
     if len(parts) < count:
         raise ValueError(f"not enough values to unpack (expected {count}, got {len(parts)})")

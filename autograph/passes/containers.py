@@ -129,10 +129,22 @@ class _Containers:
 
     def assigned(self, node: Any) -> Any:
         """`a, b = x`, where `x` may be a list."""
-        takes = any(isinstance(target, (gast.Tuple, gast.List)) for target in node.targets)
+        targets = [target for target in node.targets if isinstance(target, (gast.Tuple, gast.List))]
+        is_known = isinstance(node.value, (gast.Tuple, gast.Constant)) or (
+            isinstance(node.value, gast.List) and not spreads(node.value))
         self.below(node)
-        if takes and not isinstance(node.value, (gast.Tuple, gast.List, gast.Constant)):
+        if not targets or is_known:
+            return node
+        stars = [i for i, each in enumerate(targets[0].elts) if isinstance(each, gast.Starred)]
+        if len(node.targets) > 1:
             node.value = operator_call("spread", [node.value], node.value)
+            return node
+        counts = [len(targets[0].elts)]
+        for i in stars:
+            counts = [i, counts[0] - i - 1]
+            targets[0].elts[i] = targets[0].elts[i].value
+        node.value = operator_call(
+            "parts", [node.value, *[at(gast.Constant(count, None), node.value) for count in counts]], node.value)
         return node
 
     def annotated(self, node: Any) -> Any:

@@ -59,6 +59,7 @@ from runtime.staging.containers.sequence_methods import (
     put_slice,
 )
 from runtime.staging.containers.settled_keys import settle_keys
+from runtime.staging.containers.unpacking import parts_of
 from runtime.staging.control.caught_errors import is_caught
 from runtime.staging.control.cond import stage_cond, stage_logical
 from runtime.staging.control.exceptions import may_raise, refuse_errors, stage_try
@@ -510,7 +511,7 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "not_": _not, "is_": _is, "contains": contains, "getitem": _getitem, "delitem": _delitem, "mod": percent,
     "or_": _with_counters("or_", partial(union, in_place=False)),
     "ior": _with_counters("ior", partial(union, in_place=True)),
-    "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
+    "parts": parts_of, "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: _with_counters(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},
 }

@@ -265,6 +265,8 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
     iterables = zip_operands(tuple(map(_items, iterables)))
+    if stages(*iterables):
+        iterables = tuple([characters(x) if isinstance(x, builtins.str) else x for x in iterables])
     if any(isinstance(x, StagedGenerator) for x in iterables):
         return zipped(iterables, strict)
     if stages(*iterables):

@@ -8,6 +8,7 @@ int32.
 from __future__ import annotations
 
 import itertools
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from runtime.ops.logic import greater, less, where
 from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
+from runtime.staging.values.lost_iterators import leaving
 
 __all__ = [
     "Counted",
@@ -66,7 +68,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Counted:
-    """One item for each index below `length`, an int or an int32 scalar.
+    """One item for each index below `length`, an int or an int32 scalar; None for an endless operand of `zip`.
 
     `item(index)` makes the loop variable, a structure of tensors and Python values, from an index tensor; it is called
     while the graph of the loop's body is open. `lists`: the staged lists that it then reads.
@@ -495,7 +497,7 @@ class StagedZip(Lazy):
     name = "zip"
 
     def __init__(self, *iterables: Any, strict: bool = False) -> None:
-        self._found = _zipped([counted(x, "zip") for x in iterables], strict)
+        self._found = _zipped([_endless(x) or counted(x, "zip") for x in iterables], strict)
 
     def __iterable__(self) -> Iterable_:
         return self._found
@@ -543,6 +545,22 @@ class StagedReversed(Lazy):
         return Counted(found.length, lambda i: found.item(found.length - 1 - i), found.lists)
 
 
+def _endless(x: Any) -> Counted | None:
+    """The items of an `itertools.count` or `repeat`, which cannot be used afterwards; without a length if it has no
+    end. None for others."""
+    if type(x) not in (itertools.count, itertools.repeat):
+        return None
+    leave = leaving(x)
+    if type(x) is itertools.count:
+        first = next(x)
+        step = next(x) - first
+        leave()
+        return Counted(None, lambda i: first + i * step)
+    length, value = operator.length_hint(x, -1), next(x, None)
+    leave()
+    return Counted(None if length < 0 else length, lambda i: value)
+
+
 def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
     """Zips several iterables, up to the end of the shortest."""
     lengths = [part.length for part in parts if isinstance(part, Counted)]
@@ -553,7 +571,7 @@ def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
                        tuple(lists))
     if strict:
         raise TypeError("zip() of datasets does not take strict=True: their lengths are not known")
-    limit = [_shortest(lengths, False)] if lengths else []
+    limit = [_shortest(lengths, False)] if lengths != [None] * len(lengths) else []
     streams = [part for part in parts if isinstance(part, Stream)]
     counts = [len(stream.sources) for stream in streams]
     sizes = [len(stream.types) for stream in streams]
@@ -579,10 +597,10 @@ def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
 
 def _shortest(lengths: Sequence[Any], strict: bool) -> Any:
     static = [length for length in lengths if isinstance(length, int)]
-    dynamic = [length for length in lengths if not isinstance(length, int)]
+    dynamic = [length for length in lengths if not isinstance(length, int) and length is not None]
     if strict:
         error = ValueError("zip() arguments have different lengths")
-        if len(set(static)) > 1:
+        if len(set(static)) > 1 or len(static) + len(dynamic) < len(lengths):
             raise error
         for other in dynamic:
             raise_unless(other == lengths[0], error)

@@ -1,6 +1,7 @@
 """Python's builtins on tensors: the same as in Python, eager and staged."""
 from __future__ import annotations
 
+import collections
 import inspect
 import itertools
 import re
@@ -370,3 +371,75 @@ def test_a_power_that_has_no_remainder_is_an_error(numbers: tuple[Any, ...], err
     given = [rt.constant(x, rt.int64 if isinstance(x, int) else rt.float32) for x in numbers]
     with pytest.raises(error, match=re.escape(what)):
         rt.function(lambda b, e, m: pow(b, e, m))(*given)
+
+
+# Unpacking, and zip() of iterators
+
+def parts(n):
+    xs = [k for k in range(n)]
+    a, *m, z = xs
+    *h, y = [(k, k) for k in xs]
+    b, *s = collections.deque(xs)
+    c, *t = range(n)
+    e, *v = (k * k for k in range(n))
+    return a, m, z, h, y, b, s, c, t, e, v
+
+
+def pair(n):
+    a, b = [k for k in range(n)]
+    return a, b
+
+
+def quicksort(n):
+    def in_order(xs):
+        if len(xs) < 2:
+            return xs
+        pivot, *rest = xs
+        return [k for k in rest if k < pivot] + [pivot] + [k for k in rest if k >= pivot]
+
+    return in_order([k * 7 % 5 for k in range(n)])
+
+
+def pairs_in_loops(n):
+    total = 0
+    for a, b in [[k, k + 1] for k in range(n)]:
+        total += a * b
+    return total, [a + b for a, b in [[k, k + 1] for k in range(n)]]
+
+
+@pytest.mark.parametrize("fn", [parts, pair, quicksort, pairs_in_loops])
+def test_lists_of_the_graph_are_unpacked(fn: Callable[..., Any]) -> None:
+    for executor in ("numpy", None):
+        staged = rt.function(fn, executor=executor)
+        for n in range(5):
+            try:
+                expected = fn(n)
+            except ValueError as error:
+                with pytest.raises(ValueError, match=re.escape(str(error).removesuffix(", got 3)").removesuffix(")"))):
+                    staged(rt.constant(n))
+            else:
+                assert plain(staged(rt.constant(n))) == expected
+
+
+def with_iterators(n):
+    xs = [k for k in range(n)]
+    return (list(zip(xs, itertools.count())), list(zip(itertools.count(5, 2), xs)), list(zip(itertools.count(n), xs)),
+            [a * b for a, b in zip(xs, itertools.repeat(3))], list(zip(xs, itertools.repeat(7, 2))),
+            [a for a, letter in zip(xs, "abcd") if letter == "b"],
+            sum(a * b for a, b in zip((x for x in xs), itertools.count(1))))
+
+
+def test_lists_of_the_graph_are_zipped_with_iterators_and_text() -> None:
+    for n in (0, 4):
+        assert plain(rt.function(with_iterators)(rt.constant(n))) == with_iterators(n)
+
+
+def test_an_iterator_that_was_zipped_has_no_known_position() -> None:
+    def f(n):
+        count = itertools.count()
+        return list(zip([k for k in range(n)], count)), next(count)
+
+    with pytest.raises(StagingError, match="where this count is, is known only when the graph runs"):
+        rt.function(f)(rt.constant(3))
+    with pytest.raises(ValueError, match="arguments have different lengths"):
+        rt.function(lambda n: list(zip(range(n), itertools.count(), strict=True)))(rt.constant(3))

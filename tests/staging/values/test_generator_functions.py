@@ -481,7 +481,8 @@ def consumed_twice(xs: Any) -> Any:
     first, out = sum(g), [0]
     out.extend(evens(xs))
     out += evens(xs)
-    return first, sum(g), list(g), out, [*evens(xs), 5]
+    a, *rest = evens(xs)
+    return first, sum(g), list(g), out, [*evens(xs), 5], a, rest
 
 
 @program(4)

@@ -102,8 +102,8 @@ def taken_in_c(xs: Any) -> Any:
 
 @refused(ONE_BY_ONE, LOOP)
 def unpacked(xs: Any) -> Any:
-    a, *_ = evens(xs)
-    return a
+    a, b = evens(xs)
+    return a + b
 
 
 @refused(ONE_BY_ONE, LOOP)
