@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import gast
 
+from autograph.core.lists import MUTATORS
 from autograph.frontend.tree import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -19,11 +20,6 @@ from autograph.frontend.tree import (
 )
 
 __all__ = ["Names", "Scope", "bound_by", "header_names", "mangled", "names_of", "scan", "symbol"]
-
-# Methods that mutate their receiver: it is state, though it is not assigned.
-MUTATORS = frozenset(
-    {"append", "extend", "insert", "pop", "popitem", "remove", "clear", "reverse", "sort", "update", "setdefault"}
-)
 
 
 _NAME, _CONSTANT, _LOAD = gast.Name, gast.Constant, gast.Load

@@ -5,11 +5,15 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["DICTS", "LISTS", "is_collection", "is_list", "items_in", "refill"]
+__all__ = ["DICTS", "LISTS", "MUTATORS", "is_collection", "is_list", "items_in", "refill"]
 
 LISTS: Final[tuple[type[list[Any]], type[deque[Any]]]] = (list, deque)
 
 DICTS: Final[frozenset[type[dict[Any, Any]]]] = frozenset({dict, OrderedDict, defaultdict, Counter})
+
+MUTATORS: Final = frozenset({
+    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"})
+"""Methods that change their list or dict: it is state, though it is not assigned."""
 
 
 def is_list(value: Any) -> bool:

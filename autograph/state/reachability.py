@@ -37,8 +37,8 @@ from autograph.core.versions import CELLS_ARE_LOCALS
 from autograph.dispatch.converted_call import meet
 
 __all__ = [
-    "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "cell_is_filled", "is_of_converted_code",
-    "meet_all", "names_in", "names_of", "only_atoms",
+    "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "attributes_assigned_in", "cell_is_filled",
+    "is_of_converted_code", "meet_all", "names_in", "names_of", "only_atoms",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path
@@ -421,6 +421,18 @@ def assigned_in(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[s
             names.add(free[(high | low) - first])
         high = 0
     return frozenset(names.union(*nested).difference(code.co_cellvars))
+
+
+@per_code_and_nested
+def attributes_assigned_in(code: CodeType, nested: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The attributes that a body, or a function nested in it, assigns or deletes."""
+    ops = code.co_code[::2]
+    own = {i.argval for i in dis.get_instructions(code) if i.opcode in _ASSIGNING_ATTRIBUTES} if any(
+        [op in ops for op in _ASSIGNING_ATTRIBUTES]) else set()
+    return frozenset(own).union(*nested)
+
+
+_ASSIGNING_ATTRIBUTES: Final = dis.opmap["STORE_ATTR"], dis.opmap["DELETE_ATTR"]
 
 
 def advances_in_python(iterator: Any) -> bool:

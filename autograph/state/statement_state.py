@@ -13,8 +13,9 @@ from typing import Any, Final, cast
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
 from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
-from autograph.core.lists import DICTS, is_list
+from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
 from autograph.core.lost_iterators import hidden
+from autograph.core.slots import is_users_class
 from autograph.core.untracked_mutables import is_array
 from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
@@ -22,7 +23,14 @@ from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap
 from autograph.state.key_order import KeyOrders
-from autograph.state.reachability import Reach, advances_in_python, assigned_in, cell_is_filled, names_in
+from autograph.state.reachability import (
+    Reach,
+    advances_in_python,
+    assigned_in,
+    attributes_assigned_in,
+    cell_is_filled,
+    names_in,
+)
 from autograph.state.references import references, unreached, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
 
@@ -178,6 +186,19 @@ class State:
                 return None
         return name
 
+    def is_only_called(self, name: str) -> bool:
+        """Whether the bodies do not assign `name`, but only call a method of its value that has the name of one that
+        changes a list or dict, and the value is none."""
+        path = path_of(name)
+        cls: Any = type(self.get(path))
+        if not _has_namesakes(cls):
+            return False
+        if len(path) > 1:
+            kind, key = path[-1]
+            return kind == "." and not any([key in attributes_assigned_in(code) for code in self.codes])
+        return name in self.cells and not any([
+            name in assigned_in(code) or "bind" in names_in(code) for code in self.codes])  # `ag__.bind` of a walrus
+
     def holders(self, names: frozenset[str]) -> dict[str, str]:
         """For the names of items of an array, or of a list or dict that is state as a whole: the path to that
         container, as a name.
@@ -286,6 +307,13 @@ def _takes_any(holder: Any, kind: str) -> bool:
     """Whether items (or attributes, for kind ".") of this object can be set directly."""
     setter: Any = type(holder).__setattr__
     return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) in DICTS
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_namesakes(cls: Any) -> bool:
+    """Whether a class that is no list, dict or set has a method with the name of one that changes these."""
+    return is_users_class(cls) and not issubclass(cls, (*LISTS, dict, set)) and any(
+        [isinstance(getattr(cls, name, None), FunctionType) for name in MUTATORS])
 
 
 def _is_computed(holder: Any, attribute: str) -> bool:
@@ -446,7 +474,8 @@ class Snapshot:
 
 def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
     """The snapshot for a statement with these bodies and these names of state."""
-    return Snapshot(State(_places_of(names, backend, functions, {}), backend.stages, *functions), functions)
+    names = _places_of(_assigned(names, backend, functions), backend, functions, {})
+    return Snapshot(State(names, backend.stages, *functions), functions)
 
 
 # Staging a statement.
@@ -461,7 +490,8 @@ def staged(
     found: Sequence[str] = statement.known()
     roots = dict(statement.roots) if found else {}
     found = _places_of(tuple(found), backend, functions, roots)  # a list may be staged since the earlier run
-    names, all_found = _with_found(_places_of(state, backend, functions, roots), (), found, backend, functions, roots)
+    own = _assigned(state, backend, functions)
+    names, all_found = _with_found(_places_of(own, backend, functions, roots), (), found, backend, functions, roots)
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
         mark = checkpoint()
@@ -517,6 +547,12 @@ def _with_found(
     names = (*(name for name in names if not name.startswith((ALIASED, *inside))), *found)
     all_found = [*(name for name in known if not name.startswith(inside)), *found]
     return tuple(dict.fromkeys((*_places_of(names, backend, functions, roots), *all_found))), all_found
+
+
+def _assigned(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> tuple[str, ...]:
+    """The names without those of objects of which the bodies only call methods."""
+    known = State(names, backend.stages, *functions)
+    return tuple([name for name in names if not known.is_only_called(name)])
 
 
 def _places_of(

@@ -3,6 +3,7 @@ got another one."""
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -163,3 +164,43 @@ def test_a_list_of_tuples_with_text_that_a_callee_lengthens() -> None:
     for x in (4.0, 5.0):
         f(rt.constant(x))
     assert [(text, float(x)) for text, x in entries] == [("in", 1.0), ("in", 8.0), ("in", 10.0)]
+
+
+# Methods named like those of lists and dicts
+
+@dataclasses.dataclass
+class Filter:
+    state: Any
+    seen: Any
+
+    def predict(self) -> None:
+        self.state = [value + 1 for value in self.state]
+
+    def update(self, z: Any) -> None:
+        self.seen = [value + z for value in self.seen]
+
+
+class Robot:
+    def __init__(self) -> None:
+        self.filter = Filter([0.0], [0.0])
+
+    def move(self, zs: Any) -> None:
+        for z in zs:
+            self.filter.predict()
+            self.filter.update(z)
+
+
+def test_methods_of_objects_may_be_named_like_those_of_lists_and_dicts() -> None:
+    def of_argument(k, zs):
+        for z in zs:
+            k.predict()
+            k.update(z)
+        return k.state[0], k.seen[0]
+
+    def of_attribute(robot, zs):
+        robot.move(zs)
+        return robot.filter.state[0], robot.filter.seen[0]
+
+    zs = rt.constant([1.0, 2.0, 3.0])
+    assert [float(x) for x in rt.function(of_argument)(Filter([0.0], [0.0]), zs)] == [3.0, 6.0]
+    assert [float(x) for x in rt.function(of_attribute)(Robot(), zs)] == [3.0, 6.0]
