@@ -8,6 +8,7 @@ import dataclasses
 import heapq
 import math
 import random
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -566,3 +567,31 @@ def test_recursion_that_python_decides_is_no_trace_of_its_own() -> None:
         xs = random.Random(seed).sample(range(100), 12)
         assert [int(x) for x in ordered(xs)] == sorted(xs)
     assert ordered.experimental_get_tracing_count() == 3
+
+
+# Numbers that become keys of a dict that cannot be a table of the graph
+
+COUNTED: dict[Any, int] = {"calls": 0}
+
+
+def test_a_number_that_is_a_new_key_of_a_dict_with_text_has_a_trace_for_each_value() -> None:
+    def f(x):
+        COUNTED["calls"] += 1
+        COUNTED[x] = 5
+        return x
+
+    def counted(d, x):
+        d["calls"] += 1
+        d.setdefault(x, 7)
+        return d[x]
+
+    COUNTED.clear()
+    COUNTED["calls"] = 0
+    first, second, d = rt.function(f), rt.function(counted), {"calls": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for x in [4, 8, 5, 6, 1, 7, 4]:
+            assert int(first(x)) == x
+            assert int(second(d, x)) == 7
+    assert COUNTED == {"calls": 7, 4: 5, 8: 5, 5: 5, 6: 5, 1: 5, 7: 5}
+    assert d == {"calls": 7, 4: 7, 8: 7, 5: 7, 6: 7, 1: 7, 7: 7}

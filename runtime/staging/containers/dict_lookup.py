@@ -46,7 +46,7 @@ from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, joi
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
-from runtime.staging.values.trials import refuse_new_key
+from runtime.staging.values.trials import refuse_new_key, refuse_number_as_key
 
 __all__ = ["delete_item_of", "dict_comp", "dict_of", "has_key", "item_of", "method_of_dict", "put_item_of", "union"]
 
@@ -303,6 +303,8 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
     """UnimplementedError if a key would be added."""
+    if not _is_known(mapping, key):
+        refuse_number_as_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)])
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 

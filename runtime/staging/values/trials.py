@@ -25,7 +25,8 @@ from runtime.staging.values.iteration_values import Undecided, all_values
 
 __all__ = [
     "Store", "Trial", "TrialFailed", "act", "acts_outside", "is_accident", "leaking", "note_accident", "note_iteration",
-    "refuse_accidents", "refuse_choice", "refuse_new_key", "trials", "trying_numbers", "watch_call"]
+    "refuse_accidents", "refuse_choice", "refuse_new_key",
+    "refuse_number_as_key", "trials", "trying_numbers", "watch_call"]
 
 
 Store = tuple[Reached, Any, Any]
@@ -174,6 +175,13 @@ def refuse_new_key(parts: Sequence[Value], is_there: Callable[[Any], bool]) -> b
     if not all([each is not None and is_there(each) for each in found]):
         raise TrialFailed("it adds keys to a dict")
     return bool(found)
+
+
+def refuse_number_as_key(parts: Sequence[Value]) -> None:
+    """TrialFailed where a dict item may be added at a key that the graph computes from Python's numbers, if these are
+    tentatively inputs: the dict needs their values."""
+    if trials.has_numbers and any([getattr(part.type, "weak", False) for part in parts]):
+        raise TrialFailed("it adds keys to a dict")
 
 
 _RAISE: Final = dis.opmap["RAISE_VARARGS"]
