@@ -532,7 +532,9 @@ def staged(
             return after[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
         names, all_found = _with_found(names, all_found, found, backend, functions, roots)
-    raise RuntimeError(f"what a staged statement changes does not settle: {', '.join(found)}")
+    raise backend.error(
+        f"what this statement changes does not settle: {', '.join(found)}",
+        "Linked objects cannot grow in staged code: keep their parts in lists, and indices in place of references.")
 
 
 def _with_found(

@@ -180,6 +180,8 @@ class InaccessibleTensorError(OpError, ValueError):
     """A tensor used outside the graph that it belongs to (`tf.errors.InaccessibleTensorError`)."""
 
     graph: object = None  # that graph
+    made: Any = None
+    """The position of the code that makes the tensor."""
 
 
 class OperatorNotAllowedInGraphError(OpError, TypeError):

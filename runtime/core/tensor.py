@@ -487,7 +487,7 @@ class GraphTensor(Tensor):
                 "Return it from the function, keep it in an rt.Variable, or look at it with rt.print or "
                 "rt.py_function.")
             raise located(error)
-        error = AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        error = AttributeError(f"{'ndarray' if self.is_object else 'Tensor'!r} object has no attribute {name!r}")
         if name in _CHANGING and self.type.shape:
             writes_tensor()
         if may_be_array() and hasattr(np.ndarray, name):

@@ -303,9 +303,15 @@ def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> Inaccessibl
     name = f"{value.hint!r} " if value.hint else ""
     error = InaccessibleTensorError(
         f"the tensor {name}({value.type}) belongs to graph {value.graph.name!r} ({made}) and is used {here}",
-        remedy="Return it from the function or body that makes it, or keep it in an rt.Variable.")
-    error.graph = value.graph
+        remedy="Return it from the function or body that makes it, or keep it in an rt.Variable." + (
+            "" if graph is None or value.graph.parent is None else _OBJECTS))
+    error.graph, error.made = value.graph, position
     return error
+
+
+_OBJECTS: Final = (
+    " If an object has it that a staged loop or branch stores where None was, give that place an object before; linked"
+    " objects cannot grow in a staged loop: keep their parts in lists, and indices in place of references.")
 
 
 def _check_reach(x: GraphTensor) -> None:
@@ -326,7 +332,11 @@ def add_input(graph: Graph, type: Type, hint: str | None = None) -> Any:
 
 def set_outputs(graph: Graph, outputs: Iterable[Any]) -> None:
     """Make the tensors, lists or constants `outputs` the results of `graph`."""
-    graph.outputs = [capture(graph, x) for x in outputs]
+    try:
+        graph.outputs = [capture(graph, x) for x in outputs]
+    except InaccessibleTensorError as error:
+        locate(error, error.made)
+        raise
     graph.executable = None
 
 

@@ -263,8 +263,8 @@ def test_an_unpacked_row_full_message() -> None:
     @rt.function(input_signature=[rt.TensorSpec([None, None], rt.int32)])
     def total(edges: Any) -> Any:
         result = 0
-        for a, *b in edges:
-            result += a
+        for i, (a, *b) in enumerate(edges):
+            result += a * i
         return result
 
     with pytest.raises(OperatorNotAllowedInGraphError) as info:

@@ -1249,6 +1249,7 @@ def test_state_that_does_not_settle_is_an_error() -> None:
         variables.discovered = {"x"}
         raise Restage(variables)
 
-    backend: Any = SimpleNamespace(stages=lambda value: False, came_back=lambda lists: None)
-    with pytest.raises(RuntimeError, match="^what a staged statement changes does not settle: x$"):
+    backend: Any = SimpleNamespace(stages=lambda value: False, came_back=lambda lists: None,
+                                   error=lambda what, remedy: RuntimeError(what))
+    with pytest.raises(RuntimeError, match="^what this statement changes does not settle: x$"):
         staged(("x",), backend, (body,), restaged)

@@ -39,7 +39,7 @@ from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, is_staged_key, is_tuple
+from runtime.staging.values.dict import StagedDict, is_staged_key, is_tuple, missing_key
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
@@ -323,7 +323,7 @@ def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> N
         present, key = key.presence.present, key.content
         if present is not None and error is None:
             raise_unless(logical_or(there, present), KeyError(None))
-    error = KeyError(key) if error is None else error
+    error = missing_key(key) if error is None else error
     if isinstance(place, Tensor):
         raise_unless(there, error)
     elif not there:

@@ -300,10 +300,10 @@ def insert(sequence: Any, place: Any, value: Any, /) -> None:
 
 def replace_slice(view: StagedSequence, bounds: slice, items: Any) -> None:
     """`view[bounds] = items` for a list with staged items."""
-    if bounds.step not in (None, 1):
+    if not (bounds.step is None or (isinstance(bounds.step, int) and bounds.step == 1)):
         raise staging_error(
-            "a slice with a step is assigned or deleted here, and the length of the list is known only when the graph"
-            " runs", "Set or delete the items one by one.")
+            "a slice with a step is assigned or deleted here, and only the graph knows the step or the length of the"
+            " list", "Set or delete the items one by one.")
     size = view.length
     start = 0 if bounds.start is None else _bound(bounds.start, size)
     stop = size if bounds.stop is None else maximum(_bound(bounds.stop, size), start)

@@ -69,7 +69,7 @@ from runtime.staging.values.lattice import (
     with_staged_lists,
 )
 from runtime.staging.values.list_elements import check_repeated
-from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
+from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects, unsettled
 from runtime.staging.values.trials import Trial
 
 __all__ = ["stage_reduce", "stage_while"]
@@ -151,10 +151,7 @@ class _Loop:
                     self.ambiguous |= set(map(id, alias_tracking.contents_of(self.init[i]).values()))
                     self.specs[i] = self._start(i)
             else:
-                raise staging_error(
-                    f"the state of this loop has no type that stays the same: after {MAX_TRACES} traces it is "
-                    f"still {', '.join(map(text, self.specs))}, and it was {', '.join(map(text, start))}",
-                    "Give the loop fixed shapes with set_loop_options(shape_invariants=...).")
+                raise unsettled(self.specs, start, MAX_TRACES)
         finally:
             indices.asked |= asked
             _records.current = outer

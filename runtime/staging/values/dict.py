@@ -15,10 +15,12 @@ from autograph.backend import items_in, operators, refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, locate
 from runtime.core.formatting import repr_of
+from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, REPR, STR, Text, concat_text
+from runtime.core.trace import apply
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue, list_get
@@ -34,7 +36,7 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.element_structures import fitted
 from runtime.staging.values.hash_table import Table
-from runtime.staging.values.iterables import Counted, Staged
+from runtime.staging.values.iterables import Counted, Staged, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
 from runtime.staging.values.list_elements import note_shared, put, record_items, record_read, record_taken, renewed
 from runtime.staging.values.optional import Maybe
@@ -42,7 +44,7 @@ from runtime.staging.values.record_list import StagedRecords
 
 __all__ = [
     "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_alike", "is_numeric",
-    "is_staged_key", "is_tuple", "key_leaves"]
+    "is_staged_key", "is_tuple", "key_leaves", "missing_key"]
 
 
 class StagedEntries(StagedItems):
@@ -187,7 +189,7 @@ class StagedDict(StagedView):
     def _checked(self, key: Any) -> Any:
         """The entry number of a key. KeyError at run time if absent."""
         entry = self._entry(key)
-        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, KeyError(key))
+        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(key))
         return entry
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -393,6 +395,12 @@ class View(Staged):
     def __repr__(self) -> str:
         return f"<staged {self.part} of a dict>"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'dict_{self.part}' object has no attribute {name!r}")
+
+
+StagedDict.__name__, StagedEntries.__name__, View.__name__ = "dict", "dict", "dict view"  # the names in messages
+
 
 def _as_of_set(name: str) -> Callable[[View, Any], Any]:
     return lambda view, other: OPERATIONS.view_operator(name, view, other)
@@ -436,6 +444,21 @@ def is_staged_key(key: Any) -> bool:
     if is_tuple(key):
         return any(map(is_staged_key, key))
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
+
+
+def missing_key(key: Any) -> KeyError:
+    """The error for a key that is missing, with numbers of Python's in place of scalar tensors."""
+    return KeyError(_as_number(key))
+
+
+def _as_number(key: Any) -> Any:
+    if is_tuple(key):
+        return pytree.map_structure(_as_number, key)
+    if isinstance(key, EagerTensor) and is_number(key):
+        return key.numpy().item()
+    if not isinstance(key, GraphTensor) or not is_number(key) or key.dtype.is_bool:
+        return key
+    return weak_int(key) if key.dtype.is_integer else apply(CAST, key, dtype=key.dtype, weak=True)
 
 
 def is_alike(structure: Any, value: Any) -> bool:

@@ -19,7 +19,7 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
-from runtime.staging.values.dict import View, is_alike, is_numeric, is_staged_key, key_leaves
+from runtime.staging.values.dict import View, is_alike, is_numeric, is_staged_key, key_leaves, missing_key
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
@@ -114,7 +114,7 @@ class StagedSet(Staged):
 
     def remove(self, item: Any, /) -> None:
         entry = self._entry(item)
-        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, KeyError(item))
+        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(item))
         self.leaves = tuple(self.table.without(entry, True).leaves)
 
     def clear(self) -> None:

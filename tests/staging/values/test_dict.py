@@ -110,3 +110,45 @@ def test_only_an_ordered_dict_has_a_first_item_to_take() -> None:
 
     with pytest.raises(TypeError, match="takes no keyword arguments"):
         rt.function(f)(rt.constant(3))
+
+
+# Messages
+
+def missing(n):
+    return squares(n)[n]
+
+
+def missing_of_known(n):
+    return {1: 2, 5: 3}[n]
+
+
+def missing_pair(n):
+    d = {}
+    for k in range(n):
+        d[k, k] = k
+    return d[n, 3]
+
+
+def missing_item(n):
+    seen = set()
+    for k in range(n):
+        seen.add(k)
+    seen.remove(n)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(("fn", "key"), [
+    (missing, 3), (missing_of_known, 3), (missing_pair, (3, 3)), (missing_item, 3)])
+def test_a_missing_key_is_shown_as_in_python(fn: Callable[..., Any], key: Any, executor: str) -> None:
+    with pytest.raises(KeyError) as caught:
+        rt.function(fn, executor=executor)(rt.constant(3))
+    assert caught.value.args == (key,)
+    assert str(caught.value) == repr(key)
+
+
+def test_messages_have_pythons_names_of_types() -> None:
+    for fn, what in ((lambda n: squares(n).keys().foo, "'dict_keys' object has no attribute 'foo'"),
+                     (lambda n: squares(n) < {}, "'<' not supported between instances of 'dict' and 'dict'"),
+                     (lambda n: n.bit_length(), "'Tensor' object has no attribute 'bit_length'")):
+        with pytest.raises((AttributeError, TypeError), match=what):
+            rt.function(fn)(rt.constant(3))

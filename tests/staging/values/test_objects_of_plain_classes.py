@@ -333,3 +333,54 @@ def test_classes_that_could_tell_are_refused(method: str) -> None:
 
     with pytest.raises(rt.errors.StagingError, match="Make its class a dataclass"):
         rt.function(f)(rt.constant(1.0))
+
+
+# Linked objects
+
+class Link:
+    def __init__(self, value, after=None):
+        self.value, self.after = value, after
+
+
+class Stack:
+    def __init__(self):
+        self.top = None
+
+    def push(self, x):
+        self.top = Link(x, self.top)
+
+
+def linked(xs):
+    head = None
+    for x in xs:
+        head = Link(x, head)
+    return head.value
+
+
+def appended(xs):
+    head = tail = None
+    for x in xs:
+        link = Link(x)
+        if head is None:
+            head = tail = link
+        else:
+            tail.after = link
+            tail = link
+    return head.value
+
+
+def pushed(xs):
+    stack = Stack()
+    for x in xs:
+        stack.push(x)
+    return stack.top.value
+
+
+@pytest.mark.parametrize("fn", [linked, appended, pushed])
+def test_linked_objects_that_grow_are_an_error_with_the_remedy(fn: Any) -> None:
+    with pytest.raises(rt.errors.OpError) as caught:
+        rt.function(fn)(rt.constant([1, 2, 3]))
+    told = " ".join(str(caught.value).split()).lower()
+    assert "linked objects cannot grow in" in told
+    assert "indices in place of references" in told
+    assert told.startswith(f"{__file__}:".lower())
