@@ -5,7 +5,9 @@ It needs the package keras (`pip install 'autograph[keras]'`). After the import 
 """
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from importlib import util as _util
+from types import ModuleType as _ModuleType
 
 from runtime.keras.released import install
 
@@ -17,6 +19,17 @@ import keras as _keras  # noqa: E402 - after it can be found
 
 __version__ = _keras.__version__
 globals().update({_name: getattr(_keras, _name) for _name in dir(_keras) if not _name.startswith("_")})
-from keras._tf_keras.keras import layers, losses, metrics, preprocessing  # noqa: E402, F401 - with names of TF's only
+
+
+def _with_names_of_tf(name: str) -> _ModuleType:
+    """A public module of Keras, with the names that Keras has in `tf.keras` only, such as `losses.mse`."""
+    own = getattr(_keras, name)
+    joined = _ModuleType(own.__name__, own.__doc__)
+    vars(joined).update(vars(_import_module(f"keras._tf_keras.keras.{name}")))
+    vars(joined).update(vars(own))
+    return joined
+
+
+globals().update({_name: _with_names_of_tf(_name) for _name in ("layers", "losses", "metrics")})
 
 from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

@@ -21,9 +21,8 @@ __all__ = ["ExponentialMovingAverage"]
 class ExponentialMovingAverage(Module):
     """Keeps the averages of variables: each `apply` sets average = decay average + (1 - decay) variable.
 
-    decay        a float, from 0 to 1
-    num_updates  a number of updates so far, such as a variable: then the decay is at most
-                 (1 + num_updates) / (10 + num_updates)
+    `decay`: a float, from 0 to 1. `num_updates`: n updates so far, such as a variable; then the decay is at most
+    (1 + n) / (10 + n).
 
     An average starts as the value that its variable has in the first `apply`, or, if that is in a traced function,
     before the call. Only variables have averages: with

@@ -115,7 +115,7 @@ def test_scalars_in_variables_and_datasets():
     assert only_bytes(table.lookup(rt.stack([a, b]))) == [b"x", b"?"]
 
 
-@pytest.mark.parametrize("op", sampled_ops(), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", list(sampled_ops()), ids=lambda op: op.name)
 def test_ops_that_move_elements_store_bytes(op):
     """Each sample of an op with its floats as strings, where the op's rule accepts these."""
     for arguments, numeric in samples(op):
