@@ -24,7 +24,17 @@ from runtime.staging.values.alias_tracking import check_comparison, note_compare
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
-from runtime.staging.values.select import Select, alternatives_of, has_attribute, identities_of, is_one, tested, unknown
+from runtime.staging.values.select import (
+    Select,
+    alternatives_of,
+    choose,
+    has_attribute,
+    identities_of,
+    is_one,
+    tested,
+    unknown,
+)
+from runtime.staging.values.strings import text_among
 
 __all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "tested_maybe_none"]
 
@@ -144,6 +154,8 @@ def _bit(value: Any, name: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> Any:
+    if (among := text_among(name)) is not None:
+        return among.of_each(lambda each: builtins.hasattr(value, each))
     if isinstance(value, Select):
         return has_attribute(value, name)
     bit = _bit(value, name)
@@ -151,6 +163,9 @@ def _hasattr(value: Any, name: str, /) -> Any:
 
 
 def _getattr(value: Any, name: str, /, *default: Any) -> Any:
+    among = text_among(name)
+    if among is not None and (default or all([_hasattr(value, each) is True for each in among.texts])):
+        return choose([_getattr(value, each, *default) for each in among.texts], among.place)
     bit = _bit(value, name)
     found = _hasattr(value, name) if default and (isinstance(value, Maybe) or bit is not None) else True
     if isinstance(found, bool):

@@ -31,7 +31,7 @@ from runtime.staging.values.iterables import Counted, Staged, first_true, normal
 
 __all__ = [
     "any_text", "character_of", "characters", "code_of_text", "is_part_of_text", "item_of_text", "length_of_text",
-    "of_python", "place_of_text", "repeated_text", "text_at"]
+    "of_python", "place_of_text", "repeated_text", "text_among", "text_at"]
 
 
 class TextAmong(Text):
@@ -311,3 +311,31 @@ def place_of_text(texts: Sequence[str], text: Text) -> Any:
 
 
 OPERATIONS.define(text_item=item_of_text)
+
+
+def text_among(text: Any) -> TextAmong | None:
+    """Text that the graph selects among texts known at trace time, by an index or in branches; None for others."""
+    if isinstance(text, TextAmong):
+        return text
+    if not isinstance(text, Text) or not text.may_be_empty or len(text.values) != 1:
+        return None
+    found = _branches(text.values[0])
+    if found is None:
+        return None
+    texts = [*dict.fromkeys([each.decode(errors="surrogatepass") for each in found])]
+    return TextAmong.at(texts, place_of_text(texts, text), text.values[0])
+
+
+def _branches(value: Value) -> list[bytes] | None:
+    """The constants among which branches choose a value; None if it is another value."""
+    if value.constant is not None:
+        return [bytes(value.constant)]
+    node = value.node
+    if node is None:
+        outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
+        return _branches(outer) if isinstance(outer, Value) else None
+    if node.op.name != "cond":
+        return None
+    place = node.outputs.index(value)
+    parts = [_branches(branch.outputs[place]) for branch in node.subgraphs.values()]
+    return None if None in parts else [each for part in parts for each in part or ()]

@@ -268,3 +268,39 @@ def test_it_is_no_new_key() -> None:
 
     with pytest.raises(StagingError, match="not be looked into, or be a new key"):
         make(rt.constant(1))
+
+
+# Names of attributes
+
+class Sides:
+    def __init__(self) -> None:
+        self.left, self.right, self.rows, self.others = 3, 4, [1], [2]
+
+    def up(self) -> int:
+        self.left += 1
+        return self.left
+
+    def down(self) -> int:
+        self.left -= 1
+        return self.left
+
+
+def test_a_tensor_chooses_the_name_of_an_attribute() -> None:
+    def f(t):
+        sides = Sides()
+        name = "left" if t > 0 else "right"
+        if t > 5:
+            name = "left"
+        getattr(sides, "rows" if t > 0 else "others").append(5)
+        found = getattr(sides, name), getattr(sides, ["right", "left"][t * t - 1 if t < 2 else 0])
+        moved = getattr(sides, "up" if t > 0 else "down")()
+        return (*found, moved, sides.left, len(sides.rows), len(sides.others),
+                1 if hasattr(sides, "left" if t > 0 else "none") else 0, getattr(sides, "none" if t > 0 else name, 9))
+
+    for t in (1, -1, 7):
+        assert [int(x) for x in rt.function(f)(rt.constant(t))] == list(f(t))
+
+
+def test_a_name_that_may_be_that_of_no_attribute_needs_a_default() -> None:
+    with pytest.raises(rt.errors.StagingError, match="is known only when the graph runs"):
+        rt.function(lambda t: getattr(Sides(), "left" if t > 0 else "none"))(rt.constant(1))
