@@ -55,6 +55,7 @@ from autograph.operators.containers import (
     set_of,
     spread,
 )
+from autograph.operators.counting import loop_over_count, only_counts
 from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, run_with, trace_try, trace_with
 from autograph.operators.generators import (
     Clause,
@@ -172,6 +173,9 @@ def reduce(
                 _stage_reduce(backend, iterable, body, test, state, options)
             return
         tracer = ambient.backend
+        if tracer is not None and test is not None and only_counts(iterable):
+            loop_over_count(iterable, body, test, state, while_loop, options)
+            return
         if tracer is not None and type(iterable) is map:
             clause = clause_of(iterable)
             with suppress(Exhausted):

@@ -1,0 +1,37 @@
+"""Loops over `itertools.count`, which are `while` loops with a counter."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, cast
+
+from autograph.state.references import references
+
+__all__ = ["loop_over_count", "only_counts"]
+
+
+def only_counts(iterable: Any) -> bool:
+    """Whether a loop runs over an `itertools.count` that nothing else refers to."""
+    return type(iterable) is itertools.count and not references([iterable])
+
+
+def loop_over_count(
+    count: Any, ag__body: Callable[[Any], Any], ag__test: Callable[[], Any], state: tuple[str, ...],
+    loop: Callable[..., None], options: dict[str, Any],
+) -> None:
+    """`for item in count: body(item)`, while `test()` holds after an iteration; `loop` runs a `while`."""
+    ag__item = next(count)
+    step = next(count) - ag__item
+    ag__body(ag__item)
+
+    def while_test() -> Any:
+        return ag__test()
+
+    def while_body() -> None:
+        nonlocal ag__item
+        ag__item = ag__item + step
+        ag__body(ag__item)
+
+    cast(Any, while_test).place = getattr(ag__test, "place", ag__test)
+    cast(Any, while_body).place = getattr(ag__body, "place", ag__body)
+    loop(while_test, while_body, "ag__item", *state, **options)
