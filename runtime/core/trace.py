@@ -19,6 +19,7 @@ from runtime.core.array_promotion import array_types, common_dtype, is_of_arrays
 from runtime.core.constant_arrays import adapt, adapted, constant_array, is_numpy_number, is_numpy_value
 from runtime.core.errors import DTypeError, InaccessibleTensorError, NumberOverflowError, locate
 from runtime.core.graph import Graph, Value
+from runtime.core.inaccessible import inaccessible
 from runtime.core.op import CAST, CONST, Errors, Op, better_error, kernel_for
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located, user_position
@@ -41,7 +42,7 @@ from runtime.core.types import (
 
 __all__ = [
     "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
-    "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "inaccessible", "init_scope",
+    "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "init_scope",
     "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing",
     "watchers", "watching", "wrap",
 ]
@@ -292,26 +293,6 @@ def capture(graph: Graph, x: Any) -> Value:
         return graph.capture(x, x.type)
     array, weak = constant_array(x)
     return constant(graph, array, weak, of_arrays=is_numpy_value(x))
-
-
-def inaccessible(x: GraphTensor | GraphList, graph: Graph | None) -> InaccessibleTensorError:
-    """The error for a tensor used in `graph`, or (None) outside of all graphs, that belongs to another graph."""
-    value = x.value
-    position = value.node.position if value.node is not None else None
-    made = f"made at {position}" if position is not None else "an input of it"
-    here = f"in graph {graph.name!r}" if graph is not None else "outside of it"
-    name = f"{value.hint!r} " if value.hint else ""
-    error = InaccessibleTensorError(
-        f"the tensor {name}({value.type}) belongs to graph {value.graph.name!r} ({made}) and is used {here}",
-        remedy="Return it from the function or body that makes it, or keep it in an rt.Variable." + (
-            "" if graph is None or value.graph.parent is None else _OBJECTS))
-    error.graph, error.made = value.graph, position
-    return error
-
-
-_OBJECTS: Final = (
-    " If an object has it that a staged loop or branch stores where None was, give that place an object before; linked"
-    " objects cannot grow in a staged loop: keep their parts in lists, and indices in place of references.")
 
 
 def _check_reach(x: GraphTensor) -> None:

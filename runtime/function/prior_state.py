@@ -40,9 +40,9 @@ from autograph.backend import (
     variables,
 )
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
+from runtime.core.inaccessible import inaccessible
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
-from runtime.core.trace import inaccessible
 from runtime.function.attribute_state import (
     AttributeState,
     NeedsAttributes,

@@ -29,9 +29,6 @@ from runtime.staging.values.iterables import (
     Counted,
     EagerRows,
     Staged,
-    StagedEnumerate,
-    StagedProduct,
-    StagedZip,
     counted,
     indexable,
 )
@@ -46,6 +43,7 @@ from runtime.staging.values.lattice import (
     leaf_types,
     text,
 )
+from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedProduct, StagedZip
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import Store, TrialFailed, note_iteration, refuse_accidents, trials
 

@@ -54,16 +54,15 @@ from runtime.staging.values.generators import (
 from runtime.staging.values.iterables import (
     Counted,
     Staged,
-    StagedEnumerate,
     StagedRange,
     StagedReversed,
-    StagedZip,
     as_iterable,
     iterated,
     stages,
     view_of,
     weak_int,
 )
+from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, fold_while, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject

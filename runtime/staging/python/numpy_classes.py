@@ -24,7 +24,8 @@ from runtime.ops.shape import dims
 from runtime.staging.python.elementwise import along_axis, nested_lists, piecewise, vectorized
 from runtime.staging.python.introspection import is_scalar
 from runtime.staging.values.generators import listed
-from runtime.staging.values.iterables import EagerRows, StagedProduct, StagedRange, StagedZip
+from runtime.staging.values.iterables import EagerRows, StagedRange
+from runtime.staging.values.lazy_iterables import StagedProduct, StagedZip
 from runtime.staging.values.list import unview
 
 __all__ = ["instead_of"]

@@ -31,13 +31,12 @@ from runtime.ops.effects import raise_unless
 from runtime.staging.values.iterables import (
     Counted,
     Staged,
-    StagedEnumerate,
-    StagedZip,
     as_iterable,
     counted,
     is_staged,
     view_of,
 )
+from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
 from runtime.staging.values.list import StagedList, StagedSequence, collect
 
 __all__ = [
