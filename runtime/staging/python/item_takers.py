@@ -48,12 +48,12 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
     if not isinstance(fn, (type, FunctionType, BuiltinFunctionType)):
         return python
     if fn in COUNTERS:
-        return _choosing(operators.call(COUNTERS[fn]), python, _has_staged)
+        return _choosing(operators.call(COUNTERS[fn]), python, lambda value: stages(value) or _has_staged(value))
     if fn is itertools.tee:
-        return _choosing(_tee, python, stages)
+        return _choosing(_tee, python, _is_staged)
     if fn not in ITERATORS:
         return python
-    return _choosing(functools.partial(_iterator, fn), python, _has_staged if fn in _NESTED else stages)
+    return _choosing(functools.partial(_iterator, fn), python, _has_staged if fn in _NESTED else _is_staged)
 
 
 _NESTED: Final = frozenset({itertools.chain.from_iterable, itertools.starmap})
@@ -86,9 +86,14 @@ def _choosing(
     return called
 
 
+def _is_staged(value: Any) -> bool:
+    """Whether only the graph knows the items of a value, so that C code cannot take them one by one."""
+    return stages(value) and not (isinstance(value, StagedGenerator) and (value.began or value.is_known()))
+
+
 def _has_staged(value: Any) -> bool:
     """Whether a value, or an item of it, is known only when the graph runs."""
-    return stages(value) or is_staged_key(value) or (
+    return _is_staged(value) or is_staged_key(value) or (
         isinstance(value, (*LISTS, tuple)) and any([stages(item) or is_staged_key(item) for item in value]))
 
 

@@ -206,3 +206,13 @@ def test_a_counter_among_the_arguments_has_its_counts() -> None:
     counts = Counter([5, 5])
     assert plain(rt.function(f)(counts, rt.constant(3))) == ([(5, 2)], 5)
     assert plain(counts) == {5: 2, 0: 1, 1: 1, 2: 1}
+
+
+def test_items_of_known_number_are_taken_one_by_one() -> None:
+    def f(xs):
+        parts = map(lambda v: v + 1, xs)
+        a, = itertools.islice(parts, 1)
+        counts = Counter(v % 2 for v in xs)
+        return a, list(enumerate(parts)), list(parts), counts[1]
+
+    assert plain(rt.function(f)(rt.constant([3, 1, 2]))) == f([3, 1, 2])
