@@ -78,9 +78,7 @@ def _choosing(
     staged: Callable[..., Any], python: Callable[..., Any], is_staged: Callable[[Any], bool]
 ) -> Callable[..., Any]:
     def called(*args: Any, **keywords: Any) -> Any:
-        unknown = [value for value in (*args, *keywords.values())
-                   if is_staged(value) and not (isinstance(value, StagedGenerator) and value.is_known())]
-        known = current_graph() is None or not unknown
+        known = current_graph() is None or not any(map(is_staged, (*args, *keywords.values())))
         return (python if known else staged)(*args, **keywords)
 
     return called
