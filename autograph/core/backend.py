@@ -349,13 +349,10 @@ class Backend(Protocol):
         """Whether a list, dict or object may be aliased by another name."""
         return False
 
-    def iterating(self, iterable: Any) -> AbstractContextManager[None]:
-        """The context in which a loop over `iterable` runs or is staged."""
-        return nullcontext()
-
-    def iterated_containers(self, iterable: Any) -> Sequence[Any]:
-        """The lists and dicts whose items a loop over `iterable` takes, and whose elements its body may change."""
-        return ()
+    def iterating(self, iterable: Any) -> AbstractContextManager[Sequence[Any]]:
+        """The context in which a loop over `iterable` runs or is staged. It gives the lists and dicts from which the
+        items come, and whose elements the body may change."""
+        return nullcontext(())
 
     def mutable_values(self) -> Sequence[Any]:
         """The mutable values of the backend that the traced code may change even where no variable leads to them."""

@@ -297,8 +297,8 @@ def _stage_reduce(
         test_fn = None if test is None else Test(test, variables)
         return backend.reduce(iterable, Body(body, variables), test_fn, variables.read(), names, options)
 
-    with backend.iterating(iterable):
-        staged(state, backend, (body, test), run, backend.iterated_containers(iterable))
+    with backend.iterating(iterable) as containers:
+        staged(state, backend, (body, test), run, containers)
 
 
 # --- Expressions --------------------------------------------------------------------------------------------

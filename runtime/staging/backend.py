@@ -144,13 +144,11 @@ class Staging:
 
     builtins: Mapping[Any, Callable[..., Any]] = {**BUILTINS, **MATH, **CMATH, format: formatted}
 
-    def iterating(self, iterable: Any) -> AbstractContextManager[None]:
-        return in_use(iterable) if is_list(iterable) else nullcontext()
-
-    def iterated_containers(self, iterable: Any) -> Sequence[Any]:
-        if has_staged_items(iterable):
-            return (iterable,)
-        return iterable.containers() if isinstance(iterable, (Lazy, View)) else ()
+    def iterating(self, iterable: Any) -> AbstractContextManager[Sequence[Any]]:
+        if is_list(iterable):
+            return in_use(iterable)
+        return nullcontext(iterable.containers() if isinstance(iterable, (Lazy, View)) else (
+            (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
         return live_objects()

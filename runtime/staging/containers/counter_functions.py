@@ -61,21 +61,17 @@ def _elements(self, /):
 
 
 def _add(self, other, /):
-    made = Counter()
-    for item, count in self.items():
-        found = count + other[item]
-        if found > 0:
-            made[item] = found
-    for item, count in other.items():
-        if item not in self and count > 0:
-            made[item] = count
-    return made
+    return _combined(self, other, lambda a, b: a + b)
 
 
 def _or(self, other, /):
+    return _combined(self, other, max)
+
+
+def _combined(self, other, combine):
     made = Counter()
     for item, count in self.items():
-        found = max(count, other[item])
+        found = combine(count, other[item])
         if found > 0:
             made[item] = found
     for item, count in other.items():

@@ -12,7 +12,7 @@ import operator
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Final, NoReturn
@@ -212,19 +212,23 @@ class tracking(AbstractContextManager[Any]):
             self.outer[-1].inner += body.relations + body.inner
 
 
-@contextmanager
-def isolated(refuse: Callable[[Any], object]) -> Iterator[None]:
+class isolated(AbstractContextManager[None]):
     """Trace called code in isolation: its elements and aliases are not recorded in the open bodies. `refuse` is called
     with each value that it puts into a staged list."""
-    body = _open.bodies[-1] if _open.bodies else _Body()
-    elements, relations = len(body.elements), len(body.inner)
-    try:
-        yield
-        for element in body.elements[elements:]:
+
+    def __init__(self, refuse: Callable[[Any], object]) -> None:
+        self.refuse = refuse
+
+    def __enter__(self) -> None:
+        self.body = _open.bodies[-1] if _open.bodies else _Body()
+        self.elements, self.relations = len(self.body.elements), len(self.body.inner)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        added = self.body.elements[self.elements:]
+        del self.body.elements[self.elements:], self.body.inner[self.relations:]
+        for element in added if kind is None else ():
             if element.is_put:
-                refuse(element.value)
-    finally:
-        del body.elements[elements:], body.inner[relations:]
+                self.refuse(element.value)
 
 
 class after_return(AbstractContextManager[None]):
@@ -294,16 +298,17 @@ def restore_elements(known: KnownElements) -> None:
             fill(container, parts)
 
 
-class in_use(AbstractContextManager[None]):
+class in_use(AbstractContextManager[Sequence[Any]]):
     """Run or stage a loop over a list, which need not have a name. StagingError if it has another length, which only
     the graph knows, after an iteration in Python."""
 
     def __init__(self, items: Any) -> None:
         self.items = items
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Sequence[Any]:
         self.was_staged, self.outer = has_staged_items(self.items), _open.in_use
         _open.in_use = (*self.outer, self.items)
+        return (self.items,) if self.was_staged else ()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         _open.in_use = self.outer

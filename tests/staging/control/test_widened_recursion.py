@@ -747,7 +747,7 @@ def changes_a_list_that_the_first_call_has_twice(n):
 
 @pytest.mark.parametrize(("function", "text"), [
     (returns_its_argument_or_a_new_list, "is the same list here as another name is known only when the graph runs"),
-    (puts_a_list_that_others_have_into_a_list, "is changed after it was put into another list"),
+    (puts_a_list_that_others_have_into_a_list, "puts a list into a list while other names lead to it"),
     (raises_what_is_caught, "may raise what a `try` around this call catches"),
     (raises_what_it_catches, "may raise what a `try` around this call catches"),
     (changes_a_list_by_two_names, "is given a list or object that it changes by another name, too"),

@@ -281,7 +281,7 @@ def rows_of_several_lengths(n):
     for i in range(n):
         g[i][0] += 1
         s += g[i][-1] * len(g[i])
-        for x in g[i]:
+        for x in g[i][:]:
             s += x
             g[i][0] += 1
         if 5 in g[i]:
