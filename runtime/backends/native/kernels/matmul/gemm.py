@@ -3,8 +3,7 @@ handled in between.
 
 `microkernel` computes products of known sizes that OpenBLAS would divide among its own threads, and all products if
 there is no BLAS. It is as fast or faster, and OpenBLAS's threads would spin for 0.1 s after each product and compete
-with the code that follows. Products of a large matrix and a vector are reductions, which `products.py` writes
-(`by_sums`).
+with the code that follows. `matrix_vector` writes products of a matrix and a vector (`by_sums`).
 
 A call of BLAS cannot be interrupted, and one product may take seconds. A large one is cut into many calls, each of
 which takes some tens of milliseconds. Each element is bit for bit the sum of a single call, where the BLAS allows that:
@@ -25,7 +24,7 @@ from runtime.backends.native.codegen.parallel import THREADS_WORD
 from runtime.backends.native.codegen.scalar_ops import literal, llvm_type
 from runtime.backends.native.kernels.matmul.microkernel import PRODUCT, Packed, fills, fits
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
-from runtime.core.types import DType
+from runtime.core.types import DType, float32, float64
 
 __all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes",
            "work_of"]
@@ -74,15 +73,14 @@ def _is_own(module: Module, dtype: DType, sizes: Sizes, x_turned: bool, y_turned
             and fills(module, dtype, rows, columns, _WASTE))
 
 
-def by_sums(module: Module, dtype: DType, sizes: Sizes) -> bool:
-    """Whether a product of a matrix and a vector is better written as loops, divided among the runtime's threads."""
-    work = work_of(sizes)
-    return fits(module, dtype) and 1 in (sizes[0], sizes[2]) and work is not None and work > on_one_thread(module)
+def by_sums(dtype: DType, sizes: Sizes) -> bool:
+    """Whether `matrix_vector` computes a product."""
+    return dtype in (float32, float64) and 1 in (sizes[0], sizes[2]) and is_large(dtype, work_of(sizes))
 
 
 def wakes(module: Module, dtype: DType, sizes: Sizes) -> bool:
     """Whether a BLAS may compute a product on threads of its own, in some layout of the matrices."""
-    if _is_own(module, dtype, sizes, False, True) or by_sums(module, dtype, sizes):
+    if _is_own(module, dtype, sizes, False, True) or by_sums(dtype, sizes):
         return False
     work = work_of(sizes)
     return is_large(dtype, work) and not (work is not None and work <= on_one_thread(module, True))

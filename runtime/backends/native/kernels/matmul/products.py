@@ -11,7 +11,7 @@ from runtime.backends.native.codegen.index_expressions import Array, Leaf, Map, 
 from runtime.backends.native.codegen.scalar_ops import llvm_type, lower
 from runtime.backends.native.kernels.elementwise import fitted
 from runtime.backends.native.kernels.gemm_accumulate import Update, update_of
-from runtime.backends.native.kernels.matmul import gemm
+from runtime.backends.native.kernels.matmul import gemm, matrix_vector
 from runtime.backends.native.kernels.matmul.packed_operands import PackedMatrix
 from runtime.backends.native.kernels.shapes import narrowed, result_type, widened
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
@@ -48,8 +48,8 @@ def _matmul(w: Lowering, node: Node, x: Array, y: Array) -> Value:
     together = b.product(dims[:-1])
     if lead and len(y.dims) == 2 and isinstance(together, int):  # one product, which reads `y` once
         x, lead, rows = w.leaf(x).reshaped([together, inner]), [], together
-    if not lead and not w.inside and gemm.by_sums(w.module, x.dtype, (rows, inner, columns)):
-        return _by_sums(w, x, y, dims)
+    if not lead and gemm.by_sums(x.dtype, (rows, inner, columns)):
+        return _by_sums(w, node, x, y, dims)
     if not lead and by_blas(w, x.dtype, [rows, inner, columns]):
         fused = _fused(w, node, x, y, (rows, inner, columns), dims)
         if fused is not None:
@@ -86,22 +86,17 @@ def _fused(w: Lowering, node: Node, x: Leaf, y: Leaf, sizes: tuple[Index, Index,
     return update.write(w, lambda out, alpha: gemm.call(w, x, y, out, alpha, is_variable))
 
 
-def _by_sums(w: Lowering, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Array:
-    """The product of a matrix and a vector, as a sum for each row. For a column-major matrix all sums are accumulated
-    column by column."""
+def _by_sums(w: Lowering, node: Node, x: Leaf, y: Leaf, dims: Sequence[Index]) -> Leaf:
+    """The product of a matrix and a vector."""
     b, dtype = w.b, x.dtype
     w.long = True
     if not _is(y.dims[1], 1):  # x y = (y' x')'
         x, y = (Leaf(dtype, m.dims[::-1], m.pointer, m.steps(b)[::-1], bases=m.bases) for m in (y, x))
-    across = _is(x.steps(b)[1], 1)
-    along = slice(None) if across else slice(None, None, -1)
-    sizes, vector = x.dims[along], [0, y.steps(b)[0]][along]
-    factors = [Leaf(dtype, sizes, x.pointer, x.steps(b)[along], bases=x.bases),
-               Leaf(dtype, sizes, y.pointer, vector, bases=y.bases)]
-    terms = Map("multiply", dtype, sizes, lambda b, one, other: b.fmul(one, other), factors)
-    total = folds.reduce(b, w.memory, "reduce_sum", terms, [int(across)], False, w.divide)
-    assert isinstance(total, Array)
-    return total.reshaped(dims)
+    if not _is(y.steps(b)[0], 1):
+        y = _copied(w, y)
+    target = w.result(node.outputs[0], dims) if dtype is result_type(node).dtype else w.memory(dtype, dims)
+    matrix_vector.multiply(w, x, y, Leaf(dtype, [x.dims[0], 1], target.pointer))
+    return target
 
 
 def _by_packed(
@@ -245,13 +240,18 @@ def _parts(columns: int, lanes: int) -> list[tuple[int, int]]:
 
 def _by_rows(w: Lowering, x: Leaf, y: Leaf) -> Leaf:
     """`y` in row-major order: copied if several rows of `x` read it."""
-    b, steps = w.b, y.steps(w.b)
+    steps = y.steps(w.b)
     rows, columns = x.dims[0], y.dims[1]
     if _is(steps[1], 1) or _is(columns, 1) or not isinstance(rows, int) or rows < _WORTH_COPYING:
         return y
-    made = w.memory(y.dtype, y.dims)
-    with b.loop(0, y.dims[0]) as k, b.loop(0, columns) as j:
-        made.store(b, [k, j], b.load(llvm_type(y.dtype), y.address(b, [k, j])))
+    return _copied(w, y)
+
+
+def _copied(w: Lowering, x: Leaf) -> Leaf:
+    """A copy of a matrix in row-major order."""
+    b, made = w.b, w.memory(x.dtype, x.dims)
+    with b.loop(0, x.dims[0]) as i, b.loop(0, x.dims[1]) as j:
+        made.store(b, [i, j], b.load(llvm_type(x.dtype), x.address(b, [i, j])))
     return made
 
 
