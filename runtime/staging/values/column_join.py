@@ -22,11 +22,12 @@ from runtime.staging.values.element_layout import (
     MaybeNone,
     Rows,
     StagedStructures,
+    is_unknown,
     layout_of,
     leaf_layouts,
     row_type,
 )
-from runtime.staging.values.element_structures import Empty, Together, is_unknown, join_structures, widen
+from runtime.staging.values.element_structures import Empty, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_staged_spec, representatives
 from runtime.staging.values.spec_text import Conflict, contents_of_array

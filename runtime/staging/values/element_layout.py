@@ -20,6 +20,7 @@ from runtime.core.text import ITEM, LIST, QUOTED, Hole, Template, Text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, as_dtype, bool_, int32, uint8
 from runtime.ops.control import UNDEFINED
+from runtime.ops.effects import raise_unless
 from runtime.ops.lists import (
     ListValue,
     join_elements,
@@ -32,6 +33,7 @@ from runtime.ops.lists import (
     list_split,
     list_stack,
 )
+from runtime.ops.logic import equal
 from runtime.ops.math import cast
 from runtime.ops.shape import dim
 from runtime.ops.strings import as_bytes, text_of_records
@@ -40,9 +42,30 @@ from runtime.staging.values.list import StagedItems, StagedList, element_as_tens
 from runtime.staging.values.optional import Maybe, Presence, attach
 
 __all__ = [
-    "EMPTY", "LENGTHS", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "Rows", "StagedStructures", "columns_of",
-    "element_of", "empty_row", "has_layouts", "is_row", "layout_of", "leaf_layouts", "leaves_of", "row_type",
-    "same_layout", "shown_element", "types_of"]
+    "EMPTY",
+    "LENGTHS",
+    "ROW",
+    "STRING",
+    "UNKNOWN",
+    "LeafLayout",
+    "MaybeNone",
+    "Rows",
+    "StagedStructures",
+    "check_empty",
+    "columns_of",
+    "element_of",
+    "empty_row",
+    "has_layouts",
+    "is_row",
+    "is_unknown",
+    "layout_of",
+    "leaf_layouts",
+    "leaves_of",
+    "row_type",
+    "same_layout",
+    "shown_element",
+    "types_of",
+]
 
 
 EMPTY: Final = TensorType(as_dtype(bool), (None,), weak=True)
@@ -177,10 +200,17 @@ class Rows(LeafLayout):
     def check(self, x: Any) -> None:
         if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
             raise ValueError(f"the structures differ: {x!r} is not a list")
-        for item in x if type(x) is list and not is_staged_list(x) else ():
-            leaves_of(self.structure, item)
+        if is_staged_list(x):
+            if not (same_layout(self.structure, x[0].structure) or is_unknown_row(x)):
+                raise ValueError("the structures of the items of two lists differ")
+        elif type(x) is list:
+            for item in x:
+                leaves_of(self.structure, item)
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        if is_unknown_row(x) and self.structure is not None:
+            check_empty(view_of(x).length)
+            x = []
         if isinstance(x, list) and not is_staged_list(x):
             inner = self._inner(types)
             rows = [columns_of(self.structure, leaves_of(self.structure, item), inner) for item in x]
@@ -259,6 +289,16 @@ class StagedStructures(StagedItems):
         return text_of_records(self.leaves, repr_of(shown_element(self.structure)))
 
 
+def is_unknown(type: TensorType) -> bool:
+    """Whether it is the type of the items of a list of which none is known yet (`EMPTY`)."""
+    return type.dtype.is_bool and bool(type.weak)
+
+
+def check_empty(length: Any) -> None:
+    """TypeError at run time if a list of that length has items: bools, beside which others cannot be stored."""
+    raise_unless(equal(length, 0), TypeError("a list has bools and other items, which the graph cannot store"))
+
+
 LENGTHS: Final = TensorType(int32, (None,))
 UNKNOWN: Final = _Unknown()
 STRING: Final = _Text()
@@ -299,6 +339,11 @@ ROW: Final = Rows(None)
 def is_row(x: Any) -> bool:
     """Whether `x` is a staged list of tensors."""
     return is_staged_list(x) and x[0].structure is None and type(x) is list
+
+
+def is_unknown_row(x: Any) -> bool:
+    """Whether `x` is a staged list of which no item is known yet."""
+    return is_row(x) and is_unknown(view_of(x).element)
 
 
 def empty_row() -> Any:

@@ -11,7 +11,6 @@ from runtime.core import pytree
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
 from runtime.ops.creation import fill, zeros
-from runtime.ops.effects import raise_unless
 from runtime.ops.lists import (
     ListValue,
     join_elements,
@@ -23,7 +22,6 @@ from runtime.ops.lists import (
     list_split,
     list_stack,
 )
-from runtime.ops.logic import equal
 from runtime.ops.shape import dim, stack
 from runtime.staging.values.element_layout import (
     ROW,
@@ -31,6 +29,8 @@ from runtime.staging.values.element_layout import (
     UNKNOWN,
     MaybeNone,
     Rows,
+    check_empty,
+    is_unknown,
     layout_of,
     leaf_layouts,
     row_type,
@@ -41,7 +41,7 @@ from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 
 __all__ = [
-    "Empty", "Together", "check_empty", "fitted", "is_unknown", "join_structures", "structure_of", "widen", "widened"]
+    "Empty", "Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False) -> Any:
@@ -117,7 +117,7 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     if isinstance(wider, Rows) and type(structure) is list and not any(wider.of_items):
         parts = [widen(part, wider.structure, columns) for part in structure]
         return [Together([part[k] for part in parts]) for k in range(wider.size)]
-    if isinstance(wider, Rows) and structure is ROW and wider.structure is not None:
+    if isinstance(wider, Rows) and isinstance(structure, Rows) and structure.structure is None is not wider.structure:
         return [Empty(next(columns))] * wider.size
     if pytree.is_nested(wider):
         return [column for mine, part in zip(pytree.children(structure), pytree.children(wider), strict=True)
@@ -149,16 +149,6 @@ def _made(column: Any, size: Any, type: TensorType) -> Any:
     check_empty(dim(list_concat(column.column), 0))
     none = zeros([0, *[known or 0 for known in type.shape[1:]]], type.dtype)
     return list_cast(list_split(none, fill([size], 0)), type)
-
-
-def is_unknown(type: TensorType) -> bool:
-    """Whether it is the type of the items of a list of which none is known yet (`EMPTY`)."""
-    return type.dtype.is_bool and bool(type.weak)
-
-
-def check_empty(length: Any) -> None:
-    """TypeError at run time if a list of that length has items: bools, beside which others cannot be stored."""
-    raise_unless(equal(length, 0), TypeError("a list has bools and other items, which the graph cannot store"))
 
 
 def fitted(

@@ -20,13 +20,15 @@ from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
     StagedStructures,
+    check_empty,
     columns_of,
     element_of,
+    is_unknown,
     leaf_layouts,
     leaves_of,
     types_of,
 )
-from runtime.staging.values.element_structures import check_empty, fitted, is_unknown, structure_of
+from runtime.staging.values.element_structures import fitted, structure_of
 from runtime.staging.values.iterables import Counted, stages
 from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
