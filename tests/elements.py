@@ -32,10 +32,11 @@ START = '''def f(n, k):
     pairs = [(i, [i]) for i in range(n)]
     deep = [[[i], []] for i in range(n)]
     names = {i: f"{i}" for i in range(n)}
+    edges, net = {}, [[] for i in range(n)]
     some = [0]
     total = 0
 '''
-END = "    return rows, groups, words, gaps, pairs, deep, names, some, total\n"
+END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, some, total\n"
 ARGUMENTS = ((3, 1), (4, 2), (5, 0))
 REFUSED = (StagingError, OperatorNotAllowedInGraphError, UnimplementedError)
 
@@ -107,7 +108,8 @@ class Program:
             (f"for {counter} in range(n)", ()), (f"for {counter} in range(n)", ()),
             (f"for {counter}, {name} in enumerate(rows)", (name,)),
             (f"for {counter}, {name} in groups.items()", (name,)), (f"for {counter}, {name} in pairs", (name,)),
-            (f"for {counter} in {self.row()}", ())))
+            (f"for {counter} in {self.row()}", ()), (f"for {counter}, w in net[{self.index()}]", ()),
+            (f"for {counter}, w in edges.get({self.key()}, [])", ())))
         self.counters.append(counter)
         self.names += names
         deeper = "    " * inner
@@ -137,6 +139,10 @@ class Program:
             "words.sort()", f"words.insert(1, '-'.join([{word}, {word}])[:7])", f"names[{self.key()}] = {word}",
             f"gaps.append({self.pick('None', self.number())})", f"gaps[{index}] = {self.pick('None', self.number())}",
             f"pairs.append(({self.number()}, {row}))", f"pairs[{index}] = ({self.number()}, [k])",
+            f"edges.setdefault({self.key()}, []).append(({self.number()}, {self.number()}))",
+            f"net[{index}].append(({self.number()}, {word}))", f"net[{index}] = (net[{index}] + net[0])[:3]",
+            f"net[{index}].insert(0, ({self.number()}, {word}))", f"edges[{self.key()}] = [(k, {self.number()})]",
+            f"total += len(net[{index}]) + len(edges.get({self.key()}, []))", "net.append([])",
             f"deep.append([{row}, []])", f"deep[{index}].append({row})", f"some = {row}", f"some = [{self.number()}]",
             f"total += {self.number()}", f"total += sum(x for x in gaps if x is not None) + {self.number()}",
             f"total += ' '.join(words).count('w') + len(names) + {self.number()}".replace(".count('w')", " != ''"))
