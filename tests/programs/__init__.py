@@ -23,8 +23,8 @@ __all__ = ["PROGRAMS", "WAYS", "Dataset", "Fixed", "Program", "dataset", "fixed"
 WAYS = ("python", "converted", "shown", "eager", "staged", "relaxed", "native", "native relaxed")
 PLAIN = (
     "branches", "loops", "jumps", "returns", "expressions", "state", "functions", "objects", "collections_", "lists",
-    "comprehensions", "patterns", "output", "failures", "tries", "contexts", "numbers_", "builtins_", "names",
-    "sequences", "algorithms", "comparisons", "heaps", "identity", "reads", "grammar", "newer", "regressions",
+    "elements", "comprehensions", "patterns", "output", "failures", "tries", "contexts", "numbers_", "builtins_",
+    "names", "sequences", "algorithms", "comparisons", "heaps", "identity", "reads", "grammar", "newer", "regressions",
 )
 NEEDS_RUNTIME = ("tensors", "arrays")
 
