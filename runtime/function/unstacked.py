@@ -33,7 +33,7 @@ def items_of_list(column: EagerList) -> list[Any]:
     if isinstance(whole, np.ndarray):
         return tensors_of_rows(whole)
     if not _SCALARS.issuperset(map(type, whole)):
-        return [None if x is None else EagerTensor(x) for x in whole]  # None was never written
+        return [None if x is None else EagerTensor.own(x) for x in whole]  # None was never written
     native = unstacking()
     return _wrapped(list(whole)) if native is None else native[1](list(whole))
 
@@ -62,6 +62,8 @@ def elements_of(structure: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
     """The elements with these columns."""
     rest = iter(columns)
     leaves = [_values(layout, [next(rest) for _ in range(layout.size)]) for layout in leaf_layouts(structure)]
+    if not pytree.is_nested(structure):
+        return [*leaves[0]]
     return [pytree.pack_sequence_as(structure, row) for row in zip(*leaves, strict=True)]
 
 
