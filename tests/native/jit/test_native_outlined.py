@@ -118,17 +118,40 @@ leave:
   ret i32 1
 last:
   ret i32 0""".splitlines()[1:]
-    apart = regions.separated(text, {"%i": "i64"})
-    assert apart.ends == [
+    separated = regions.separated(text, {"%i": "i64"})
+    assert separated.ends == [
         "leave:", "  %leave.i = load i64, ptr %kept.i", "  store i64 %leave.i, ptr %place", "  ret i32 1"]
-    assert apart.cells == {"%kept.i": "i64"}
-    assert apart.lines[4] == "  store i64 %i, ptr %kept.i"
-    top = regions.structure(apart.lines)
+    assert separated.cells == {"%kept.i": "i64"}
+    assert separated.lines[4] == "  store i64 %i, ptr %kept.i"
+    top = regions.structure(separated.lines)
     loop, rest = top.regions
-    assert apart.lines[loop.start] == "  br label %do"
+    assert separated.lines[loop.start] == "  br label %do"
     assert loop.is_loop
-    assert apart.lines[loop.stop] == "  br i1 %worse, label %leave, label %last"
+    assert separated.lines[loop.stop] == "  br i1 %worse, label %leave, label %last"
     assert not rest.is_loop
-    assert apart.lines[top.stop] == "  ret i32 0"
+    assert separated.lines[top.stop] == "  ret i32 0"
     (inside,) = [chain for chain in loop.chains if chain.regions]
     assert not any(region.is_loop for region in inside.regions)
+
+
+def test_loop_before_a_return() -> None:
+    regions = pytest.importorskip("runtime.backends.native.llvm.regions")
+    text = """
+  br i1 %bad, label %leave, label %more
+more:
+  br i1 %worse, label %leave, label %last
+leave:
+  br label %undo
+undo:
+  %k = phi i64 [ 0, %leave ], [ %m, %undo ]
+  %m = add i64 %k, %n
+  br i1 %again, label %undo, label %out
+out:
+  ret i32 1
+last:
+  ret i32 0""".splitlines()[1:]
+    ends = regions.separated(["  %n = add i64 %a0, 1", *text], {"%n": "i64"}).ends
+    start = ends.index("undo:")
+    assert ends[start + 1:start + 4] == [
+        "  %k = phi i64 [ 0, %leave ], [ %m, %undo ]", "  %undo.n = load i64, ptr %kept.n",
+        "  %m = add i64 %k, %undo.n"]

@@ -185,5 +185,6 @@ def _loading(block: Sequence[str], cells: Mapping[str, str], types: Mapping[str,
     used = [token for token in dict.fromkeys(chain.from_iterable(map(TOKEN.findall, block))) if token in cells]
     label = block[0][:-1]
     names = {token: f"%{label}.{token[1:]}" for token in used}
-    return [block[0], *(f"  {names[token]} = load {types[token]}, ptr {cells[token]}" for token in used),
-            *(renamed(line, names) for line in block[1:])]
+    first = next(k for k, line in enumerate(block) if is_place(line))
+    return [*block[:first], *(f"  {names[token]} = load {types[token]}, ptr {cells[token]}" for token in used),
+            *(renamed(line, names) for line in block[first:])]
