@@ -139,6 +139,13 @@ def _starmap(function, iterable, /):
     return [function(*arguments) for arguments in iterable]
 
 
+def _groupby(iterable, key=None):
+    items = list(iterable)
+    keys = items if key is None else [key(item) for item in items]
+    starts = [i for i in range(len(items)) if i == 0 or keys[i] != keys[i - 1]]
+    return ((keys[start], iter(items[start:stop])) for start, stop in zip(starts, [*starts[1:], len(items)]))
+
+
 def _repeat(object, times):
     return [object for _ in range(times)]
 
@@ -155,5 +162,5 @@ ITERATORS: Final[Mapping[Any, Callable[..., Any]]] = {
     itertools.combinations: _combinations, itertools.permutations: _permutations,
     itertools.combinations_with_replacement: _combinations_with_replacement,
     itertools.takewhile: _takewhile, itertools.dropwhile: _dropwhile, itertools.filterfalse: _filterfalse,
-    itertools.starmap: _starmap, itertools.repeat: _repeat}
+    itertools.starmap: _starmap, itertools.groupby: _groupby, itertools.repeat: _repeat}
 """By function: its convertible replacement in traced functions, which makes a list of the items."""

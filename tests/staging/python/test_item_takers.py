@@ -104,6 +104,18 @@ def chosen(n):
 
 
 @program
+def grouped(n):
+    words = [f"w{v // 2}" for v in upto(n)]
+    runs = []
+    for key, group in itertools.groupby(upto(n), key=lambda v: v * v // 5):
+        runs.append((key, sum(group), list(group)))
+    return (runs, [(key, len(list(group))) for key, group in itertools.groupby(words)],
+            [key for key, _ in itertools.groupby([v // 3 for v in upto(n)])],
+            {key: [i for _, i in group] for key, group in itertools.groupby(
+                sorted((v * 7 % 3, v) for v in upto(n)), key=lambda pair: pair[0])})
+
+
+@program
 def counted(n):
     c, d = Counter(v % 3 for v in upto(n)), Counter(upto(n))
     c.update([1, 1, 5])
@@ -150,7 +162,6 @@ KNOWN = "are known only when the graph runs"
 
 
 @pytest.mark.parametrize(("name", "fn"), [
-    ("itertools.groupby", lambda n: list(itertools.groupby(upto(n)))),
     ("itertools.cycle", lambda n: next(itertools.cycle(upto(n)))),
     ("Rows", lambda n: Rows(upto(n))),
     ("collections.ChainMap", lambda n: collections.ChainMap(squares(n))[2]),
