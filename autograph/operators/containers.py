@@ -67,7 +67,9 @@ def spread(items: Any, /) -> Any:
     """The `items` in `f(*items)` or `f(**items)`. Their number has to be known."""
     check_items(items)
     backend = deciding(items) if type(items) in _CHANGING else None
-    return items if backend is None else backend.items(items, "an unpacking", "Unpack what has a known length.")
+    remedy = ("Unpack what has a known length; for zip(*rows), write"
+              " [[row[j] for row in rows] for j in range(len(rows[0]))].")
+    return items if backend is None else backend.items(items, "an unpacking", remedy)
 
 
 @own_errors
