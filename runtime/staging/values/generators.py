@@ -76,6 +76,7 @@ class StagedGenerator(Staged):
     """
 
     __slots__ = ("_clause", "_graph", "_items", "_used", "counts")
+    __stands_for__ = GeneratorType
 
     def __init__(self, clause: Clause, counts: bool = False) -> None:
         """`counts`: the clause has its own counter, which changes with each item."""

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from types import GeneratorType
+from typing import Any, NoReturn
 
 from autograph.backend import LISTS, can_be_record, is_record
 from runtime.core.array_mode import want_record, want_sets
@@ -62,13 +63,17 @@ def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
 
 def is_row(conflict: Conflict) -> bool:
     """Whether a side of the conflict is a tensor's choice among objects, such as a row of a list of lists."""
-    return any(hasattr(type(value_of(spec)), "__stands_for__") for spec in (conflict.left, conflict.right))
+    return any(_is_choice(value_of(spec)) for spec in (conflict.left, conflict.right))
+
+
+def _is_choice(value: Any) -> bool:
+    return getattr(type(value), "__stands_for__", GeneratorType) is not GeneratorType
 
 
 def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
     """Raise the error for such a conflict: `when` tells which paths or iterations assign different objects."""
     sides = value_of(conflict.left), value_of(conflict.right)
-    one = next(value for value in sides if hasattr(type(value), "__stands_for__"))
+    one = next(filter(_is_choice, sides))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
                     if type(one).__stands_for__ is list else (kind_text(one), "Keep its index, or copy it."))
     error = staging_error(

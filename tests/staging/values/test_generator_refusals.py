@@ -97,6 +97,11 @@ def zipped(xs: Any) -> Any:
 
 @refused(ONE_BY_ONE, LOOP)
 def taken_in_c(xs: Any) -> Any:
+    return next(itertools.cycle(evens(xs)))
+
+
+@refused("the list is [] before the loop but [(int32[], a generator)] after one iteration", "A list whose length")
+def groups_in_a_list(xs: Any) -> Any:
     return list(itertools.groupby(evens(xs)))
 
 
