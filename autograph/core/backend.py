@@ -374,7 +374,7 @@ class Backend(Protocol):
         return getattr(operator, name)(*operands) if made is None else made(operands[0])
 
     def is_immutable(self, target: Any) -> bool:
-        """Whether a value is immutable, so that `setitem` returns a new one."""
+        """Whether a value is immutable. Its `setitem`, if it has items that can be set, returns a new one."""
         return False
 
     def changing(self, target: Any) -> Callable[[], None] | None:

@@ -380,7 +380,7 @@ class Staging:
         stage_cond(pred, Step(lambda: ()), Step(fail), (), ())
 
     def is_immutable(self, target: Any) -> bool:
-        return isinstance(target, Tensor) and not isinstance(target, StagedArray)
+        return isinstance(target, (Tensor, Text)) and not isinstance(target, StagedArray)
 
     def changing(self, target: Any) -> Callable[[], None] | None:
         element = element_of(target)

@@ -63,6 +63,8 @@ def join_lists(a: Nested | Custom, b: Nested | Custom) -> Custom:
 def _joined(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
     columns = zip(_columns(a, structure, 0), _columns(b, structure, 0), strict=True)
     leaves = [_elements(a, b, mine, theirs) for mine, theirs in columns]
+    if not leaves:  # such as empty tuples: nothing would have the length
+        raise _Differs
     like = StagedItems((), empty_like(a)) if structure is None else StagedStructures((), structure, empty_like(a))
     return Custom(like, tuple(leaves), target_of(a, b))
 

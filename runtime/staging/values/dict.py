@@ -243,7 +243,7 @@ class StagedDict(StagedView):
     def setdefault(self, key: Any, default: Any = None, /) -> Any:
         if not has_layouts(self.structure[1]):
             self[key] = self.get(key, default)
-            return self._value(self._entry(key))
+            return self._read(key, self._entry(key))
         self.fit(default)
         self._put_if(equal(self._entry(key), 0), key, default)
         return self._read(key, self._entry(key))

@@ -220,7 +220,7 @@ def _restructured(items: StagedList, x: Any) -> Any:
     if found is None and is_unknown(items.element) and not isinstance(structure, MaybeNone):
         check_empty(items.length)
         found = structure, [list_reserve(0, type) for type in types_of(structure, x)]
-    if found is None:
+    if found is None or not found[1]:
         return None
     refill(items.owner, [StagedStructures(found[1], found[0], empty)])
     return items.owner[0].view(items.owner)

@@ -416,12 +416,82 @@ def subsets(n: Any) -> Any:
     return out
 
 
+def appended_elsewhere(n: Any) -> Any:
+    out, lines, queue = [], ["start"], []
+
+    def add(text: Any) -> None:
+        out.append(text)
+        lines.append((text + "!") * 2)
+
+    for i in range(n):
+        add(f"line {i}")
+        heapq.heappush(queue, (i * 13 % 7, f"job {i}"))
+    order = []
+    while queue:
+        order.append(heapq.heappop(queue)[1])
+    return out, lines, order
+
+
+def default_dicts(n: Any) -> Any:
+    totals: dict[Any, Any] = {}
+    for i in range(n):
+        entry = totals.setdefault(i % 3, {"sum": 0, "count": 0})
+        entry["sum"] += i
+        entry["count"] += 1
+    for i in range(n):
+        totals.setdefault(i % 4, {"sum": 0, "count": 0})["count"] += 10
+    return totals
+
+
 @pytest.mark.parametrize("executor", ["numpy", "native"])
-@pytest.mark.parametrize("program", [weighted_graph, three_levels, sentences, runs_of, subsets])
+@pytest.mark.parametrize("program", [
+    weighted_graph, three_levels, sentences, runs_of, subsets, appended_elsewhere, default_dicts])
 def test_lists_in_lists_that_are_elements(program: Callable[..., Any], executor: str) -> None:
     traced = on(executor, program)
     for n in (3, 4):
         assert plain(traced(rt.constant(n))) == plain(program(n))
+
+
+def dict_of_dicts(n: Any) -> Any:
+    tree: dict[Any, Any] = {}
+    for i in range(n):
+        tree.setdefault(i % 3, {})[i % 2] = i
+    return tree
+
+
+def new_key_of_a_default(n: Any) -> Any:
+    found: dict[Any, Any] = {}
+    for i in range(n):
+        found.setdefault(i % 3, {"first": i})["last"] = i
+    return found
+
+
+def dict_of_dicts_of_lists(n: Any) -> Any:
+    tree: Any = collections.defaultdict(dict)
+    for i in range(n):
+        tree[i % 3].setdefault(i % 2, []).append(i)
+    return tree
+
+
+def empty_dicts(n: Any) -> Any:
+    out = []
+    for _ in range(n):
+        out.append({})
+    return out
+
+
+def empty_tuples(n: Any) -> Any:
+    out = [()]
+    for _ in range(n):
+        out.append(())
+    return len(out)
+
+
+@pytest.mark.parametrize("program", [
+    dict_of_dicts, new_key_of_a_default, dict_of_dicts_of_lists, empty_dicts, empty_tuples])
+def test_elements_that_a_graph_cannot_hold_are_refused(program: Callable[..., Any]) -> None:
+    with pytest.raises(rt.errors.StagingError, match=r"test_element_layout.py:\d+: "):
+        rt.function(program)(rt.constant(5))
 
 
 def test_other_items_than_bools_in_one_list_are_an_error() -> None:
