@@ -40,9 +40,11 @@ from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
 from runtime.staging.values.dict import StagedDict, is_staged_key, is_tuple, missing_key
+from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
+from runtime.staging.values.list_elements import note_shared
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
@@ -238,6 +240,8 @@ def union(left: Any, right: Any, in_place: bool) -> Any:
     if not (has_staged_items(left) or has_staged_items(right)):
         return dict_presence.union(left, right, in_place)
     made = left if in_place else duplicate(left)
+    if not (in_place or (has_staged_items(left) and not may_change(StagedDict.of(left).structure[1]))):
+        note_shared()
     _put_all(made, right)
     return made
 

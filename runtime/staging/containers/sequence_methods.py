@@ -36,7 +36,7 @@ from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
 from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
-from runtime.staging.values.element_layout import has_layouts
+from runtime.staging.values.element_layout import has_layouts, may_change
 from runtime.staging.values.flatten import staged_list
 from runtime.staging.values.generators import StagedGenerator, listed
 from runtime.staging.values.iterables import (
@@ -51,7 +51,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
-from runtime.staging.values.list_elements import after_change, become_rows, element_of
+from runtime.staging.values.list_elements import after_change, become_rows, element_of, note_shared
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
@@ -119,6 +119,8 @@ def _is_immutable(x: Any) -> bool:
 
 def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
     if isinstance(items, StagedRecords):
+        if may_change(items.structure):
+            note_shared()
         return StagedRecords([_repeated_column(column, count) for column in items.columns], items.structure)
     return _repeated_column(items, count)
 

@@ -32,6 +32,7 @@ from runtime.staging.values.element_layout import (
     element_of,
     has_layouts,
     leaves_of,
+    may_change,
     shown_element,
 )
 from runtime.staging.values.element_structures import fitted
@@ -234,14 +235,14 @@ class StagedDict(StagedView):
         if not isinstance(entry, Tensor):
             return default
         is_scalar = not any([column.type.element.shape for column in self.table.values])
-        if default is None or has_layouts(self.structure[1]) or not is_scalar or not is_alike(
+        if default is None or not _has_tensors_alone(self.structure[1]) or not is_scalar or not is_alike(
                 self.structure[1], default):
             return operators.if_exp(not_equal(entry, 0), lambda: self._read(key, entry), lambda: default)
         there, found = not_equal(entry, 0), self._value(entry)  # entry 0 holds zeros
         return pytree.map_structure(lambda x, y: where(there, x, y), found, default)
 
     def setdefault(self, key: Any, default: Any = None, /) -> Any:
-        if not has_layouts(self.structure[1]):
+        if _has_tensors_alone(self.structure[1]):
             self[key] = self.get(key, default)
             return self._read(key, self._entry(key))
         self.fit(default)
@@ -293,7 +294,7 @@ class StagedDict(StagedView):
         raise TypeError(f"unhashable type: '{type(self.owner).__name__}'")
 
     def copy(self) -> StagedDict:
-        if has_layouts(self.structure[1]):
+        if may_change(self.structure[1]):
             note_shared()
         return super().copy()
 
@@ -357,7 +358,7 @@ class View(Staged):
     def as_list(self) -> Any:
         """A list of the current items."""
         table, structure = self.mapping.table, self.mapping.structure
-        if self.part != "keys" and has_layouts(structure[1]):
+        if self.part != "keys" and may_change(structure[1]):
             note_shared()
         columns: Sequence[Any] = table.keys if self.part == "keys" else table.values if self.part == "values" else (
             *table.keys, *table.values)
@@ -367,7 +368,7 @@ class View(Staged):
 
     def __iterable__(self) -> Counted:
         """The items. RuntimeError at run time if their number changes during iteration."""
-        if self.part == "keys" or not has_layouts(self.mapping.structure[1]):
+        if self.part == "keys" or _has_tensors_alone(self.mapping.structure[1]):
             found: Counted = self.as_list().__iterable__()
             return Counted(found.length, found.item, (self.mapping,))
         keys: Counted = View(self.mapping, "keys").as_list().__iterable__()
@@ -505,6 +506,11 @@ class _Place(NamedTuple):
     """Where in a dict a value is."""
 
     key: Any
+
+
+def _has_tensors_alone(structure: Any) -> bool:
+    """Whether a value is a tensor, or a tuple of tensors."""
+    return not has_layouts(structure) and not may_change(structure)
 
 
 def _columns(structure: Any, x: Any, types: Sequence[TensorType]) -> list[Any]:

@@ -61,6 +61,7 @@ __all__ = [
     "layout_of",
     "leaf_layouts",
     "leaves_of",
+    "may_change",
     "row_type",
     "same_layout",
     "shown_element",
@@ -318,6 +319,15 @@ def leaf_layouts(structure: Any) -> list[LeafLayout]:
 def has_layouts(structure: Any) -> bool:
     """Whether an element has leaves that are no tensors."""
     return any(isinstance(leaf, LeafLayout) for leaf in pytree.flatten(structure))
+
+
+def may_change(structure: Any) -> bool:
+    """Whether an element is, or contains, what can be changed in place: a list, dict or object."""
+    if isinstance(structure, MaybeNone):
+        return may_change(structure.structure)
+    if pytree.is_nested(structure):
+        return not isinstance(structure, tuple) or any(map(may_change, pytree.children(structure)))
+    return isinstance(structure, Rows)
 
 
 def same_layout(a: Any, b: Any) -> bool:
