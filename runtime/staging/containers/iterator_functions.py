@@ -82,22 +82,20 @@ def _product(*iterables, repeat=1):
 
 
 def _combinations(iterable, r):
-    items = list(iterable)
-    if r == 0:
-        return [()]
-    places = [(i,) for i in range(len(items))]
-    for _ in range(r - 1):
-        places = [(*front, i) for front in places for i in range(front[-1] + 1, len(items))]
-    return [tuple([items[i] for i in each]) for each in places]
+    return _in_order(list(iterable), r, 1)
 
 
 def _combinations_with_replacement(iterable, r):
-    items = list(iterable)
+    return _in_order(list(iterable), r, 0)
+
+
+def _in_order(items, r, step):
+    """All tuples of `r` of the items, each at least `step` places after the one before it."""
     if r == 0:
         return [()]
     places = [(i,) for i in range(len(items))]
     for _ in range(r - 1):
-        places = [(*front, i) for front in places for i in range(front[-1], len(items))]
+        places = [(*front, i) for front in places for i in range(front[-1] + step, len(items))]
     return [tuple([items[i] for i in each]) for each in places]
 
 
