@@ -517,10 +517,10 @@ def _columns(structure: Any, x: Any, types: Sequence[TensorType]) -> list[Any]:
     """The columns of a value or item as tensors. StagingError if its structure differs."""
     try:
         leaves = leaves_of(structure, x)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as error:
         raise staging_error(
-            "a dict whose keys only the graph knows holds tensors of one type, lists of these, or tuples of them, all"
-            " of one structure", "Give its values one structure.") from None
+            f"a value of another structure than the others of this dict, whose keys only the graph knows: {error}",
+            "Give its values one structure, of numbers or tensors, text, None, lists, tuples and dicts.") from None
     return [element_as_tensor(column) for column in columns_of(structure, leaves, types)]
 
 

@@ -11,6 +11,7 @@ from functools import reduce
 from itertools import count, islice
 from typing import Any, Final
 
+from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.formatting import repr_of
 from runtime.core.operations import OPERATIONS
@@ -371,6 +372,8 @@ def leaves_of(structure: Any, x: Any) -> list[Any]:
     if isinstance(structure, LeafLayout):
         structure.check(x)
         return [x]
+    if pytree.is_nested(structure) and has_staged_items(x):
+        raise ValueError(f"the structures differ: a {type(x).__name__} has items that only the graph knows")
     if not (pytree.is_nested(structure) and pytree.is_nested(x)):
         pytree.assert_same_structure(structure, x)
         return [x]
