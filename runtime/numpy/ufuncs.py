@@ -91,8 +91,8 @@ def _fmod(x: Any, y: Any) -> Any:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
-    greatest = math.maximum(x, y)
-    return greatest + math.log1p(math.exp(-math.abs(x - y)))
+    distance = logic.where(logic.equal(x, y), 0, math.abs(x - y))  # of equal infinities it is nan
+    return math.maximum(x, y) + math.log1p(math.exp(-distance))
 
 
 def _reciprocal(x: Any) -> Any:

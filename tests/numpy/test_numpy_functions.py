@@ -390,6 +390,11 @@ def test_ufuncs_of_chosen_elements(f: Callable[[Any, Any], Any]) -> None:
     np.testing.assert_allclose(got.numpy(), want)
 
 
+def test_logaddexp_of_infinities() -> None:
+    x, y = np.array([-np.inf, np.inf, -np.inf, np.inf, 0.0]), np.array([-np.inf, np.inf, np.inf, 1.0, -40.0])
+    np.testing.assert_array_equal(rt.function(lambda x, y: np.logaddexp(x, y))(x, y), np.logaddexp(x, y))
+
+
 def test_what_the_code_of_numpy_asks_for() -> None:
     def polynomial(c: Any) -> Any:
         return np.poly1d(c)(2.0)
