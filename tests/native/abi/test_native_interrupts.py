@@ -116,7 +116,7 @@ def test_a_large_op_is_left_before_its_end(name: str) -> None:
     function = rt.function(f, executor="native").get_concrete_function(
         rt.TensorSpec([], rt.int32), *(args if specs is None else specs))
     function(rt.constant(1), *args)
-    whole = took(lambda: function(rt.constant(2), *args))
+    whole = min(took(lambda: function(rt.constant(2), *args)) for _ in range(3))
     left = 0
     for k in range(6):
         over.assign(0)
