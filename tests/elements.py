@@ -33,10 +33,12 @@ START = '''def f(n, k):
     deep = [[[i], []] for i in range(n)]
     names = {i: f"{i}" for i in range(n)}
     edges, net = {}, [[] for i in range(n)]
+    people = [{"age": i, "marks": [i]} for i in range(n)]
+    table = {i: {"age": i * k, "marks": []} for i in range(n)}
     some = [0]
     total = 0
 '''
-END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, some, total\n"
+END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, people, table, some, total\n"
 ARGUMENTS = ((3, 1), (4, 2), (5, 0))
 REFUSED = (StagingError, OperatorNotAllowedInGraphError, UnimplementedError)
 
@@ -48,6 +50,7 @@ class Program:
         self.random = random.Random(seed)
         self.counters: list[str] = []
         self.names: list[str] = []
+        self.records: list[str] = []
         self.count = 0
         self.text = START + "".join(f"{line}\n" for line in self.block(2, False, 1) + self.block(2, False, 1)) + END
 
@@ -62,16 +65,23 @@ class Program:
 
     def number(self) -> str:
         return self.pick("k", "total % 9", "len(rows)", f"len({self.row()})", f"sum({self.row()})", "5",
-                         f"len({self.word()})", *self.counters)
+                         f"len({self.word()})", f"{self.record()}['age']", *self.counters)
 
     def row(self) -> str:
         return self.pick(f"rows[{self.index()}]", f"groups.get({self.key()}, [])", f"pairs[{self.index()}][1]", "some",
-                         f"deep[{self.index()}][0]", f"[{self.number_of_known()}, 2]", *self.names)
+                         f"deep[{self.index()}][0]", f"[{self.number_of_known()}, 2]", f"{self.record()}['marks']",
+                         *self.names)
 
     def place(self) -> str:
         """A list that may be changed where it is."""
         return self.pick(f"rows[{self.index()}]", f"groups.setdefault({self.key()}, [])", f"pairs[{self.index()}][1]",
-                         "some", f"deep[{self.index()}][{self.pick('0', '1')}]", *self.names)
+                         "some", f"deep[{self.index()}][{self.pick('0', '1')}]", f"{self.record()}['marks']",
+                         *self.names)
+
+    def record(self) -> str:
+        return self.pick(f"people[{self.index()}]", f"table.get({self.key()}, people[0])",
+                         f"table.setdefault({self.key()}, {{'age': {self.number_of_known()}, 'marks': []}})",
+                         *self.records, *self.records)
 
     def number_of_known(self) -> str:
         return self.pick("k", "3", *self.counters)
@@ -82,12 +92,12 @@ class Program:
     def condition(self) -> str:
         return self.pick("k > 1", f"{self.number()} % 2 == 0", f"{self.row()} == {self.row()}",
                          f"{self.word()} < {self.word()}", f"gaps[{self.index()}] is None", f"{self.key()} in groups",
-                         f"{self.word()} in words", "total > 20")
+                         f"{self.word()} in words", "total > 20", f"{self.record()}['age'] > {self.number_of_known()}")
 
     def block(self, depth: int, in_loop: bool, indent: int) -> list[str]:
-        known = len(self.names)
+        known, records = len(self.names), len(self.records)
         lines = [line for _ in range(self.random.randint(1, 3)) for line in self.statement(depth, in_loop, indent)]
-        del self.names[known:]
+        del self.names[known:], self.records[records:]
         return lines
 
     def statement(self, depth: int, in_loop: bool, indent: int) -> list[str]:
@@ -108,10 +118,13 @@ class Program:
             (f"for {counter} in range(n)", ()), (f"for {counter} in range(n)", ()),
             (f"for {counter}, {name} in enumerate(rows)", (name,)),
             (f"for {counter}, {name} in groups.items()", (name,)), (f"for {counter}, {name} in pairs", (name,)),
+            (f"for {counter}, {name} in enumerate(people)", ()), (f"for {counter}, {name} in table.items()", ()),
             (f"for {counter} in {self.row()}", ()), (f"for {counter}, w in net[{self.index()}]", ()),
             (f"for {counter}, w in edges.get({self.key()}, [])", ())))
         self.counters.append(counter)
         self.names += names
+        records = [name] if "people" in header or "table" in header else []
+        self.records += records
         deeper = "    " * inner
         guard = [] if "range" in header else [f"{deeper}if total > 90 or len(rows) > 12:", f"{deeper}    break",
                                               f"{deeper}total += 1"]
@@ -119,6 +132,8 @@ class Program:
         self.counters.remove(counter)
         for each in names:
             self.names.remove(each)
+        for each in records:
+            self.records.remove(each)
         return lines
 
     def simple(self) -> str:
@@ -127,6 +142,17 @@ class Program:
             self.count += 1
             self.names.append(name := f"a{self.count}")
             return f"{name} = {self.pick(self.place(), self.row())}"
+        if kind < 0.15:
+            self.count += 1
+            self.records.append(name := f"b{self.count}")
+            return f"{name} = {self.record()}"
+        if kind < 0.3:
+            return self.pick(
+                f"{self.record()}['age'] += {self.number()}", f"{self.record()}['age'] = {self.number()}",
+                f"{self.record()}['marks'] = {self.row()}", f"people.append({{'age': {self.number()}, 'marks': []}})",
+                f"people[{self.index()}] = {self.record()}", f"table[{self.key()}] = dict({self.record()})",
+                f"people.append({self.record()})", f"table.pop({self.key()}, None)",
+                "total += sum(p['age'] for p in people) + sum(p['age'] for p in table.values())")
         place, row, word, index = self.place(), self.row(), self.word(), self.index()
         return self.pick(
             f"{place}.append({self.number()})", f"{place}.append({self.number()})", f"{place}.extend(({row})[:2])",

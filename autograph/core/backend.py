@@ -186,6 +186,22 @@ class RolledLoop(Protocol):
         `Reached`), the key and the value."""
 
 
+class Checkpoint:
+    """A point of the trace."""
+
+    def rollback(self) -> None:
+        """Undo what was traced since, as for the test of a loop that turns out to be staged."""
+
+    def may_raise(self, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
+        """Whether what was traced since may raise one of `kinds` when the graph runs; with `declared`, whether it
+        declares such an error, in contrast to code that may raise anything."""
+        return False
+
+    def assigned(self) -> None:
+        """Called when the statement that began here has assigned its final state to the variables, attributes and
+        items."""
+
+
 class UnrolledLoop:
     """A Python-level loop whose iterations are traced one by one. It is called after each iteration."""
 
@@ -321,21 +337,17 @@ class Backend(Protocol):
 
     # The trace. They are called only while this backend is `ambient.backend`.
 
-    def checkpoint(self) -> object:
-        """A mark in the graph being traced."""
-        return None
-
-    def rollback(self, mark: object) -> None:
-        """Undo what was traced since `mark`, as for the test of a loop that turns out to be staged."""
-
-    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
-        """Whether what was traced since `mark` may raise one of `kinds` when the graph runs; with `declared`, whether
-        it declares such an error, in contrast to code that may raise anything."""
-        return False
+    def checkpoint(self) -> Checkpoint:
+        """The current point of the trace."""
+        return Checkpoint()
 
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         """Raise an error if the graph operations traced from these lines of the user's file may raise one of
         `kinds`."""
+
+    def body_began(self) -> None:
+        """Called at the beginning of each body, when the state is that of the body. `mutable_values` is asked after
+        it."""
 
     def body_ended(self, error: BaseException | None) -> None:
         """Called at each normal end of a body, and for each error that leaves one, while the state is still that of the

@@ -159,7 +159,7 @@ def _convert_next(fn: Any, call: Call) -> Callable[..., Any]:
             return fn(self)
         mark = backend.checkpoint()
         item = call(fn)(self)
-        if backend.may_raise(mark, (StopIteration,), declared=True):
+        if mark.may_raise((StopIteration,), declared=True):
             raise backend.error(
                 f"whether {type(self).__name__!r} has another item is decided by a tensor, known only when the graph"
                 " runs, and Python asks for it while the function is traced",

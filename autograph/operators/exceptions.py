@@ -174,7 +174,7 @@ class _Attempt:
 
     def take_back(self) -> None:
         self.snapshot.take_back()
-        self.backend.rollback(self.mark)
+        self.mark.rollback()
 
 
 def _trace_handlers(
@@ -190,9 +190,9 @@ def _trace_handlers(
     attempt = _Attempt(backend, body, functions, state)
     error, mark = attempt.error, attempt.mark
     clauses = []
-    if error is not None or backend.may_raise(mark, (BaseException,)):
+    if error is not None or mark.may_raise((BaseException,)):
         clauses = [(classes_of(kinds), handler) for kinds, handler in handlers]
-    if clauses and (backend.may_raise(mark, tuple(kind for kinds, _ in clauses for kind in kinds))
+    if clauses and (mark.may_raise(tuple(kind for kinds, _ in clauses for kind in kinds))
                     or (error is not None and backend.raised_by(error) == "graph")):
         attempt.take_back()
         _staged.codes |= {code}
@@ -271,7 +271,7 @@ class _Final:
     def trace(self) -> None:
         attempt = _Attempt(self.backend, self.inner, self.functions, self.state)
         error = attempt.error
-        if self.backend.may_raise(attempt.mark, (BaseException,)) or (
+        if attempt.mark.may_raise((BaseException,)) or (
             error is not None and (self.jumps or self.backend.raised_by(error) == "graph")
         ):
             attempt.take_back()
@@ -387,7 +387,7 @@ def trace_with(
     ):
         mark = backend.checkpoint()
         run_with(manager, body, jumps)
-        if _cleans_up(manager) and backend.may_raise(mark, (BaseException,)):
+        if _cleans_up(manager) and mark.may_raise((BaseException,)):
             raise backend.error(
                 "the body of this `with` may raise when the graph runs, and the generator that makes its context has a "
                 "`try` or `with` around its `yield`, which sees only what is raised while it is traced",

@@ -168,7 +168,7 @@ def _run_unseen(body: Callable[[Any], Any], item: Any, kinds: tuple[type[BaseExc
         if backend.raised_by(error) == "staging":
             raise
         raise backend.error(*refusal) from None
-    if backend.may_raise(mark, kinds):
+    if mark.may_raise(kinds):
         raise backend.error(*refusal)
 
 

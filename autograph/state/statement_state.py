@@ -11,7 +11,7 @@ from types import CellType, CodeType, FunctionType, GetSetDescriptorType, Member
 from typing import Any, Final, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
-from autograph.core.backend import UNBOUND, Backend, ambient, has_staged_items, keep_keys, replacing
+from autograph.core.backend import UNBOUND, Backend, Checkpoint, ambient, has_staged_items, keep_keys, replacing
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
 from autograph.core.lost_iterators import hidden
@@ -358,6 +358,8 @@ class Body:
     def __call__(self, *values: Any) -> Any:
         fn, state = self.fn, self.state
         if fn is None:
+            if ambient.backend is not None:
+                ambient.backend.body_began()
             return values
         arguments: tuple[Any, ...] = ()
         if self.item is not _NOTHING:
@@ -368,6 +370,8 @@ class Body:
         cells = BodyCells(functions, state.names, state.cells, state.stages)
         before = state.read()
         state.write(values)
+        if ambient.backend is not None:
+            ambient.backend.body_began()
         heap = Heap(state.reach(), state.names)
         own = containers_in(values)
         outer, noted.cells = noted.cells, set()
@@ -494,7 +498,7 @@ def staged(
     names, all_found = _with_found(_places_of(own, backend, functions, roots), (), found, backend, functions, roots)
     while frozenset(names) not in tried:
         tried.add(frozenset(names))
-        mark = checkpoint()
+        mark = backend.checkpoint()
         variables = State(names, backend.stages, *functions, roots=roots, values=values, statement=statement)
         if aliased := variables.aliased_values():
             names = (*names, *(f"{ALIASED}{i}" for i in range(len(aliased))))
@@ -507,16 +511,16 @@ def staged(
                 try:
                     after = run(variables, names)
                 except RotateLoop:  # from now on `run` stages the rotated loop
-                    rollback(mark)
+                    mark.rollback()
                     before.take_back()
                     after = run(variables, names)
         except Restage as wanted:
             if wanted.state is not variables:
                 raise
-            rollback(mark)
+            mark.rollback()
             before.take_back()  # bodies that run in Python have changed the user's own lists and objects
         except Remake as wanted:
-            rollback(mark)
+            mark.rollback()
             before.take_back()
             wanted.make(wanted.values)
             tried.clear()
@@ -529,6 +533,7 @@ def staged(
             results = len(after) - len(names)
             variables.write(after[results:])
             variables.orders.settle()
+            mark.assigned()
             return after[:results]
         found = sorted(variables.lasting(name) for name in variables.discovered)
         names, all_found = _with_found(names, all_found, found, backend, functions, roots)
@@ -570,17 +575,17 @@ def _places_of(
     return tuple(dict.fromkeys(holders.get(name, name) for name in places))
 
 
-def checkpoint(*read: Callable[..., Any]) -> tuple[Backend, object, Snapshot | None] | None:
-    """A mark in the graph being traced, if any, with a snapshot of all that the functions can change."""
+def checkpoint(*read: Callable[..., Any]) -> tuple[Checkpoint, Snapshot | None] | None:
+    """The current point of the trace, if there is one, with a snapshot of all that the functions can change."""
     backend = ambient.backend
     if backend is None:
         return None
-    return backend, backend.checkpoint(), Snapshot(State((), backend.stages, *read), read) if read else None
+    return backend.checkpoint(), Snapshot(State((), backend.stages, *read), read) if read else None
 
 
-def rollback(mark: tuple[Backend, object, Snapshot | None] | None, /) -> None:
+def rollback(mark: tuple[Checkpoint, Snapshot | None] | None, /) -> None:
     """Undo what was traced and changed since `mark`."""
     if mark is not None:
-        mark[0].rollback(mark[1])
-        if mark[2] is not None:
-            mark[2].take_back()
+        mark[0].rollback()
+        if mark[1] is not None:
+            mark[1].take_back()

@@ -15,6 +15,7 @@ from autograph import register
 from autograph.backend import (
     LISTS,
     Body,
+    Checkpoint,
     Clause,
     Handler,
     ListItems,
@@ -72,8 +73,14 @@ from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
-from runtime.staging.values.body_tracing import Mark, Step, checkpoint, rollback
+from runtime.staging.values.alias_tracking import (
+    as_originals,
+    forget_exits,
+    in_use,
+    may_alias,
+    record_exit,
+)
+from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
@@ -81,6 +88,13 @@ from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as
 from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import after_change, element_of, put_back
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
+from runtime.staging.values.open_bodies import (
+    begin_body,
+    begin_statement,
+    end_body,
+    end_statement,
+    tracked_elements,
+)
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
@@ -139,6 +153,23 @@ def _changed(kind: type, name: str) -> tuple[str, str]:
                                              " code.")
 
 
+class _Checkpoint(Checkpoint):
+    """A point of the trace of the current graph."""
+
+    def __init__(self) -> None:
+        self.mark = checkpoint()
+        begin_statement()
+
+    def rollback(self) -> None:
+        rollback(self.mark)
+
+    def may_raise(self, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
+        return may_raise(self.mark, kinds, declared)
+
+    def assigned(self) -> None:
+        end_statement()
+
+
 class Staging:
     """Implements `autograph.core.backend.Backend`."""
 
@@ -151,7 +182,7 @@ class Staging:
             (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
-        return live_objects()
+        return [*live_objects(), *tracked_elements()]
 
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
@@ -164,12 +195,8 @@ class Staging:
             return any(isinstance(leaf, (GraphTensor, GraphList)) for leaf in value.__leaves__())
         return current_graph() is not None and (isinstance(value, Staged) or hasattr(type(value), "__tensor__"))
 
-    def checkpoint(self) -> Mark:
-        return checkpoint()
-
-    def rollback(self, mark: object) -> None:
-        assert isinstance(mark, Mark)
-        rollback(mark)
+    def checkpoint(self) -> Checkpoint:
+        return _Checkpoint()
 
     # Statements.
 
@@ -253,15 +280,16 @@ class Staging:
     ) -> Values:
         return stage_try(body, handlers, init, names, read)
 
-    def may_raise(self, mark: object, kinds: tuple[type[BaseException], ...], declared: bool = False) -> bool:
-        return may_raise(mark, kinds, declared)
-
     def refuse_errors(self, filename: str, first: int, last: int, kinds: tuple[type[BaseException], ...]) -> None:
         refuse_errors(filename, first, last, kinds)
+
+    def body_began(self) -> None:
+        begin_body()
 
     def body_ended(self, error: BaseException | None) -> None:
         tell_watchers(error)
         forget_exits()
+        end_body()
 
     def escapes(self, value: Any, origin: Any) -> None:
         record_exit(value, origin)

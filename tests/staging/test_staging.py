@@ -17,6 +17,7 @@ import pytest
 
 import autograph as ag
 import runtime as rt
+from autograph.core.backend import Checkpoint
 from autograph.state.statement_state import Restage, staged
 from runtime.backends.numpy import run
 from runtime.core.graph import Graph
@@ -1249,7 +1250,7 @@ def test_state_that_does_not_settle_is_an_error() -> None:
         variables.discovered = {"x"}
         raise Restage(variables)
 
-    backend: Any = SimpleNamespace(stages=lambda value: False, came_back=lambda lists: None,
+    backend: Any = SimpleNamespace(stages=lambda value: False, checkpoint=Checkpoint,
                                    error=lambda what, remedy: RuntimeError(what))
     with pytest.raises(RuntimeError, match="^what this statement changes does not settle: x$"):
         staged(("x",), backend, (body,), restaged)

@@ -43,6 +43,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list_specs import is_staged_spec
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
+from runtime.staging.values.open_bodies import carrying
 from runtime.staging.values.optional import MaybeTensor
 from runtime.staging.values.select import either
 
@@ -150,7 +151,7 @@ def stage_cond(
 
     StagingError if the values of a variable have no join.
     """
-    with after_return() if _tells_of_return(pred) else nullcontext():
+    with after_return() if _tells_of_return(pred) else nullcontext(), carrying():
         return _stage_cond(pred, true_fn, false_fn, init, names)
 
 

@@ -23,7 +23,7 @@ from runtime.staging.control.carried_cells import Carried, carried, record_ident
 from runtime.staging.control.caught_errors import error_for, is_caught
 from runtime.staging.control.cond import Traced
 from runtime.staging.values.alias_join import Point, aliases_after_errors, assigned_values, unified
-from runtime.staging.values.alias_tracking import Bodies, as_originals, bodies_open, record_alias
+from runtime.staging.values.alias_tracking import as_originals, record_alias
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, rollback
 from runtime.staging.values.cell_join import CellJoin, chooses, joined
 from runtime.staging.values.flatten import copied, lower, named, rebuild_all
@@ -43,6 +43,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.memory_specs import same_types, specs_after
 from runtime.staging.values.object_conflicts import retrace_if_objects
+from runtime.staging.values.open_bodies import Bodies, bodies_open
 
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 

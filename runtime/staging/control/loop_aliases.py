@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 
 from autograph.backend import ALIASED, references
 from runtime.core.positions import user_position
-from runtime.staging.values import alias_tracking
+from runtime.staging.values import alias_errors, alias_tracking
 from runtime.staging.values.alias_join import BodyEnd, without_age
+from runtime.staging.values.open_bodies import contents_of, elements_with, is_followed
 
 __all__ = ["LoopAliases", "holders_of"]
 
@@ -56,7 +57,7 @@ class LoopAliases:
     @cached_property
     def before(self) -> list[dict[Any, Any]]:
         """By path, the containers before the loop."""
-        return [alias_tracking.contents_of(value) for value in self.init]
+        return [contents_of(value) for value in self.init]
 
     @cached_property
     def holders(self) -> Holders:
@@ -108,10 +109,11 @@ class LoopAliases:
                 before, began = self.before[i].get(path), self.began[i].get(path)
                 if self.changed[i] and began is not before and id(before) in self.ambiguous:
                     self.refuse(i, before)
+                is_same = all(other is before for other in others)
                 for other in (*others, before):
-                    for element in alias_tracking.elements_with(without_age(other)):
-                        if element.is_put or began is not other:
-                            alias_tracking.refuse_element(element)
+                    for element in elements_with(without_age(other)):
+                        if (element.is_put or began is not other) and not (is_same and is_followed(element)):
+                            alias_errors.refuse_element(element)
 
     def check_compared(self) -> None:
         """Check containers whose identity the body compares: an error if they differ between iterations, and one of
@@ -123,7 +125,7 @@ class LoopAliases:
                     several = [before, *others]
                     counts = references(several)
                     if any(counts[id(one)] > 1 or id(one) in self.ambiguous for one in several):
-                        alias_tracking.refuse_comparison(copy, self.names[i], user_position())
+                        alias_errors.refuse_comparison(copy, self.names[i], user_position())
 
     def conflict(self, i: int, j: int) -> bool:
         """Whether the body changes one of two variables' initial values and may read the other's."""
@@ -136,7 +138,7 @@ class LoopAliases:
             is_read and not name.isidentifier() for name, is_read in zip(self.names, self.read, strict=True)))
 
     def refuse(self, i: int, value: Any) -> NoReturn:
-        alias_tracking.refuse_change(value, self.names[i], user_position())
+        alias_errors.refuse_change(value, self.names[i], user_position())
 
 
 def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[Any, Any]]) -> Holders:
@@ -144,6 +146,6 @@ def holders_of(names: Sequence[str], init: Sequence[Any], began: Sequence[dict[A
     holders: Holders = {}
     for i, (before, found) in enumerate(zip(init, began, strict=True)):
         if not alias_tracking.is_returned(names[i]):
-            for path, value in alias_tracking.contents_of(before).items():
+            for path, value in contents_of(before).items():
                 holders.setdefault(id(value), []).append((i, found.get(path)))
     return holders

@@ -38,7 +38,7 @@ from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.control.python_results import may_be_numbers
 from runtime.staging.control.shape_invariants import with_invariants
-from runtime.staging.values import alias_tracking
+from runtime.staging.values import alias_tracking, open_bodies
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
@@ -105,7 +105,7 @@ class _Loop:
     ) -> None:
         self.body_fn, self.init, self.names, self.form = body_fn, list(init), names, form
         self.specs = [self._start(i) for i in range(len(init))]
-        self.ambiguous = {id(content) for value in init for content in alias_tracking.contents_of(value).values()
+        self.ambiguous = {id(content) for value in init for content in open_bodies.contents_of(value).values()
                           if alias_tracking.may_alias(content)}
         self.of_contents: set[int] = set()
         """Variables whose containers hold joined contents of several, since the body rebinds them."""
@@ -148,7 +148,7 @@ class _Loop:
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
-                    self.ambiguous |= set(map(id, alias_tracking.contents_of(self.init[i]).values()))
+                    self.ambiguous |= set(map(id, open_bodies.contents_of(self.init[i]).values()))
                     self.specs[i] = self._start(i)
             else:
                 raise unsettled(self.specs, start, MAX_TRACES)
@@ -195,7 +195,7 @@ class _Loop:
                 self.over.begin()
                 return [*(item() for item in items), *self.entry]
 
-            self.known = alias_tracking.known_elements()
+            self.known = open_bodies.known_elements()
             out = trace_body(graph, self.body_fn, values, self.leaving, self._exported)
             with tracing(graph):
                 if out is not None:
@@ -223,7 +223,7 @@ class _Loop:
         """The body's initial copies of lists, dicts and objects, including staged lists."""
         copies: Origins = {}
         for began, before in zip(self.began, self.init, strict=True):
-            earlier = alias_tracking.contents_of(before)
+            earlier = open_bodies.contents_of(before)
             for place, copy in began.items():
                 if place in earlier:
                     copies[id(copy)] = copy, earlier[place]
@@ -520,7 +520,8 @@ def stage_while(
             return loop.apply(WHILE_LOOP, (), False, **params)
         return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
 
-    return exchanging(stage, init)
+    with open_bodies.carrying():
+        return exchanging(stage, init)
 
 
 def stage_reduce(
@@ -575,4 +576,5 @@ def stage_reduce(
         return loop.apply(
             REDUCE, operands, runs, **params, **graphs, **checkpoint_param(options, isinstance(items, Counted)))
 
-    return exchanging(stage, init)
+    with open_bodies.carrying():
+        return exchanging(stage, init)

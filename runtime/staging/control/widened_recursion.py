@@ -44,7 +44,7 @@ from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
 from runtime.staging.containers.row_table import store, table_of
 from runtime.staging.control.routine_graphs import add_captures, caught_here, close, endless, refuse_caught
-from runtime.staging.values.alias_tracking import contents_of, isolated, possible_identities, record_alias
+from runtime.staging.values.alias_tracking import isolated, possible_identities, record_alias
 from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
 from runtime.staging.values.cell_join import CellJoin, joined
 from runtime.staging.values.flatten import lower, rebuild
@@ -63,6 +63,7 @@ from runtime.staging.values.lattice import (
     text,
 )
 from runtime.staging.values.list import StagedItems, is_staged_list
+from runtime.staging.values.open_bodies import contents_of
 from runtime.staging.values.optional import bound
 
 __all__ = ["WidenedRoutine"]

@@ -9,9 +9,7 @@ from typing import Any
 
 from autograph.backend import fill, is_container, parts_in, put, references, same_parts
 from runtime.staging.values.alias_tracking import (
-    Bodies,
     aliases_of,
-    contents_of,
     copies_in,
     is_split,
     originals_of,
@@ -23,6 +21,7 @@ from runtime.staging.values.alias_tracking import (
 )
 from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Origins
+from runtime.staging.values.open_bodies import Bodies, contents_of
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of
 

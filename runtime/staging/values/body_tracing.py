@@ -24,7 +24,8 @@ from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
-from runtime.staging.values.alias_tracking import KnownElements, known_elements, restore_elements, tracking
+from runtime.staging.values.alias_tracking import tracking
+from runtime.staging.values.open_bodies import KnownElements, known_elements, restore_elements
 from runtime.staging.values.trials import is_accident, note_accident, refuse_accidents, trials
 
 __all__ = [

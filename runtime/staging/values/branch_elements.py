@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograph.backend import references
-from runtime.staging.values.alias_tracking import Changes, Element, bodies_open
+from runtime.staging.values.open_bodies import Changes, Element, bodies_open
 
 __all__ = ["Alternatives"]
 

@@ -18,7 +18,6 @@ from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_objects import ArrayCell
 from runtime.staging.values.alias_join import BodyEnd, Place, surely
 from runtime.staging.values.alias_tracking import (
-    contents_of,
     is_split,
     origin_of,
     originals_of,
@@ -27,6 +26,7 @@ from runtime.staging.values.alias_tracking import (
 )
 from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Custom, Nested, Spec, Static, value_of
+from runtime.staging.values.open_bodies import contents_of
 from runtime.staging.values.optional import MaybeObject
 from runtime.staging.values.select import Select, alternatives_of, among, use
 

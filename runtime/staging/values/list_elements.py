@@ -17,18 +17,18 @@ from runtime.core import pytree
 from runtime.core.graph import Value
 from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor
-from runtime.staging.values.alias_tracking import (
+from runtime.staging.values.alias_errors import refuse_element
+from runtime.staging.values.alias_tracking import is_in_use
+from runtime.staging.values.list import PUTS, is_staged_list
+from runtime.staging.values.open_bodies import (
     Changes,
     Element,
     KnownElements,
     Move,
     bodies_open,
     elements_with,
-    is_in_use,
     is_same,
-    refuse_element,
 )
-from runtime.staging.values.list import PUTS, is_staged_list
 
 __all__ = [
     "after_change", "become_rows", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items",
@@ -105,6 +105,8 @@ def _put_back(
     change()
     for move in moves:
         move.items = owner[0]
+    for e in {id(e.whole): e for e in stale}.values():
+        _fill_again(e.whole, owner[0].view(owner).at(e.index))
     stays = [e for e in known if len(back) == len(found) or _keeps_place(e.index, back[0].index)]
     body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements]
     if changed:
@@ -148,9 +150,8 @@ def _after(e: Element, changed: Sequence[Element], stale: Sequence[Element], sta
     """The new record of an element after it, or another, was put into its list."""
     if _is_one(e, changed):
         return replace(e, is_own=True)
-    if e.owner is not None and _is_one(e, stale):
-        _fill_again(e.whole, e.owner[0].view(e.owner).at(e.index))
-        return replace(e, items=e.owner[0], changes=Changes([e.value]))
+    if _is_one(e, stale):
+        return e.renewed()
     return replace(e, items=e.owner[0]) if e.owner is not None and _is_one(e, stays) else e
 
 
@@ -160,7 +161,9 @@ def _is_one(element: Element, elements: Sequence[Element]) -> bool:
 
 def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
     """Records of other containers, still referenced by user code, that may be copies of an element of a list."""
-    others = [e for body in bodies_open() for e in body.elements if id(e.value) not in found and not e.is_own]
+    received = {id(e) for body in bodies_open() for e, _ in body.received}
+    others = [e for body in bodies_open() for e in body.elements
+              if id(e.value) not in found and not e.is_own and id(e) not in received]
     if not others:
         return []
     counts = _live_references([one for e in others for one in (e.value, e.owner) if one is not None])

@@ -11,11 +11,13 @@ import runtime as rt
 THREE = rt.constant(3)
 
 
-def dict_in_a_branch(n: Any) -> Any:
+def dict_of_an_unknown_index(n: Any) -> Any:
     rows = [{"a": i, "b": 0} for i in range(n)]
-    first = rows[0]
-    if n > 2:
-        first["b"] = 5
+    best = rows[0]
+    for row in rows:
+        if row["a"] > best["a"]:
+            best = row
+    best["b"] = 5
     return rows
 
 
@@ -65,7 +67,7 @@ PUT = "Put in a copy: list(x); or change it before."
 
 
 @pytest.mark.parametrize(("fn", "offset", "what", "remedy"), [
-    (dict_in_a_branch, 2, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
+    (dict_of_an_unknown_index, 2, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
     (changed_after_it_was_put_in, 3, "a list is changed after it was put into", PUT),
     (changed_before_it_is_put_in_again, 4, "a list is changed after it was put into", PUT),
     (changed_after_the_loop, 3, "a list is changed after it was put into", PUT),

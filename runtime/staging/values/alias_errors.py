@@ -1,0 +1,57 @@
+"""The errors for changes and identity tests of containers that staged code cannot give Python's meaning."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from autograph.backend import containers_in
+from runtime.core.errors import StagingError, locate, subject
+from runtime.core.positions import Position
+from runtime.core.tensor import GraphTensor
+
+if TYPE_CHECKING:
+    from runtime.staging.values.open_bodies import Element
+
+__all__ = ["refuse_change", "refuse_comparison", "refuse_element"]
+
+
+def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
+    """Raise the error for a change of `value` through one of two names that may be aliases."""
+    kind, copy = _kind(next(iter(containers_in([value]).values()), value))
+    error = StagingError(
+        f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
+        " of them is changed: staged code does not see the change by the other name",
+        remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
+    locate(error, place)
+    raise error
+
+
+def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:
+    """Raise the error for an identity test (`is`) of `value`, which is a different container in each iteration."""
+    kind, _ = _kind(value)
+    error = StagingError(
+        f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and it is"
+        " asked here (`is`)", remedy="Keep a number or bool that says which one it is.")
+    locate(error, place)
+    raise error
+
+
+def refuse_element(element: Element) -> NoReturn:
+    """Raise the error for a changed element."""
+    kind, copy = _kind(element.value)
+    when = "was put into another list here" if element.is_put else "was read from another list here"
+    remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put
+              else f"Change a copy, and put that in: x = {copy}(xs[i]), then xs[i] = x.")
+    error = StagingError(
+        f"a {kind} is changed after it {when}, which holds what was in it: staged code does not see the change there",
+        remedy=remedy)
+    locate(error, element.place)
+    raise error
+
+
+def _kind(value: Any) -> tuple[str, str]:
+    """A container's name in messages, and the expression that copies it."""
+    if isinstance(value, GraphTensor):
+        return "array", "numpy.copy"
+    stands_for = getattr(type(value), "__stands_for__", list)
+    kind = stands_for.__name__ if hasattr(type(value), "__become__") else type(value).__name__
+    return kind, kind if kind in ("list", "dict", "set") else "copy.copy"

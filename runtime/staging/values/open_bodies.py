@@ -1,0 +1,367 @@
+"""What the bodies being traced know about containers: which are elements of staged lists, which may be aliases.
+
+A staged list stores the tensors of its elements, not the elements. An element that was read, or put in, is tracked with
+its list and index: a change of it is made in the list, too, also by the bodies of a statement, which receive the
+records of the enclosing body.
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from autograph.backend import containers_in, fill, is_container, objects_in, of_trace, parts_in, same_parts
+from runtime.core.positions import Position
+from runtime.core.tensor import GraphList, GraphTensor, Tensor
+from runtime.core.text import Text
+from runtime.staging.values.list import StagedItems, is_staged_list
+from runtime.staging.values.optional import MaybeObject
+
+__all__ = [
+    "Bodies",
+    "Body",
+    "Changes",
+    "Element",
+    "KnownElements",
+    "Move",
+    "Relation",
+    "begin_body",
+    "begin_statement",
+    "bodies_open",
+    "carrying",
+    "contents_of",
+    "elements_with",
+    "end_body",
+    "end_statement",
+    "is_followed",
+    "is_same",
+    "known_elements",
+    "open_now",
+    "restore_elements",
+    "tracked_elements",
+]
+
+
+CURRENT: Final = 0
+"""The state of an element at the end of a body: it is in its list, with the same contents."""
+MOVED: Final = 1
+"""It may not be in the list any more, or not at that index."""
+CHANGED: Final = 2
+"""It was changed, and the list was not."""
+
+
+class Changes:
+    """True once one of some containers has changed since this was created, even by a nested body that is undone."""
+
+    def __init__(self, containers: Iterable[Any]) -> None:
+        self.before = [(container, _contents(container)) for container in containers]
+        self.seen = False
+        if open_now.bodies:
+            open_now.bodies[-1].changes.append(self)
+
+    def __bool__(self) -> bool:
+        self.seen = self.seen or not all(_same(_contents(part), contents) for part, contents in self.before)
+        return self.seen
+
+
+@dataclass(frozen=True)
+class Element:
+    """A list, dict or object that was put into a staged list or read from one, or a part of it; `place`: where."""
+
+    value: Any
+    changes: Changes
+    place: Position | None
+    is_put: bool
+    owner: list[Any] | None = None
+    """The staged list, if known."""
+    index: Any = None
+    items: StagedItems | None = None
+    """The contents of the list when the element at that index was read or put back."""
+    whole: Any = None
+    """The element, if it is certainly the one at that index, while the body that read it is open."""
+    is_taken: bool = False
+    """Whether it was removed from the list."""
+    is_own: bool = False
+    """Whether changes are allowed: only the list has the element, and it is updated or the element was removed."""
+
+    def is_in_step(self) -> bool:
+        """Whether the index is still that of the element."""
+        owner = self.owner
+        return self.items is not None and owner is not None and is_staged_list(owner) and self.items.same(owner[0])
+
+    def is_current(self) -> bool:
+        """Whether the container and its list are known to have the same contents."""
+        return self.whole is not None and not (self.is_own or self.is_taken or self.changes) and self.is_in_step()
+
+    def renewed(self) -> Element:
+        """The record of the element after its container and its list have changed in the same way."""
+        assert self.owner is not None
+        return replace(self, items=self.owner[0], changes=Changes([self.value]))
+
+
+@dataclass
+class Move:
+    """An element of a staged list that was also put at another index of it, as the first half of an exchange does: it
+    is in both places until the one at `index` is replaced. `count`: by how much it raised the number of elements that
+    may be in several places."""
+
+    owner: list[Any]
+    index: Any
+    count: int
+    items: StagedItems | None = None
+    """The contents of the list since."""
+
+    def is_in_step(self, owner: list[Any]) -> bool:
+        return self.owner is owner and self.items is not None and self.items.same(owner[0])
+
+
+@dataclass(frozen=True)
+class Relation:
+    """May-alias pair."""
+
+    value: Any
+    other: Any
+    changes: tuple[Changes, ...]
+    name: str
+    place: Position | None
+
+
+@dataclass
+class Body:
+    """What a body knows about containers: `elements`, those put into staged lists or read from one; by id, `copies` and
+    their originals, `begins`, possible originals of other containers, and `live_out`, the originals of live-out
+    containers; may-alias pairs of it (`relations`) and of nested bodies (`inner`); `split`, several copies of one
+    container; `changes`, the watchers."""
+
+    elements: list[Element] = field(default_factory=list)
+    changes: list[Changes] = field(default_factory=list)
+    copies: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    live_out: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    relations: list[Relation] = field(default_factory=list)
+    inner: list[Relation] = field(default_factory=list)
+    split: list[Any] = field(default_factory=list)
+    exits: set[int] = field(default_factory=set)
+    """The ids of copies that `record_exit` added: containers that are their own copies."""
+    is_loop: bool = False
+    shared: int = 0
+    """For a function: how often it traced code after which several places in staged lists may share one element."""
+    moves: list[Move] = field(default_factory=list)
+    """For a function: the last puts that may be the first half of an exchange."""
+    written: list[Any] = field(default_factory=list)
+    """Staged lists whose elements were changed."""
+    compared: list[Any] = field(default_factory=list)
+    """Containers whose identity the code compares (`is`)."""
+    around: tuple[Body, ...] = ()
+    """The enclosing bodies with known elements. Only those of the innermost body can change."""
+    carried: Sequence[Element] = ()
+    """Elements that the bodies of the statement being staged receive (`carrying`)."""
+    tracked: Sequence[Element] = ()
+    """Those that were known before the statement, or that the body has received."""
+    states: dict[int, int] = field(default_factory=dict)
+    """By id, the worst state of each of them at the ends of these bodies: CURRENT, MOVED or CHANGED."""
+    renewed: Sequence[Element] = ()
+    """Their records after the last statement, until its final state is assigned."""
+    received: list[tuple[Element, Element]] = field(default_factory=list)
+    """Elements of the enclosing body, each with its record for this one's copies."""
+    has_begun: bool = False
+    ended: Mapping[int, int] | None = None
+    """By id, the states of these elements at the body's end, once it ended."""
+
+    def renew(self, records: Iterable[Element]) -> list[Element]:
+        """Replace those of the records that are still there by new ones, unless nothing has changed; return these."""
+        old, made = set(map(id, records)), []
+        for k, e in enumerate(self.elements) if old else ():
+            if id(e) in old and self.states.get(id(e)) != CHANGED:
+                if self.states.get(id(e)) == MOVED or e.whole is None:
+                    e = replace(e, items=None, whole=None, changes=Changes([e.value]))
+                elif not e.is_current():
+                    e = e.renewed()
+                self.elements[k] = e
+                made.append(e)
+        return made
+
+    def receive(self, carried: Iterable[Element]) -> None:
+        """Add the records of elements that the enclosing body knows, so that changes of them here are made in their
+        lists, too."""
+        copies: dict[int, list[Any]] = {}
+        for copy, original in self.copies.values():
+            copies.setdefault(id(original), []).append(copy)
+        for e in carried:
+            own = [copies.get(id(one), [one]) for one in (e.value, e.owner, e.whole)]
+            if all(len(each) == 1 for each in own):
+                [value], [owner], [whole] = own
+                if is_staged_list(owner) and any(value is one for one in containers_in([whole]).values()):
+                    self.received.append((e, replace(e, value=value, owner=owner, whole=whole).renewed()))
+        self.tracked = [own for _, own in self.received]
+        self.elements += self.tracked
+        self.has_begun = True
+
+    def end(self) -> None:
+        """Called at the end of the body, while the state is that of the body."""
+        self.ended = {id(e): self._state(own) for e, own in self.received}
+
+    def _state(self, own: Element) -> int:
+        records = [e for e in self.elements if e.value is own.value and e.owner is own.owner and not e.is_own]
+        if any(e.is_current() and e.whole is own.whole for e in records):
+            return CURRENT
+        return CHANGED if any(e.changes for e in records) else MOVED
+
+    def hand_back(self, outer: Body) -> None:
+        """Forget what the body received, which the enclosing body knows, but for changes; let that know the states of
+        the elements."""
+        if self.ended is None:
+            self.end()
+        known = {(id(own.value), id(own.owner)) for _, own in self.received}
+        own = [e for e in self.elements if e.is_own or (id(e.value), id(e.owner)) not in known]
+        self.elements[:] = [replace(e, is_put=False) if (id(e.value), id(e.owner)) in known else e for e in own]
+        for e in outer.carried:
+            outer.states[id(e)] = max(outer.states.get(id(e), CURRENT), (self.ended or {}).get(id(e), CHANGED))
+
+
+Bodies = Sequence[Body]
+
+
+class _Open(threading.local):
+    bodies: tuple[Body, ...] = ()
+    in_use: tuple[Any, ...] = ()
+    """The lists that loops run over."""
+
+
+
+open_now: Final = of_trace(_Open())
+
+
+def bodies_open() -> Bodies:
+    """The open bodies, innermost last."""
+    return open_now.bodies
+
+
+def elements_with(value: Any) -> list[Element]:
+    """The records of a container as an element of a staged list."""
+    return [element for body in open_now.bodies for element in body.elements if element.value is value]
+
+
+class carrying(AbstractContextManager[None]):
+    """Stage a statement whose bodies may change elements that were read before it, and so their lists: after it, they
+    are still the elements at these places."""
+
+    def __enter__(self) -> None:
+        self.body = body = open_now.bodies[-1] if open_now.bodies else Body()
+        self.outer = body.carried, body.states
+        body.carried, body.states = [e for e in body.elements if e.is_current()], {}
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        body = self.body
+        if kind is None:
+            body.renewed = body.renew(body.carried)
+        body.carried, body.states = self.outer
+
+
+def begin_statement() -> None:
+    """Called before a statement is staged."""
+    if open_now.bodies:
+        body = open_now.bodies[-1]
+        body.renewed, body.tracked = (), [e for e in body.elements if e.is_current()]
+
+
+def end_statement() -> None:
+    """Called when the final state of the statement has been assigned: items of elements may be part of it."""
+    if open_now.bodies:
+        open_now.bodies[-1].renew(open_now.bodies[-1].renewed)
+        open_now.bodies[-1].renewed = ()
+
+
+def begin_body() -> None:
+    """Called at the beginning of the open body, when the state is that of the body, in which elements are in step with
+    their lists."""
+    if len(open_now.bodies) > 1 and not open_now.bodies[-1].has_begun:
+        open_now.bodies[-1].receive(open_now.bodies[-2].carried)
+
+
+def end_body() -> None:
+    """Called at the end of the open body, while the state is that of the body."""
+    if open_now.bodies:
+        open_now.bodies[-1].end()
+
+
+def is_followed(element: Element) -> bool:
+    """Whether the bodies of the statement being staged have changed the list of an element as they did the element."""
+    return any(body.states.get(id(element)) == CURRENT for body in open_now.bodies)
+
+
+def tracked_elements() -> list[Any]:
+    """The elements that were known before the statement being staged, and their lists: changes of the ones are changes
+    of the others, too."""
+    return [one for e in (open_now.bodies[-1].tracked if open_now.bodies else ()) for one in (e.owner, e.value)]
+
+
+@dataclass
+class KnownElements:
+    """A snapshot: the open body's elements of staged lists, with their states, the number `shared` of its `function`,
+    and the contents of the elements, and their lists, that all open bodies know."""
+
+    body: Body
+    elements: Sequence[Element]
+    states: Mapping[int, int]
+    written: int
+    function: Body
+    shared: int
+    contents: Sequence[tuple[Any, list[tuple[Any, Any]]]]
+
+
+def known_elements() -> KnownElements | None:
+    """A snapshot of what the open bodies know; None if there are none."""
+    if not open_now.bodies:
+        return None
+    function, body = open_now.bodies[0], open_now.bodies[-1]
+    return KnownElements(body, [*body.elements], {**body.states}, len(body.written), function, function.shared, [
+        (one, parts_in(one)) for each in (*body.around, body) for e in each.elements if e.whole is not None
+        for one in (e.value, e.owner)])
+
+
+def restore_elements(known: KnownElements) -> None:
+    """Return to the snapshot: forget later records, undo later changes."""
+    known.body.elements[:], known.function.shared = known.elements, known.shared
+    known.body.states = {**known.states}
+    del known.body.written[known.written:]
+    for container, parts in known.contents:
+        if not same_parts(parts, parts_in(container)):
+            fill(container, parts)
+
+
+def contents_of(
+    value: Any, place: tuple[Any, ...] = (), inside: frozenset[int] = frozenset()
+) -> dict[tuple[Any, ...], Any]:
+    """The lists, dicts, objects with fields, and staged lists in `value`, by position; `inside`: the ids of the
+    enclosing ones, for cycles."""
+    kind = type(value)
+    if issubclass(kind, MaybeObject):
+        value = value.content
+        kind = type(value)
+    is_whole = is_container(value)
+    if (not is_whole and issubclass(kind, (Tensor, int, float, str, Text))) or id(value) in inside:
+        return {}
+    found = {place: value} if is_whole else {}
+    for key, part in objects_in(value):
+        found |= contents_of(part, (*place, key), inside | {id(value)})
+    return found
+
+
+def _contents(value: Any) -> tuple[Any, ...]:
+    parts = parts_in(value)
+    return (*([key for key, _ in parts] if isinstance(value, dict) else ()), *[part for _, part in parts])
+
+
+def _same(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    return len(a) == len(b) and all(map(is_same, a, b))
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two parts of a container are the same value."""
+    if a is b or getattr(a, "is_object", False):
+        return a is b
+    return (type(a) is type(b) and isinstance(a, (GraphTensor, GraphList)) and a.value is b.value) or (
+        isinstance(a, StagedItems) and a.same(b))
