@@ -8,11 +8,13 @@ without a line.
 from __future__ import annotations
 
 import argparse
+import copy
 import linecache
 import random
 import sys
 import warnings
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +35,24 @@ START = '''def f(n, k):
     deep = [[[i], []] for i in range(n)]
     names = {i: f"{i}" for i in range(n)}
     edges, net = {}, [[] for i in range(n)]
-    people = [{"age": i, "marks": [i]} for i in range(n)]
-    table = {i: {"age": i * k, "marks": []} for i in range(n)}
+    people = [NEW(i, [i]) for i in range(n)]
+    table = {i: NEW(i * k, []) for i in range(n)}
     some = [0]
     total = 0
 '''
 END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, people, table, some, total\n"
 ARGUMENTS = ((3, 1), (4, 2), (5, 0))
 REFUSED = (StagingError, OperatorNotAllowedInGraphError, UnimplementedError)
+
+
+@dataclass
+class Person:
+    age: Any
+    marks: Any
+
+
+def record(age: Any, marks: Any) -> dict[str, Any]:
+    return {"age": age, "marks": marks}
 
 
 class Program:
@@ -52,7 +64,10 @@ class Program:
         self.names: list[str] = []
         self.records: list[str] = []
         self.count = 0
-        self.text = START + "".join(f"{line}\n" for line in self.block(2, False, 1) + self.block(2, False, 1)) + END
+        self.has_objects = self.random.random() < 0.5
+        lines = self.block(2, False, 1) + self.block(2, False, 1)
+        self.text = START.replace("NEW", "Person" if self.has_objects else "record") + "".join(
+            f"{line}\n" for line in lines) + END
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -65,23 +80,32 @@ class Program:
 
     def number(self) -> str:
         return self.pick("k", "total % 9", "len(rows)", f"len({self.row()})", f"sum({self.row()})", "5",
-                         f"len({self.word()})", f"{self.record()}['age']", *self.counters)
+                         f"len({self.word()})", self.age(), *self.counters)
 
     def row(self) -> str:
         return self.pick(f"rows[{self.index()}]", f"groups.get({self.key()}, [])", f"pairs[{self.index()}][1]", "some",
-                         f"deep[{self.index()}][0]", f"[{self.number_of_known()}, 2]", f"{self.record()}['marks']",
+                         f"deep[{self.index()}][0]", f"[{self.number_of_known()}, 2]", self.marks(),
                          *self.names)
 
     def place(self) -> str:
         """A list that may be changed where it is."""
         return self.pick(f"rows[{self.index()}]", f"groups.setdefault({self.key()}, [])", f"pairs[{self.index()}][1]",
-                         "some", f"deep[{self.index()}][{self.pick('0', '1')}]", f"{self.record()}['marks']",
+                         "some", f"deep[{self.index()}][{self.pick('0', '1')}]", self.marks(),
                          *self.names)
 
     def record(self) -> str:
         return self.pick(f"people[{self.index()}]", f"table.get({self.key()}, people[0])",
-                         f"table.setdefault({self.key()}, {{'age': {self.number_of_known()}, 'marks': []}})",
+                         f"table.setdefault({self.key()}, {self.new(self.number_of_known())})",
                          *self.records, *self.records)
+
+    def age(self, record: str | None = None) -> str:
+        return (self.record() if record is None else record) + (".age" if self.has_objects else "['age']")
+
+    def marks(self, record: str | None = None) -> str:
+        return (self.record() if record is None else record) + (".marks" if self.has_objects else "['marks']")
+
+    def new(self, age: str) -> str:
+        return f"Person({age}, [])" if self.has_objects else f"{{'age': {age}, 'marks': []}}"
 
     def number_of_known(self) -> str:
         return self.pick("k", "3", *self.counters)
@@ -92,7 +116,7 @@ class Program:
     def condition(self) -> str:
         return self.pick("k > 1", f"{self.number()} % 2 == 0", f"{self.row()} == {self.row()}",
                          f"{self.word()} < {self.word()}", f"gaps[{self.index()}] is None", f"{self.key()} in groups",
-                         f"{self.word()} in words", "total > 20", f"{self.record()}['age'] > {self.number_of_known()}")
+                         f"{self.word()} in words", "total > 20", f"{self.age()} > {self.number_of_known()}")
 
     def block(self, depth: int, in_loop: bool, indent: int) -> list[str]:
         known, records = len(self.names), len(self.records)
@@ -148,11 +172,14 @@ class Program:
             return f"{name} = {self.record()}"
         if kind < 0.3:
             return self.pick(
-                f"{self.record()}['age'] += {self.number()}", f"{self.record()}['age'] = {self.number()}",
-                f"{self.record()}['marks'] = {self.row()}", f"people.append({{'age': {self.number()}, 'marks': []}})",
-                f"people[{self.index()}] = {self.record()}", f"table[{self.key()}] = dict({self.record()})",
+                f"{self.age()} += {self.number()}", f"{self.age()} = {self.number()}",
+                f"{self.marks()} = {self.row()}", f"people.append({self.new(self.number())})",
+                f"people[{self.index()}] = {self.record()}", f"table[{self.key()}] = copy.copy({self.record()})",
                 f"people.append({self.record()})", f"table.pop({self.key()}, None)",
-                "total += sum(p['age'] for p in people) + sum(p['age'] for p in table.values())")
+                f"total += sum({self.age('p')} for p in people) + sum({self.age('p')} for p in table.values())",
+                f"total += {self.record()} is {self.record()}", f"people.sort(key=lambda p: {self.age('p')} % 5)",
+                f"{self.marks('OLDEST')}.append({self.number()})".replace(
+                    "OLDEST", f"max(people, key=lambda p: {self.age('p')} % 7)"))
         place, row, word, index = self.place(), self.row(), self.word(), self.index()
         return self.pick(
             f"{place}.append({self.number()})", f"{place}.append({self.number()})", f"{place}.extend(({row})[:2])",
@@ -176,7 +203,7 @@ class Program:
 
 def outcome(program: Program, seed: int, executor: str) -> str:
     """`right`, `refused`, or what is wrong."""
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"Person": Person, "copy": copy, "record": record}
     exec(compile(program.text, name := f"<elements {seed}>", "exec"), namespace)
     linecache.cache[name] = len(program.text), None, program.text.splitlines(True), name
     function, found = namespace["f"], "right"

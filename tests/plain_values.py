@@ -1,6 +1,7 @@
 """What programs give and print, as plain values that compare with Python's."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ def plain(value: Any) -> Any:
         return value.numpy().tolist()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        return type(value).__name__, plain(vars(value))
     return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 

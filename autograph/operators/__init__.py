@@ -71,7 +71,7 @@ from autograph.operators.generators import (
     yielded,
 )
 from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_while, watched
-from autograph.operators.lvalues import attribute, element, place
+from autograph.operators.lvalues import attribute, element, fields, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.body_cells import bind, note
@@ -80,11 +80,11 @@ from autograph.state.statement_state import Body, State, checkpoint, rollback, s
 
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem",
-    "dict_comp", "dict_of", "each", "element", "eq", "extended", "formatted", "ge", "gen_exp", "gt", "hasattr", "iadd",
-    "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item", "kept_handler", "kept_try",
-    "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested", "not_", "note", "or_",
-    "parts", "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice", "spread", "text",
-    "to_delete", "try_", "unpack", "while_loop", "with_", "yielded",
+    "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge", "gen_exp", "gt",
+    "hasattr", "iadd", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item",
+    "kept_handler", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested",
+    "not_", "note", "or_", "parts", "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice",
+    "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice

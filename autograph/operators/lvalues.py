@@ -6,6 +6,8 @@ for a list or dict, whose index may be the backend's (`place`).
 """
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from autograph.core.backend import ambient, backend_of, has_staged_items, keyed, replacing, staging_backend
@@ -14,7 +16,7 @@ from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
 from autograph.operators.containers import bounds_of, item, spread
 
-__all__ = ["attribute", "element", "place"]
+__all__ = ["attribute", "element", "fields", "place"]
 
 
 @own_errors
@@ -72,6 +74,35 @@ def place(container: Any, around: Any = None, /) -> Any:
 
 
 _KINDS = frozenset({*LISTS, *keyed})
+
+
+class _Fields:
+    """Proxy for an object of which an attribute is set, and which a backend follows: `after` is called then."""
+
+    __slots__ = ("_accessors",)
+
+    _accessors: tuple[Callable[[str], Any], Callable[[str, Any], None]]
+
+    def __init__(self, owner: Any, after: Callable[[], None]) -> None:
+        def set_and_tell(name: str, value: Any) -> None:
+            setattr(owner, name, value)
+            after()
+
+        object.__setattr__(self, "_accessors", (functools.partial(getattr, owner), set_and_tell))
+
+    @own_errors
+    def __getattr__(self, name: str) -> Any:
+        return self._accessors[0](name)
+
+    @own_errors
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._accessors[1](name, value)
+
+
+def fields(owner: Any, /) -> Any:
+    """The proxy for `owner` in `owner.name = value`, if a backend has to know of the change; else `owner`."""
+    after = None if ambient.backend is None else ambient.backend.changing(owner)
+    return owner if after is None else _Fields(owner, after)
 
 
 class _Place:

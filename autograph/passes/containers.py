@@ -4,6 +4,7 @@
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
     f'{x:>5}!'           ag__.text(ag__.formatted(x, '>5'), '!')      a % b   ag__.mod(a, b)
     x.__dict__           ag__.attributes(x)            return y       return ag__.read(y), if y may be unbound
+    x.y = v              ag__.fields(x).y = v
 
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
 
@@ -155,7 +156,10 @@ class _Containers:
     def attribute(self, node: Any) -> Any:
         if attributes_of(node):
             return operator_call("attributes", [self.visit(node.value)], node)
-        return _read(self.below(node))
+        node = _read(self.below(node))
+        if isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store):
+            node.value = operator_call("fields", [node.value], node)
+        return node
 
     def subscript(self, node: Any) -> Any:
         value, index = node.value, node.slice

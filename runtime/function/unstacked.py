@@ -15,7 +15,7 @@ from runtime.core.tensor import EagerList, EagerTensor
 from runtime.function.executors import unstacking
 from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
-from runtime.staging.values.element_layout import STRING, LeafLayout, MaybeNone, Rows, leaf_layouts
+from runtime.staging.values.element_layout import STRING, LeafLayout, MaybeNone, Record, Rows, leaf_layouts
 
 __all__ = ["elements_of", "items_of_list", "items_of_row", "tensors_of_rows"]
 
@@ -77,6 +77,8 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[An
         bits, *rest = columns
         values = iter(elements_of(layout.structure, [[*compress(column, bits)] for column in rest]) if rest else ())
         return [next(values) if bit else None for bit in bits]
+    if isinstance(layout, Record):
+        return [layout.holding(fields) for fields in elements_of(layout.fields, columns)]
     return columns[0]
 
 

@@ -45,6 +45,7 @@ from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
 from runtime.staging.values.list_elements import note_shared
+from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.strings import place_of_text
@@ -137,7 +138,7 @@ def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     if _becomes_table(mapping, place, key, value):
         StagedDict.of(mapping)[key] = value
         return
-    _check_set(mapping, place, key)
+    _check_set(mapping, place, key, value)
     dict.update(mapping, [(each, _chosen(equal(place, i), value, old, each))
                     for i, (each, old) in enumerate(mapping.items())])
 
@@ -185,7 +186,7 @@ def _setdefault(mapping: dict[Any, Any], key: Any, default: Any = None, /) -> An
     place = _position(list(mapping), key)
     if _becomes_table(mapping, place, key, default):
         return StagedDict.of(mapping).setdefault(key, default)
-    _check_set(mapping, place, key)
+    _check_set(mapping, place, key, default)
     return _at([*mapping.values()], place)
 
 
@@ -305,8 +306,10 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "get": _get, "pop": _pop, "setdefault": _setdefault}
 
 
-def _check_set(mapping: dict[Any, Any], place: Any, key: Any) -> None:
+def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> None:
     """UnimplementedError if a key would be added."""
+    if not mapping:
+        retrace_for_elements(staging_error(_added(mapping), ""), describe([value]))
     if not _is_known(mapping, key):
         refuse_number_as_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)])
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))

@@ -25,10 +25,11 @@ from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
 from runtime.ops.strings import as_bytes, rank_texts
 from runtime.staging.containers.comparison import compare
-from runtime.staging.values.element_layout import STRING, Rows, leaf_layouts
+from runtime.staging.values.element_layout import STRING, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect
+from runtime.staging.values.list_elements import note_shared
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose
@@ -64,7 +65,10 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     if current_graph() is None:
         return builtins.sorted(iterable, key=key, reverse=reverse)
     iterable = materialized(iterable)
-    return _in_order(iterable if stages(iterable) else list(iterable), key, reverse)
+    found = _in_order(iterable if stages(iterable) else list(iterable), key, reverse)
+    if isinstance(found, StagedRecords) and may_change(found.structure):
+        note_shared()
+    return found
 
 
 def _in_order(items: Any, key: Any, reverse: Any) -> Any:
@@ -202,6 +206,9 @@ def _taken(items: Any, places: Tensor) -> Any:
         item = functools.partial(_item_at, items) if _has_text(items) else (
             functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted"))
         return [item(places[i]) for i in range(len(items))]
+    if isinstance(items, StagedRecords):
+        columns = [collect(places, element=column.__getitem__) for column in items.columns]
+        return StagedRecords(columns, items.structure)
     return collect(places, element=items.__getitem__)
 
 
@@ -287,10 +294,15 @@ class _Extreme(NamedTuple):
         ag__found: Any = False
         ag__best: Any
         ag__item: Any
+        if isinstance(items, StagedRecords) and may_change(items.structure):  # the result is an element of the list
+            ag__item, at, items = 0, items.__getitem__, StagedRange(items.length)
+        else:
+            def at(item: Any) -> Any:
+                return item
 
         def for_body(item: Any) -> None:
             nonlocal ag__found
-            value = item if ag__key is None else ag__key(item)
+            value = at(item) if ag__key is None else ag__key(at(item))
 
             def if_true() -> None:
                 nonlocal ag__best, ag__item
@@ -305,7 +317,7 @@ class _Extreme(NamedTuple):
 
         generator = items if isinstance(items, StagedGenerator) else once(items)
         use_up(generator, generator.use(), for_body, None, "ag__found", "ag__best", "ag__item")
-        return item_if(ag__found, lambda: ag__item, _error_of(self.python), *default)
+        return item_if(ag__found, lambda: at(ag__item), _error_of(self.python), *default)
 
 
 def _error_of(python: Callable[..., Any]) -> ValueError:

@@ -124,7 +124,8 @@ class LoopAliases:
                 if any(copy is one for one in self.compared) and any(other is not before for other in others):
                     several = [before, *others]
                     counts = references(several)
-                    if any(counts[id(one)] > 1 or id(one) in self.ambiguous for one in several):
+                    if any(counts[id(one)] > 1 or id(one) in self.ambiguous or elements_with(without_age(one))
+                           for one in several):
                         alias_errors.refuse_comparison(copy, self.names[i], user_position())
 
     def conflict(self, i: int, j: int) -> bool:

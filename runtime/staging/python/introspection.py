@@ -23,6 +23,7 @@ from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import stages
+from runtime.staging.values.list_elements import is_same_element, refuse_identity
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
 from runtime.staging.values.select import (
     Select,
@@ -111,15 +112,20 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
 
 def is_same(value: Any, other: Any) -> Any:
     """`value is other`: a bool, or a bool scalar tensor."""
-    for container in (value, other) if is_container(other) else ():
+    sides = [identities_of(each)[0] for each in (value, other)]
+    for container in itertools.chain(*sides) if any(map(is_container, sides[1])) else ():
         note_compared(container)
     if isinstance(value, Maybe) or isinstance(other, Maybe):
         return same_or_none(value, other, _is_content)
     if value is other:
         return True
-    for one, second in itertools.product(*[identities_of(each)[0] for each in (value, other)]):
+    for one, second in itertools.product(*sides):
         if one is not second and is_container(one) and is_container(second):
             check_comparison(one, second)
+            if (same := is_same_element(one, second)) is not None and len(sides[0]) == len(sides[1]) == 1:
+                return same
+            if not (same is None or same is False):
+                refuse_identity()
     for one, second in ((value, other), (other, value)):
         if isinstance(one, ChosenRow) and (isinstance(second, Row) or type(second) is list):
             one.refuse("which one it is, is known only when the graph runs", "Compare their indices.")

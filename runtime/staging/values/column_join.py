@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeGuard
 
-from autograph.backend import LISTS, is_list
+from autograph.backend import LISTS, is_list, is_record
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
@@ -20,6 +20,7 @@ from runtime.staging.values.element_layout import (
     UNKNOWN,
     LeafLayout,
     MaybeNone,
+    Record,
     Rows,
     StagedStructures,
     is_unknown,
@@ -134,7 +135,10 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
 
 def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
     """`_structure_of` for lists, tuples and dicts."""
-    nested = [spec for spec in others if isinstance(spec, Nested) and isinstance(spec.like, (*LISTS, tuple, Mapping))]
+    objects = [spec for spec in others if isinstance(spec, Nested) and _is_object(spec)]
+    if objects:
+        return _record_of(objects, len(objects) < len(others), rows)
+    nested = [spec for spec in others if isinstance(spec, Nested)]
     staged = [Rows(spec.like.structure) for spec in others if _is_staged_row(spec)]
     if staged:
         known = [_rows_of(spec, rows) for spec in nested if type(spec.like) is list]
@@ -147,6 +151,20 @@ def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
         return reduce(join_structures, [_rows_of(spec, rows) for spec in nested])
     parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]
     return pytree.rebuild(first.like, [_structure_of(part, rows) for part in parts])
+
+
+def _is_object(spec: Nested) -> bool:
+    """Whether the value is an object with fields."""
+    return not isinstance(spec.like, (*LISTS, tuple, Mapping))
+
+
+def _record_of(objects: Sequence[Nested], has_others: bool, rows: bool) -> Record:
+    """The layout of objects. ValueError if they are of several classes, or there are other values."""
+    first = objects[0]
+    if has_others or any(type(spec.like) is not type(first.like) or spec.keys != first.keys for spec in objects):
+        raise ValueError("the structures differ")
+    return Record(type(first.like), {key: _structure_of([spec.children[k] for spec in objects], rows)
+                                     for k, key in enumerate(first.keys)}, is_record(first.like))
 
 
 def _is_staged_row(spec: Spec) -> TypeGuard[Custom]:
@@ -247,11 +265,21 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
         if not all(map(is_text, specs)):
             raise _Differs
         return [[_BYTES]]
+    if isinstance(layout, Record):
+        found = [_as_dict(layout, _in_parts(spec)) for spec in specs]
+        return _columns(Nested(found, tuple(range(len(found))), tuple(found)), layout.fields, 0)
     if isinstance(layout, Rows):
         return _stored_rows(layout, [*map(_in_parts, specs)])
     if any(isinstance(spec, Nested) and layout is layout_of(None) for spec in specs):
         raise _Differs
     return [specs]
+
+
+def _as_dict(layout: Record, spec: Spec) -> Nested:
+    """The spec of the dict of an object's fields. _Differs if it is of another class."""
+    if not isinstance(spec, Nested) or type(spec.like) is not layout.cls:
+        raise _Differs
+    return dataclasses.replace(spec, like=dict.fromkeys(spec.keys))
 
 
 def _stored_rows(layout: Rows, rows: Sequence[Spec]) -> list[Sequence[Spec]]:

@@ -11,7 +11,7 @@ from functools import reduce
 from itertools import count, islice
 from typing import Any, Final
 
-from autograph.backend import has_staged_items
+from autograph.backend import fill, has_staged_items, parts_in
 from runtime.core import pytree
 from runtime.core.formatting import repr_of
 from runtime.core.operations import OPERATIONS
@@ -50,6 +50,7 @@ __all__ = [
     "UNKNOWN",
     "LeafLayout",
     "MaybeNone",
+    "Record",
     "Rows",
     "StagedStructures",
     "check_empty",
@@ -263,6 +264,46 @@ class Rows(LeafLayout):
         return "a list"
 
 
+class Record(LeafLayout):
+    """An object of a class, stored as its attributes, which have these structures. `changes`: whether an attribute may
+    be set."""
+
+    def __init__(self, cls: type, fields: dict[str, Any], changes: bool) -> None:
+        self.cls, self.fields, self.changes = cls, fields, changes
+        self.ragged = tuple([each for layout in leaf_layouts(fields) for each in layout.ragged])
+        self.size = len(self.ragged)
+
+    def check(self, x: Any) -> None:
+        self._leaves(x)
+
+    def _leaves(self, x: Any) -> list[Any]:
+        if type(x) is not self.cls:
+            raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.cls.__name__}")
+        return leaves_of(self.fields, dict(parts_in(x)))
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        return columns_of(self.fields, self._leaves(x), types)
+
+    def types(self, x: Any) -> list[TensorType]:
+        return types_of(self.fields, dict(parts_in(x)))
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return self.holding(element_of(self.fields, columns))
+
+    def holding(self, attributes: dict[str, Any]) -> Any:
+        """A new object with these attributes."""
+        made: Any = object.__new__(self.cls)
+        fill(made, [*attributes.items()])
+        return made
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        raise staging_error(f"the text of a list is asked for whose elements are objects of {self.cls.__name__}",
+                            "Format the parts of its elements.")
+
+    def __repr__(self) -> str:
+        return f"a {self.cls.__name__}"
+
+
 def _lengths(column: ListValue) -> Any:
     """The lengths of the elements of a list, as a vector of int32."""
     def add(i: Any, lengths: Any) -> tuple[Any]:
@@ -326,6 +367,8 @@ def may_change(structure: Any) -> bool:
     """Whether an element is, or contains, what can be changed in place: a list, dict or object."""
     if isinstance(structure, MaybeNone):
         return may_change(structure.structure)
+    if isinstance(structure, Record):
+        return structure.changes or any(map(may_change, structure.fields.values()))
     if pytree.is_nested(structure):
         return not isinstance(structure, tuple) or any(map(may_change, pytree.children(structure)))
     return isinstance(structure, Rows)
@@ -340,6 +383,8 @@ def same_layout(a: Any, b: Any) -> bool:
             return False
         return all(map(same_layout, pytree.flatten(a), pytree.flatten(b)))
     a, b = layout_of(a), layout_of(b)
+    if isinstance(a, Record) and isinstance(b, Record):
+        return a.cls is b.cls and same_layout(a.fields, b.fields)
     return type(a) is type(b) and (
         not isinstance(a, (MaybeNone, Rows)) or same_layout(a.structure, getattr(b, "structure", None)))
 

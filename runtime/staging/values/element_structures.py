@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from autograph.backend import fields_of, is_record, parts_in
 from runtime.core import pytree
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
@@ -28,6 +29,7 @@ from runtime.staging.values.element_layout import (
     STRING,
     UNKNOWN,
     MaybeNone,
+    Record,
     Rows,
     check_empty,
     is_unknown,
@@ -59,6 +61,8 @@ def structure_of(x: Any, rows: bool = False) -> Any:
         return Rows(reduce(join_structures, [structure_of(item, rows) for item in x])) if x else ROW
     if pytree.is_nested(x):
         return pytree.rebuild(x, [structure_of(child, rows) for child in pytree.children(x)])
+    if fields_of(x) is not None:
+        return Record(type(x), {name: structure_of(part, rows) for name, part in parts_in(x)}, is_record(x))
     return None
 
 
@@ -73,6 +77,8 @@ def join_structures(a: Any, b: Any) -> Any:
         if one.structure is None or other.structure is None:  # perhaps a list whose elements are not known yet
             return one if other.structure is None else other
         return Rows(join_structures(one.structure, other.structure))
+    if isinstance(a, Record) and isinstance(b, Record) and a.cls is b.cls:
+        return Record(a.cls, join_structures(a.fields, b.fields), a.changes)
     parts = [[*pytree.children(each)] if pytree.is_nested(each) else None for each in (a, b)]
     if parts[0] is not None and parts[1] is not None:
         pytree.assert_same_structure(*[pytree.rebuild(each, [None] * len(children))
@@ -119,6 +125,8 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
         return [Together([part[k] for part in parts]) for k in range(wider.size)]
     if isinstance(wider, Rows) and isinstance(structure, Rows) and structure.structure is None is not wider.structure:
         return [Empty(next(columns))] * wider.size
+    if isinstance(wider, Record) and isinstance(structure, Record):
+        return widen(structure.fields, wider.fields, columns)
     if pytree.is_nested(wider):
         return [column for mine, part in zip(pytree.children(structure), pytree.children(wider), strict=True)
                 for column in widen(mine, part, columns)]

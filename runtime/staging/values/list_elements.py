@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from autograph.backend import containers_in, fill, is_container, parts_in, references, refill
-from runtime.core import pytree
+from autograph.backend import (
+    containers_in,
+    fill,
+    has_staged_items,
+    is_container,
+    operators,
+    parts_in,
+    references,
+    refill,
+    with_parts,
+)
 from runtime.core.graph import Value
-from runtime.core.positions import user_position
+from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor
+from runtime.ops.logic import less, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
 from runtime.staging.values.list import PUTS, is_staged_list
@@ -31,8 +41,9 @@ from runtime.staging.values.open_bodies import (
 )
 
 __all__ = [
-    "after_change", "become_rows", "check_repeated", "element_of", "note_shared", "put", "put_back", "record_items",
-    "record_put", "record_read", "record_taken", "renewed",
+    "after_change", "become_rows", "check_repeated", "element_of", "is_same_element", "note_shared", "put", "put_back",
+    "record_items",
+    "record_put", "record_read", "record_taken", "refuse_identity", "renewed",
 ]
 
 
@@ -108,8 +119,9 @@ def _put_back(
     for e in {id(e.whole): e for e in stale}.values():
         _fill_again(e.whole, owner[0].view(owner).at(e.index))
     stays = [e for e in known if len(back) == len(found) or _keeps_place(e.index, back[0].index)]
-    body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements]
-    if changed:
+    body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements
+                        if not (changed and _is_one(e, back)) or _is_one(e, changed)]
+    if changed:  # all parts have new records
         record_read(x, owner, changed[0].index)
         body.written.append(owner)
 
@@ -239,6 +251,41 @@ def element_of(x: Any) -> Element | None:
                  and not e.changes), None)
 
 
+def is_same_element(value: Any, other: Any) -> Any:
+    """Whether two lists, dicts or objects are one element of a list or dict: a bool, or a bool scalar tensor. None if
+    one of them certainly is no element; StagingError if that is not known."""
+    if value is other or not (elements_with(value) and elements_with(other)):
+        return None
+    known = [_whereabouts(each) for each in (value, other)]
+    if None in known or bodies_open()[0].shared:
+        refuse_identity()
+    (owner, index), (second, other_index) = known
+    if owner is None or second is None or owner is not second:
+        return False
+    if isinstance(index, tuple):
+        return operators.eq(index[0], other_index[0])
+    length = owner[0].view(owner).length
+    return _is_index(index, other_index) or operators.eq(*[
+        each if type(each) is int and each >= 0 else where(less(each, 0), each + length, each)
+        for each in (index, other_index)])
+
+
+def refuse_identity() -> NoReturn:
+    """Raise the error for an identity test (`is`) of elements of lists that no graph can answer."""
+    raise staging_error(
+        "whether two names have the same element of a list is asked here (`is`), and that is known only when the graph"
+        " runs", "Compare their indices, or a number that each element has of its own.")
+
+
+def _whereabouts(x: Any) -> Any:
+    """The list or dict with an element, and its index there; (None, None) if it was taken out; None if not known."""
+    records = [e for e in bodies_open()[-1].elements if e.value is x]
+    found = next((e for e in reversed(records) if e.is_current() and e.whole is x), None)
+    if found is not None:
+        return found.owner, found.index
+    return (None, None) if records and records[-1].is_taken else None
+
+
 def renewed(owner: list[Any], items: Any) -> None:
     """Give a staged list or dict the same elements in other columns, which are not a change of it."""
     body = bodies_open()[-1] if bodies_open() else None
@@ -269,9 +316,9 @@ def _without_items(x: Any, part: list[Any]) -> Any:
     """A copy of an element, where a list that is part of it is empty."""
     if x is part:
         return []
-    if not pytree.is_nested(x):
+    if has_staged_items(x):
         return x
-    return pytree.rebuild(x, [_without_items(child, part) for child in pytree.children(x)])
+    return with_parts(x, [(key, _without_items(child, part)) for key, child in parts_in(x)])
 
 
 def put_back(element: Element) -> None:

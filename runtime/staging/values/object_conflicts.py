@@ -15,7 +15,8 @@ from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
-__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_if_objects", "unsettled"]
+__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements",
+           "retrace_if_objects", "unsettled"]
 
 
 def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:
@@ -59,6 +60,17 @@ def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
     if trials.depth == 0 and all([is_record(one) or can_be_record(type(one)) for one in objects]):
         for one in objects:
             want_record(error, type(one))
+    retrace_for_elements(error, conflict.left, conflict.right)
+
+
+def retrace_for_elements(error: StagingError, *specs: Spec) -> None:
+    """Retrace the function if there are objects of plain classes in the lists, tuples and dicts with these specs: as
+    state, they can be elements of lists and dicts of the graph."""
+    for spec in specs if trials.depth == 0 else ():
+        for child in spec.children if isinstance(spec, Nested) else ():
+            if isinstance(child, Static) and can_be_record(type(child.value)):
+                want_record(error, type(child.value))
+            retrace_for_elements(error, child)
 
 
 def is_row(conflict: Conflict) -> bool:

@@ -209,7 +209,7 @@ class MaybeObject:
         if name in MaybeObject.__slots__:
             object.__setattr__(self, name, value)
         else:
-            setattr(self.checked(), name, value)
+            setattr(operators.fields(self.checked()), name, value)
 
     def __delattr__(self, name: str) -> None:
         delattr(self.checked(), name)

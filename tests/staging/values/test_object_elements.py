@@ -1,0 +1,347 @@
+"""Objects of the program's classes as elements of lists and dicts whose number of elements only the graph knows."""
+from __future__ import annotations
+
+import collections
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import runtime as rt
+from tests.plain_values import plain
+
+
+@dataclass
+class Particle:
+    x: Any
+    v: Any = 0.0
+
+
+@dataclass(frozen=True)
+class Point:
+    x: Any
+    y: Any
+
+    def __add__(self, other: Point) -> Point:
+        return Point(self.x + other.x, self.y + other.y)
+
+
+@dataclass
+class Node:
+    key: Any
+    left: Any = -1
+    right: Any = -1
+
+
+@dataclass
+class Item:
+    name: str
+    price: Any
+    count: Any = 0
+    best: Any = None
+    marks: list[Any] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Slotted:
+    x: Any
+
+
+class Ball:
+    """A plain class, with methods that change the object."""
+
+    def __init__(self, x: Any, v: Any) -> None:
+        self.x = x
+        self.v = v
+        self.bounces: list[Any] = []
+
+    def step(self, dt: float) -> None:
+        self.x += self.v * dt
+        if self.x > 3:
+            self.v = -self.v
+            self.bounces.append(self.x)
+
+    def energy(self) -> Any:
+        return 0.5 * self.v ** 2
+
+
+class Account:
+    def __init__(self, owner: Any, balance: Any = 0) -> None:
+        self.owner = owner
+        self.balance = balance
+
+    def deposit(self, amount: Any) -> None:
+        self.balance += amount
+
+    def withdraw(self, amount: Any) -> Any:
+        if amount > self.balance:
+            return False
+        self.balance -= amount
+        return True
+
+
+class Stack:
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    def push(self, x: Any) -> None:
+        self.items.append(x)
+
+    def pop(self) -> Any:
+        return self.items.pop()
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def methods_change_them(n: Any) -> Any:
+    balls = [Ball(1.0 * i, 1.0) for i in range(n)]
+    for _ in range(4):
+        for ball in balls:
+            ball.step(0.5)
+    return [b.x for b in balls], [len(b.bounces) for b in balls], sum(b.energy() for b in balls)
+
+
+def appended_one_by_one(n: Any) -> Any:
+    found = []
+    for i in range(n):
+        p = Particle(1.0 * i)
+        found.append(p)
+        if i > 2:
+            p.x = -1.0
+        p.v += i
+    return found
+
+
+def values_of_a_dict(n: Any) -> Any:
+    accounts = {}
+    for i in range(n):
+        accounts[i] = Account(i, 10 * i)
+    done = 0
+    for i in range(n):
+        if accounts[i].withdraw(20):
+            done += 1
+            accounts[(i + 1) % n].deposit(20)
+    return done, [a.balance for a in accounts.values()]
+
+
+def made_where_missing(n: Any) -> Any:
+    groups = {}
+    for i in range(n):
+        groups.setdefault(i % 3, Account(i % 3)).deposit(i)
+    return {key: group.balance for key, group in groups.items()}
+
+
+def default_factory(n: Any) -> Any:
+    found = collections.defaultdict(lambda: Particle(0.0))
+    for i in range(n):
+        found[i % 3].x += i
+        if i % 2:
+            found[i % 3].v -= 1
+    return [(key, p.x, p.v) for key, p in found.items()]
+
+
+def got_from_a_dict(n: Any) -> Any:
+    found = {}
+    for i in range(n):
+        p = found.get(i % 3)
+        if p is None:
+            found[i % 3] = Particle(1.0 * i)
+        else:
+            p.v += p.x
+    return [(p.x, p.v) for p in found.values()]
+
+
+def binary_tree(n: Any) -> Any:
+    tree = []
+    for i in range(n):
+        key = (i * 7 + 3) % 11
+        tree.append(Node(key))
+        if i == 0:
+            continue
+        j = 0
+        while True:
+            node = tree[j]
+            if key < node.key:
+                if node.left < 0:
+                    node.left = i
+                    break
+                j = node.left
+            else:
+                if node.right < 0:
+                    node.right = i
+                    break
+                j = node.right
+    return tree
+
+
+def text_none_and_lists(n: Any) -> Any:
+    items = [Item(f"item{i}", 1.5 * i) for i in range(n)]
+    for i, item in enumerate(items):
+        item.count += i
+        item.marks.append(i)
+        if item.price > 2:
+            item.best = i
+            item.name += "!"
+            item.marks.extend([7, 8])
+    return items
+
+
+def pairs_of_them(n: Any) -> Any:
+    found = [Particle(1.0 * i) for i in range(n)]
+    for p in found:
+        for q in found:
+            if p is not q:
+                p.v += q.x
+    return found
+
+
+def frozen(n: Any) -> Any:
+    points = [Point(i, i * 2) for i in range(n)]
+    total = Point(0, 0)
+    for point in points:
+        total = total + point
+    return total, points, points.index(Point(1, 2)), Point(9, 9) in points
+
+
+def slotted(n: Any) -> Any:
+    found = [Slotted(i) for i in range(n)]
+    for s in found:
+        s.x *= 2
+    return [s.x for s in found]
+
+
+def exchanged(n: Any) -> Any:
+    found = [Particle(1.0 * i) for i in range(n)]
+    found[0], found[n - 1] = found[n - 1], found[0]
+    found[0].x = 100.0
+    return found
+
+
+def in_order(n: Any) -> Any:
+    found = [Particle(1.0 * ((i * 3) % 5)) for i in range(n)]
+    found.sort(key=lambda p: p.x)
+    for k, p in enumerate(found):
+        p.v = 1.0 * k
+    return found, [p.v for p in found if p.x > 1]
+
+
+def the_greatest(n: Any) -> Any:
+    found = [Particle(1.0 * ((i * 3) % 5)) for i in range(n)]
+    max(found, key=lambda p: p.x).v = 7.0
+    least = min(found, key=lambda p: p.x)
+    if n > 2:
+        least.v -= 1
+    return found, sorted(found, key=lambda p: -p.x)[0].x
+
+
+def a_queue(n: Any) -> Any:
+    queue = collections.deque([Particle(0.0, 1.0)])
+    while len(queue) < n:
+        p = queue.popleft()
+        p.x += 1
+        queue.append(p)
+        queue.append(Particle(p.x * 2))
+    return [p.x for p in queue]
+
+
+def attribute_of_another(n: Any) -> Any:
+    stack, total = Stack(), 0.0
+    for i in range(n):
+        stack.push(Particle(1.0 * i))
+    while len(stack) > 0:
+        p = stack.pop()
+        total = total * 0.5 + p.x
+        if p.x > 3:
+            stack.push(Particle(p.x - 2.5))
+    return total
+
+
+def copies(n: Any) -> Any:
+    found = [Particle(1.0 * i) for i in range(n)]
+    other = copy.copy(found[0])
+    other.x = 9.0
+    found.append(other)
+    return found, other.x
+
+
+def compared(n: Any) -> Any:
+    found = [Particle(1.0 * i) for i in range(n)]
+    first, last, same = found[0], found[-1], 0
+    for p in found:
+        if p is last:
+            same += 1
+    answers = first is last, last is found[n - 2], last is found[n - 1], first is found[0], first is found[-n]
+    gone, other = found.pop(), found.pop()
+    return same, answers, gone is other, gone == other
+
+
+PROGRAMS = [
+    methods_change_them, appended_one_by_one, values_of_a_dict, made_where_missing, default_factory, got_from_a_dict,
+    binary_tree, text_none_and_lists, pairs_of_them, frozen, slotted, exchanged, in_order, the_greatest, a_queue,
+    attribute_of_another, copies, compared]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", PROGRAMS)
+def test_objects_as_elements(fn: Callable[[Any], Any], executor: str) -> None:
+    traced = rt.function(fn, executor=executor)
+    for n in (5, 2):
+        assert plain(traced(rt.constant(n))) == plain(fn(n))
+    assert len(traced.concrete_functions) == 1
+
+
+def rebound_and_compared(n: Any) -> Any:
+    found = [Particle(1.0 * ((i * 3) % 5)) for i in range(n)]
+    best, count = found[0], 0
+    for p in found:
+        if p.x > best.x:
+            best = p
+        if p is best:
+            count += 1
+    return count
+
+
+def test_which_element_a_name_has_is_not_known() -> None:
+    with pytest.raises(rt.errors.StagingError, match="the same element of a list is asked here") as info:
+        rt.function(rebound_and_compared)(rt.constant(3))
+    assert str(info.value).endswith("Compare their indices, or a number that each element has of its own.")
+
+
+def of_two_classes(n: Any) -> Any:
+    found = []
+    for i in range(n):
+        found.append(Particle(1.0 * i))
+        found.append(Point(i, i))
+    return found
+
+
+def text_of_them(n: Any) -> Any:
+    return f"{[Particle(1.0 * i) for i in range(n)]}"
+
+
+@pytest.mark.parametrize(("fn", "what"), [
+    (of_two_classes, "A list whose length changes in staged code holds numbers or tensors of one type, text, None, or"),
+    (text_of_them, "the text of a list is asked for whose elements are objects of Particle"),
+])
+def test_refused(fn: Callable[[Any], Any], what: str) -> None:
+    with pytest.raises(rt.errors.StagingError) as info:
+        rt.function(fn)(rt.constant(3))
+    assert what in str(info.value)
+
+
+def test_gradients_flow_through_attributes() -> None:
+    def f(x: Any, n: Any) -> Any:
+        found = [Particle(x * i, x) for i in range(n)]
+        for p in found:
+            p.x += p.v * p.v
+        return sum(p.x for p in found)
+
+    x = rt.constant(3.0)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = rt.function(f)(x, rt.constant(4))
+    assert float(y) == 6 * 3.0 + 4 * 9.0
+    assert float(tape.gradient(y, x)) == 6 + 4 * 2 * 3.0
