@@ -204,6 +204,6 @@ PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
         [500, 600], [r.integers(0, 4, 500), r.integers(0, 4, 600), np.zeros((501, 601), np.int64)])),
     ("recursion: fib(25)", fib, lambda r: ([25], [])),
     ("recursion: Ackermann's function of 2 and 300", ackermann, lambda r: ([2, 300], [])),
-    ("recursion: 8 queens", queens, lambda r: ([0, 0, 0, 0, 8], [])),
+    ("recursion: 10 queens", queens, lambda r: ([0, 0, 0, 0, 10], [])),
     ("40 bodies, 50 steps", bodies, lambda r: ([40, 50], [r.random((40, 3)), np.zeros((40, 3)), r.random(40)])),
 ]

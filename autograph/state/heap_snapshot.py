@@ -19,7 +19,7 @@ from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.key_order import reorder
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
-from autograph.state.structure import fill, is_record, parts_in
+from autograph.state.structure import ATOMS, can_be_record, fill, is_record, parts_in
 
 __all__ = ["Heap", "accept", "becomes_state"]
 
@@ -271,14 +271,29 @@ def _put(value: Any, key: Any, part: Any) -> None:
 
 
 def _is_state(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
-    """Whether `value` is a number or staged value, a list or tuple of these, or a dict or record that contains a staged
+    """Whether `value` is a number or staged value, a list or tuple of these, or a dict or object that contains a staged
     value. `inside`: the ids of the enclosing lists, which may occur in it."""
     if type(value) is tuple or is_list(value):
         around = (*inside, id(value))
         return id(value) in inside or all(_is_state(item, stages, around) for item in value)
-    if issubclass(type(value), dict) or is_record(value):
-        return any(stages(part) for _, part in parts_in(value))
+    if issubclass(type(value), dict) or _is_object(value):
+        return _has_staged(value, stages, inside)
     return type(value) in (int, float, bool, complex) or stages(value)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether it is an object that consists of its attributes."""
+    return is_record(value) or can_be_record(type(value))
+
+
+def _has_staged(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ...] = ()) -> bool:
+    """Whether a list, tuple, dict or object contains a staged value. `inside`: the ids of the enclosing ones."""
+    if stages(value):
+        return True
+    if type(value) in ATOMS or id(value) in inside:
+        return False
+    parts = [*(fields_in(value) or {}).values()] if _is_object(value) else [part for _, part in parts_in(value)]
+    return any(_has_staged(part, stages, (*inside, id(value))) for part in parts)
 
 
 def _is_list_of_state(items: Iterable[Any], stages: Callable[[Any], bool]) -> bool:

@@ -163,7 +163,8 @@ def _columns(keys: Any, what: str) -> list[Tensor]:
     """Keys as vectors, the most significant first."""
     if isinstance(keys, StagedRecords):
         if any(layout.size > 1 or isinstance(layout, Rows) for layout in leaf_layouts(keys.structure)):
-            raise staging_error(f"{what}() compares here lists, or values that may be None, which only the graph knows",
+            raise staging_error(f"{what}() compares here lists, objects or values that may be None, which only the graph"
+                                " knows",
                                 _REMEDY)
         columns = [rank_texts(column.__leaves__()[0]) if layout is STRING else convert_to_tensor(column)
                    for layout, column in zip(leaf_layouts(keys.structure), keys.columns, strict=True)]

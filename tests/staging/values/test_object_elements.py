@@ -259,6 +259,43 @@ def attribute_of_another(n: Any) -> Any:
     return total
 
 
+class World:
+    def __init__(self) -> None:
+        self.balls: list[Any] = []
+        self.time = 0.0
+
+    def add(self, ball: Any) -> None:
+        self.balls.append(ball)
+
+    def step(self, dt: float) -> None:
+        for ball in self.balls:
+            ball.x = ball.x + ball.v * dt
+            if ball.x.x > 2.0:
+                ball.v = ball.v * -1.0
+        self.time += dt
+
+
+@dataclass
+class Vector:
+    x: Any
+    y: Any
+
+    def __add__(self, other: Vector) -> Vector:
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, factor: Any) -> Vector:
+        return Vector(self.x * factor, self.y * factor)
+
+
+def objects_in_objects(n: Any) -> Any:
+    world = World()
+    for i in range(n):
+        world.add(Ball(Vector(1.0 * i, 0.0), Vector(1.0, 0.0)))
+    for _ in range(3):
+        world.step(0.5)
+    return [b.x for b in world.balls], world.time
+
+
 def copies(n: Any) -> Any:
     found = [Particle(1.0 * i) for i in range(n)]
     other = copy.copy(found[0])
@@ -281,7 +318,7 @@ def compared(n: Any) -> Any:
 PROGRAMS = [
     methods_change_them, appended_one_by_one, values_of_a_dict, made_where_missing, default_factory, got_from_a_dict,
     binary_tree, text_none_and_lists, pairs_of_them, frozen, slotted, exchanged, in_order, the_greatest, a_queue,
-    attribute_of_another, copies, compared]
+    attribute_of_another, objects_in_objects, copies, compared]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
