@@ -25,7 +25,7 @@ from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
 from runtime.ops.strings import as_bytes, rank_texts
 from runtime.staging.containers.comparison import compare
-from runtime.staging.values.element_layout import STRING, Rows, leaf_layouts, may_change
+from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect
@@ -162,10 +162,10 @@ class _Known:
 def _columns(keys: Any, what: str) -> list[Tensor]:
     """Keys as vectors, the most significant first."""
     if isinstance(keys, StagedRecords):
-        if any(layout.size > 1 or isinstance(layout, Rows) for layout in leaf_layouts(keys.structure)):
-            raise staging_error(f"{what}() compares here lists, objects or values that may be None, which only the graph"
-                                " knows",
-                                _REMEDY)
+        if any(layout.size > 1 or isinstance(layout, (Record, Rows)) for layout in leaf_layouts(keys.structure)):
+            raise staging_error(
+                f"{what}() compares here lists, objects or values that may be None, which only the graph knows",
+                _REMEDY)
         columns = [rank_texts(column.__leaves__()[0]) if layout is STRING else convert_to_tensor(column)
                    for layout, column in zip(leaf_layouts(keys.structure), keys.columns, strict=True)]
         first = keys.structure

@@ -23,6 +23,7 @@ from runtime.staging.values.element_layout import (
     Record,
     Rows,
     StagedStructures,
+    attributes_of,
     is_unknown,
     layout_of,
     leaf_layouts,
@@ -163,6 +164,7 @@ def _record_of(objects: Sequence[Nested], has_others: bool, rows: bool) -> Recor
     first = objects[0]
     if has_others or any(type(spec.like) is not type(first.like) or spec.keys != first.keys for spec in objects):
         raise ValueError("the structures differ")
+    attributes_of(first.like)
     return Record(type(first.like), {key: _structure_of([spec.children[k] for spec in objects], rows)
                                      for k, key in enumerate(first.keys)}, is_record(first.like))
 

@@ -7,11 +7,11 @@ element gives such a value again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import count, islice
 from typing import Any, Final
 
-from autograph.backend import fill, has_staged_items, parts_in
+from autograph.backend import fields_in, fill, has_staged_items, parts_in
 from runtime.core import pytree
 from runtime.core.formatting import repr_of
 from runtime.core.operations import OPERATIONS
@@ -53,6 +53,7 @@ __all__ = [
     "Record",
     "Rows",
     "StagedStructures",
+    "attributes_of",
     "check_empty",
     "columns_of",
     "element_of",
@@ -279,13 +280,13 @@ class Record(LeafLayout):
     def _leaves(self, x: Any) -> list[Any]:
         if type(x) is not self.cls:
             raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.cls.__name__}")
-        return leaves_of(self.fields, dict(parts_in(x)))
+        return leaves_of(self.fields, attributes_of(x))
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
         return columns_of(self.fields, self._leaves(x), types)
 
     def types(self, x: Any) -> list[TensorType]:
-        return types_of(self.fields, dict(parts_in(x)))
+        return types_of(self.fields, attributes_of(x))
 
     def value(self, columns: Sequence[Any]) -> Any:
         return self.holding(element_of(self.fields, columns))
@@ -302,6 +303,17 @@ class Record(LeafLayout):
 
     def __repr__(self) -> str:
         return f"a {self.cls.__name__}"
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes of an object by name. StagingError if some are no fields of its dataclass."""
+    found = dict(parts_in(x))
+    for name in fields_in(x) or ():
+        if name not in found and not isinstance(getattr(type(x), name, None), cached_property):
+            raise staging_error(
+                f"an object of {type(x).__name__} with an attribute {name!r}, which is no field of that class, is an"
+                " element of a list or dict that changes in staged code", "Declare it as a field of the class.")
+    return found
 
 
 def _lengths(column: ListValue) -> Any:

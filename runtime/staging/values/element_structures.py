@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from autograph.backend import fields_of, is_record, parts_in
+from autograph.backend import fields_of, is_record
 from runtime.core import pytree
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
@@ -31,6 +31,7 @@ from runtime.staging.values.element_layout import (
     MaybeNone,
     Record,
     Rows,
+    attributes_of,
     check_empty,
     is_unknown,
     layout_of,
@@ -62,7 +63,8 @@ def structure_of(x: Any, rows: bool = False) -> Any:
     if pytree.is_nested(x):
         return pytree.rebuild(x, [structure_of(child, rows) for child in pytree.children(x)])
     if fields_of(x) is not None:
-        return Record(type(x), {name: structure_of(part, rows) for name, part in parts_in(x)}, is_record(x))
+        return Record(type(x), {name: structure_of(part, rows) for name, part in attributes_of(x).items()},
+                      is_record(x))
     return None
 
 

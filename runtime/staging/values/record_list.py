@@ -19,6 +19,7 @@ from runtime.ops.shape import stack
 from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
+    Record,
     StagedStructures,
     check_empty,
     columns_of,
@@ -89,7 +90,8 @@ class StagedRecords(StagedSequence):
     def stacked(self) -> Any:
         """The tensor of all elements, each a list or tuple of numbers or of such lists."""
         columns, parts = self.columns, leaf_layouts(self.structure)
-        wrong = next((part for part in parts if part.size > 1 or part is STRING), None)
+        wrong = next((part for part in parts if part.size > 1 or part is STRING or isinstance(
+            part, Record)), None)
         if wrong is not None:
             raise _no_tensor(str(wrong))
         return _columns_as_tensor(pytree.pack_sequence_as(self.structure, [*map(convert_to_tensor, columns)]))

@@ -355,12 +355,29 @@ def of_two_classes(n: Any) -> Any:
     return found
 
 
+def without_a_field(n: Any) -> Any:
+    found = [Particle(1.0 * i) for i in range(n)]
+    found[0].charge = 2.0
+    return found
+
+
+def sorted_by_themselves(n: Any) -> Any:
+    return sorted([Slotted(i) for i in range(n)])
+
+
+def as_a_tensor(n: Any) -> Any:
+    return rt.convert_to_tensor([Slotted(i) for i in range(n)])
+
+
 def text_of_them(n: Any) -> Any:
     return f"{[Particle(1.0 * i) for i in range(n)]}"
 
 
 @pytest.mark.parametrize(("fn", "what"), [
     (of_two_classes, "A list whose length changes in staged code holds numbers or tensors of one type, text, None, or"),
+    (without_a_field, "an object of Particle with an attribute 'charge', which is no field of that class"),
+    (sorted_by_themselves, "sorted() compares here lists, objects or values that may be None"),
+    (as_a_tensor, "a list of elements that contain a Slotted is no tensor"),
     (text_of_them, "the text of a list is asked for whose elements are objects of Particle"),
 ])
 def test_refused(fn: Callable[[Any], Any], what: str) -> None:
