@@ -37,10 +37,11 @@ START = '''def f(n, k):
     edges, net = {}, [[] for i in range(n)]
     people = [NEW(i, [i]) for i in range(n)]
     table = {i: NEW(i * k, []) for i in range(n)}
+    links, bags = [{} for i in range(n)], {i: {i} for i in range(n)}
     some = [0]
     total = 0
 '''
-END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, people, table, some, total\n"
+END = "    return rows, groups, words, gaps, pairs, deep, names, edges, net, people, table, links, bags, some, total\n"
 ARGUMENTS = ((3, 1), (4, 2), (5, 0))
 REFUSED = (StagingError, OperatorNotAllowedInGraphError, UnimplementedError)
 
@@ -197,8 +198,23 @@ class Program:
             f"net[{index}].insert(0, ({self.number()}, {word}))", f"edges[{self.key()}] = [(k, {self.number()})]",
             f"total += len(net[{index}]) + len(edges.get({self.key()}, []))", "net.append([])",
             f"deep.append([{row}, []])", f"deep[{index}].append({row})", f"some = {row}", f"some = [{self.number()}]",
+            f"links[{index}][{self.key()}] = {self.number()}", f"links[{index}].pop({self.key()}, None)",
+            f"links[{index}] = dict(links[{self.index()}])",
+            f"bags.setdefault({self.key()}, set()).add({self.number()})",
+            f"bags[{self.key()}] = {{k, {self.number()}}}", f"bags.get({self.key()}, set()).discard({self.key()})",
+            f"total += len(links[{index}]) + len(bags.get({self.key()}, set()))",
+            f"total += sum(links[{index}].values()) + sum(bags.setdefault({self.key()}, set()))",
             f"total += {self.number()}", f"total += sum(x for x in gaps if x is not None) + {self.number()}",
             f"total += ' '.join(words).count('w') + len(names) + {self.number()}".replace(".count('w')", " != ''"))
+
+
+def in_order(x: Any) -> Any:
+    """`x` with sorted lists in place of sets, whose `repr` depends on how they were made."""
+    if isinstance(x, set):
+        return ["set", *sorted(x)]
+    if isinstance(x, dict):
+        return {key: in_order(value) for key, value in x.items()}
+    return type(x)(map(in_order, x)) if isinstance(x, (list, tuple)) else x
 
 
 def outcome(program: Program, seed: int, executor: str) -> str:
@@ -223,7 +239,7 @@ def outcome(program: Program, seed: int, executor: str) -> str:
             if not (isinstance(expected, type) and isinstance(error, expected)):
                 return f"error: {type(error).__name__}: {error}"
             continue
-        if isinstance(expected, type) or repr(result) != repr(expected):
+        if isinstance(expected, type) or repr(in_order(result)) != repr(in_order(expected)):
             found = f"wrong for n={n}, k={k}: {result}\n  expected {expected}"
     return found
 

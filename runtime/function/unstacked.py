@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import copy
 import itertools
 from collections.abc import Sequence
 from itertools import compress
@@ -15,7 +16,16 @@ from runtime.core.tensor import EagerList, EagerTensor
 from runtime.function.executors import unstacking
 from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
-from runtime.staging.values.element_layout import STRING, LeafLayout, MaybeNone, Record, Rows, leaf_layouts
+from runtime.staging.values.element_layout import (
+    STRING,
+    LeafLayout,
+    MaybeNone,
+    NoItems,
+    Record,
+    Rows,
+    Tables,
+    leaf_layouts,
+)
 
 __all__ = ["elements_of", "items_of_list", "items_of_row", "tensors_of_rows"]
 
@@ -79,7 +89,30 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[An
         return [next(values) if bit else None for bit in bits]
     if isinstance(layout, Record):
         return [layout.holding(fields) for fields in elements_of(layout.fields, columns)]
+    if isinstance(layout, Tables):
+        return [_table(layout, leaves) for leaves in zip(*columns, strict=True)]
+    if isinstance(layout, NoItems):
+        return [_with_items(layout, ()) for _ in columns[0]]
     return columns[0]
+
+
+def _table(layout: Tables, leaves: Sequence[EagerTensor]) -> Any:
+    """A dict or set from the columns of its hash table; keys and items of sets are Python numbers."""
+    _, marks, *columns = leaves
+    there = [*map(bool, marks._array[1:])]
+    keys = len(pytree.flatten(layout.structure[0])) if layout.is_dict else len(columns)
+    live: list[Any] = [[key.item() for key in compress(column._array[1:], there)] for column in columns[:keys]]
+    live += [[*compress(items_of_row(column)[1:], there)] for column in columns[keys:]]
+    return _with_items(layout, elements_of(layout.structure, live))
+
+
+def _with_items(layout: NoItems, items: Sequence[Any]) -> Any:
+    """A dict or set with these items."""
+    if not isinstance(layout.empty, dict):
+        return layout.kind[0].__stands_for__(items)
+    made = copy.copy(layout.empty)
+    dict.update(made, items)
+    return made
 
 
 def _row(layout: Rows, columns: Sequence[EagerTensor]) -> list[Any]:

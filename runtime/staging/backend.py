@@ -86,7 +86,7 @@ from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
-from runtime.staging.values.list_elements import after_change, element_of, put_back
+from runtime.staging.values.list_elements import after_change, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.open_bodies import (
     begin_body,
@@ -411,7 +411,7 @@ class Staging:
         return isinstance(target, (Tensor, Text)) and not isinstance(target, StagedArray)
 
     def changing(self, target: Any) -> Callable[[], None] | None:
-        element = element_of(target)
+        element = record_of(target)
         return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
@@ -512,7 +512,7 @@ def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete_item_of(container, index)
     elif type(container) is not list or has_staged_items(container):
-        element = element_of(container)
+        element = record_of(container)
         del _written(container)[index]
         after_change(element)
     elif type(index) is slice:

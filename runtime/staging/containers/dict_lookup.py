@@ -44,7 +44,7 @@ from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
-from runtime.staging.values.list_elements import note_shared
+from runtime.staging.values.list_elements import after_change, note_shared, record_of
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
@@ -75,7 +75,10 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     if settle_keys(mapping):
         return operators.item(mapping, key)
     if isinstance(mapping, (Counter, defaultdict)):
-        return _item_or_default(mapping, key)
+        element = record_of(mapping)
+        found = _item_or_default(mapping, key)
+        after_change(element)
+        return found
     place = _position(list(mapping), key)
     _check(place, len(mapping), key)
     _has.last = mapping, [*mapping], key, current_graph()
@@ -165,7 +168,10 @@ def method_of_dict(fn: Any) -> Any:
         asks = args and not keywords and is_staged_key(args[0])
         if asks:
             dict_presence.check_keys(fn.__self__)
-        return (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
+        element = record_of(fn.__self__)
+        result = (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
+        after_change(element)
+        return result
 
     return called
 

@@ -51,7 +51,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
-from runtime.staging.values.list_elements import after_change, become_rows, element_of, note_shared
+from runtime.staging.values.list_elements import after_change, become_rows, note_shared, record_of
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
@@ -145,7 +145,7 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
     Python list, possibly with staged items."""
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
-    element = element_of(left) if name in ("iadd", "imul") else None
+    element = record_of(left) if name in ("iadd", "imul") else None
     become_rows(element)
     result = _list_operation(name, left, right)
     after_change(element)
@@ -393,7 +393,7 @@ def _same_numbers(column: StagedList, value: Any) -> Tensor:
 def method_of_sequence(method: Any) -> Any:
     """The replacement of a list or tuple method written in C."""
     sequence, found = method.__self__, _METHODS.get(method.__name__)
-    if has_staged_items(sequence) or (method.__name__ in _RESIZE and become_rows(element_of(sequence))):
+    if has_staged_items(sequence) or (method.__name__ in _RESIZE and become_rows(record_of(sequence))):
         if method.__name__ in _OPERATORS:
             return functools.partial(_OPERATORS[method.__name__], sequence)
         return functools.partial(_called, sequence, method.__name__)
@@ -412,7 +412,7 @@ def method_of_sequence(method: Any) -> Any:
 
 
 def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    element = element_of(sequence)
+    element = record_of(sequence)
     result = unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
     after_change(element)
     return result

@@ -20,16 +20,18 @@ from runtime.staging.values.element_layout import (
     UNKNOWN,
     LeafLayout,
     MaybeNone,
+    NoItems,
     Record,
     Rows,
     StagedStructures,
+    Tables,
     attributes_of,
     is_unknown,
     layout_of,
     leaf_layouts,
     row_type,
 )
-from runtime.staging.values.element_structures import Empty, Together, join_structures, widen
+from runtime.staging.values.element_structures import Empty, Fresh, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_staged_spec, representatives
 from runtime.staging.values.spec_text import Conflict, contents_of_array
@@ -40,6 +42,7 @@ __all__ = ["join_lists", "join_tables", "with_staged_lists"]
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 _BYTES: Final = Leaf(TensorType(as_dtype("uint8"), (None,)))
 _BIT: Final = Leaf(TensorType(as_dtype(bool)))
+_NUMBER: Final = Leaf(TensorType(as_dtype("int32")))
 _SLOTS: Final = Leaf(ListType(TensorType(as_dtype("int32"))))
 
 
@@ -136,6 +139,11 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
 
 def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
     """`_structure_of` for lists, tuples and dicts."""
+    tables = [*map(_table_of, others)]
+    if any(tables):
+        if not all(tables):
+            raise ValueError("the structures differ")
+        return reduce(join_structures, tables)
     objects = [spec for spec in others if isinstance(spec, Nested) and _is_object(spec)]
     if objects:
         return _record_of(objects, len(objects) < len(others), rows)
@@ -152,6 +160,19 @@ def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
         return reduce(join_structures, [_rows_of(spec, rows) for spec in nested])
     parts = [[dict(zip(spec.keys, spec.children, strict=True))[key] for spec in alike] for key in _in_order(first)]
     return pytree.rebuild(first.like, [_structure_of(part, rows) for part in parts])
+
+
+def _table_of(spec: Spec) -> NoItems | None:
+    """The layout of a dict or set without items, or of whose items only the graph knows; None for other values."""
+    if isinstance(spec, Nested):
+        return NoItems(spec.like) if isinstance(spec.like, dict) and not spec.keys else None
+    if not isinstance(spec, Custom):
+        return None
+    if isinstance(spec.like, StagedEntries):
+        return Tables(spec.like.holding(()))
+    if getattr(type(spec.like), "__stands_for__", None) not in (set, frozenset):
+        return None
+    return Tables(spec.like) if spec.children else NoItems(spec.like)
 
 
 def _is_object(spec: Nested) -> bool:
@@ -237,6 +258,8 @@ def _specs_of(column: Any) -> Sequence[Spec]:
         if not (isinstance(type, ListType) and is_unknown(type.element)):
             raise _Differs
         return ()
+    if isinstance(column, Fresh):
+        return ()
     return () if column is None else (_BIT,) if column is True else (column,)
 
 
@@ -267,6 +290,8 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
         if not all(map(is_text, specs)):
             raise _Differs
         return [[_BYTES]]
+    if isinstance(layout, NoItems):
+        return _stored_tables(layout, [*map(_in_parts, specs)])
     if isinstance(layout, Record):
         found = [_as_dict(layout, _in_parts(spec)) for spec in specs]
         return _columns(Nested(found, tuple(range(len(found))), tuple(found)), layout.fields, 0)
@@ -275,6 +300,23 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
     if any(isinstance(spec, Nested) and layout is layout_of(None) for spec in specs):
         raise _Differs
     return [specs]
+
+
+def _stored_tables(layout: NoItems, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
+    """For each column of tables, the specs of what these dicts or sets have in it."""
+    found = [(spec, _table_of(spec)) for spec in specs]
+    if any(table is None or table.kind != layout.kind for _, table in found):
+        raise _Differs
+    if not isinstance(layout, Tables):
+        return [[_NUMBER] * len(specs)]
+    made: list[list[Spec]] = [[] for _ in range(layout.size)]
+    for spec, table in found:
+        if isinstance(table, Tables) and isinstance(spec, Custom):
+            for column, child in zip(made, spec.children, strict=True):
+                type = leaf_type(child)
+                assert isinstance(type, ListType)
+                column.append(Leaf(row_type(type.element)))
+    return [*made]
 
 
 def _as_dict(layout: Record, spec: Spec) -> Nested:

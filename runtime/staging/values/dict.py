@@ -40,7 +40,16 @@ from runtime.staging.values.element_structures import fitted
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
-from runtime.staging.values.list_elements import note_shared, put, record_items, record_read, record_taken, renewed
+from runtime.staging.values.list_elements import (
+    after_change,
+    note_shared,
+    put,
+    record_items,
+    record_of,
+    record_read,
+    record_taken,
+    renewed,
+)
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.record_list import StagedRecords
 
@@ -185,7 +194,10 @@ class StagedDict(StagedView):
         if factory is Counter:
             return self.get(key, 0)
         if factory is not None:
-            return self.setdefault(key, factory())
+            record = record_of(self.owner)
+            found = self.setdefault(key, operators.call(factory)())
+            after_change(record)
+            return found
         return self._read(key, self._checked(key))
 
     def _checked(self, key: Any) -> Any:

@@ -11,9 +11,11 @@ from functools import cached_property, reduce
 from itertools import count, islice
 from typing import Any, Final
 
-from autograph.backend import fields_in, fill, has_staged_items, parts_in
+from autograph.backend import duplicate, fields_in, fill, has_staged_items, parts_in, refill
 from runtime.core import pytree
+from runtime.core.errors import StagingError
 from runtime.core.formatting import repr_of
+from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
@@ -21,6 +23,7 @@ from runtime.core.text import ITEM, LIST, QUOTED, Hole, Template, Text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, as_dtype, bool_, int32, uint8
 from runtime.ops.control import UNDEFINED
+from runtime.ops.creation import zeros
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import (
     ListValue,
@@ -44,15 +47,18 @@ from runtime.staging.values.optional import Maybe, Presence, attach
 
 __all__ = [
     "EMPTY",
+    "FEWEST_SLOTS",
     "LENGTHS",
     "ROW",
     "STRING",
     "UNKNOWN",
     "LeafLayout",
     "MaybeNone",
+    "NoItems",
     "Record",
     "Rows",
     "StagedStructures",
+    "Tables",
     "attributes_of",
     "check_empty",
     "columns_of",
@@ -72,6 +78,8 @@ __all__ = [
 ]
 
 
+FEWEST_SLOTS: Final = 8
+"""The number of slots of a hash table with few entries."""
 EMPTY: Final = TensorType(as_dtype(bool), (None,), weak=True)
 """The type of the tensor of a row of which no item is known; it adapts to any other."""
 
@@ -298,11 +306,100 @@ class Record(LeafLayout):
         return made
 
     def shown(self, columns: Sequence[int]) -> Text:
-        raise staging_error(f"the text of a list is asked for whose elements are objects of {self.cls.__name__}",
-                            "Format the parts of its elements.")
+        raise _no_text(f"objects of {self.cls.__name__}")
 
     def __repr__(self) -> str:
         return f"a {self.cls.__name__}"
+
+
+class NoItems(LeafLayout):
+    """A dict or set without items, like `empty`, that may become one with items of which only the graph knows, stored
+    as a number that nothing reads."""
+
+    def __init__(self, empty: Any) -> None:
+        self.empty, self.kind = empty, (type(empty), getattr(empty, "default_factory", None))
+
+    def check(self, x: Any) -> None:
+        if (type(x), getattr(x, "default_factory", None)) != self.kind or (x if isinstance(x, dict) else x.leaves):
+            raise ValueError(f"the structures differ: {x!r} is no empty {self.kind[0].__name__}")
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        return [convert_to_tensor(0, int32)]
+
+    def types(self, x: Any) -> list[TensorType]:
+        return [TensorType(int32)]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return duplicate(self.empty)
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        raise _no_text(f"{self.kind[0].__name__}s")
+
+    def __repr__(self) -> str:
+        return f"a {self.kind[0].__name__}"
+
+
+class Tables(NoItems):
+    """A dict or set of which only the graph knows the items. Each column of its hash table is stored as one tensor.
+    `content`: one of them, or what a dict of them has as its item, without leaves."""
+
+    def __init__(self, content: Any) -> None:
+        self.content, self.structure = content, content.structure
+        super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
+        if has_layouts(self.structure) or (self.is_dict and may_change(self.structure[1])):
+            raise staging_error(
+                "a dict whose items only the graph knows is an element of a list or dict, and its values are text, None"
+                " or lists", "Use one dict with tuples as keys: d[i, j].")
+        self.size = 2 + len(pytree.flatten(self.structure))
+        self.ragged = (True,) * self.size
+
+    @property
+    def is_dict(self) -> bool:
+        return isinstance(self.empty, dict)
+
+    def _leaves(self, x: Any) -> Sequence[Any]:
+        """The columns of the table. ValueError if it is of another kind."""
+        is_staged = has_staged_items(x) if self.is_dict else isinstance(x, type(self.empty)) and x.leaves
+        content = x[0] if self.is_dict and is_staged else x
+        if not is_staged or Tables(content).kind != self.kind or not same_layout(content.structure, self.structure):
+            raise ValueError(f"the structures differ: {x!r} has other items")
+        leaves: Sequence[Any] = content.leaves
+        return leaves
+
+    def check(self, x: Any) -> None:
+        if self.is_empty(x):
+            return
+        self._leaves(x)
+
+    def is_empty(self, x: Any) -> bool:
+        """Whether it certainly has no items."""
+        try:
+            super().check(x)
+        except (ValueError, AttributeError):
+            return False
+        return True
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        if self.is_empty(x):
+            return [apply(CAST, zeros([1 if k else FEWEST_SLOTS, *type.shape[1:]], type.dtype), dtype=type.dtype,
+                          weak=type.weak) for k, type in enumerate(types)]
+        return [list_stack(leaf) for leaf in self._leaves(x)]
+
+    def types(self, x: Any) -> list[TensorType]:
+        return [row_type(leaf.type.element) for leaf in self._leaves(x)]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        leaves = [*map(list_from_tensor, columns)]
+        if not self.is_dict:
+            return self.content.__rebuild__(leaves)
+        made = duplicate(self.empty)
+        refill(made, [self.content.holding(leaves)])
+        return made
+
+
+def _no_text(what: str) -> StagingError:
+    return staging_error(f"the text of a list is asked for whose elements are {what}",
+                         "Format the parts of its elements.")
 
 
 def attributes_of(x: Any) -> dict[str, Any]:
@@ -383,7 +480,7 @@ def may_change(structure: Any) -> bool:
         return structure.changes or any(map(may_change, structure.fields.values()))
     if pytree.is_nested(structure):
         return not isinstance(structure, tuple) or any(map(may_change, pytree.children(structure)))
-    return isinstance(structure, Rows)
+    return isinstance(structure, (NoItems, Rows))
 
 
 def same_layout(a: Any, b: Any) -> bool:
@@ -397,8 +494,10 @@ def same_layout(a: Any, b: Any) -> bool:
     a, b = layout_of(a), layout_of(b)
     if isinstance(a, Record) and isinstance(b, Record):
         return a.cls is b.cls and same_layout(a.fields, b.fields)
+    if isinstance(a, NoItems) and isinstance(b, NoItems) and a.kind != b.kind:
+        return False
     return type(a) is type(b) and (
-        not isinstance(a, (MaybeNone, Rows)) or same_layout(a.structure, getattr(b, "structure", None)))
+        not isinstance(a, (MaybeNone, Rows, Tables)) or same_layout(a.structure, getattr(b, "structure", None)))
 
 
 ROW: Final = Rows(None)

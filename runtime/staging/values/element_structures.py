@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from autograph.backend import fields_of, is_record
+from autograph.backend import fields_of, has_staged_items, is_record
 from runtime.core import pytree
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
@@ -25,12 +25,16 @@ from runtime.ops.lists import (
 )
 from runtime.ops.shape import dim, stack
 from runtime.staging.values.element_layout import (
+    FEWEST_SLOTS,
     ROW,
     STRING,
     UNKNOWN,
+    LeafLayout,
     MaybeNone,
+    NoItems,
     Record,
     Rows,
+    Tables,
     attributes_of,
     check_empty,
     is_unknown,
@@ -44,7 +48,7 @@ from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 
 __all__ = [
-    "Empty", "Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
+    "Empty", "Fresh", "Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False) -> Any:
@@ -56,6 +60,8 @@ def structure_of(x: Any, rows: bool = False) -> Any:
         return MaybeNone(UNKNOWN)
     if isinstance(x, (str, Text)):
         return STRING
+    if (table := _table_of(x)) is not None:
+        return table
     if is_staged_list(x) and type(x) is list:
         return Rows(x[0].structure)
     if rows and type(x) is list:
@@ -66,6 +72,15 @@ def structure_of(x: Any, rows: bool = False) -> Any:
         return Record(type(x), {name: structure_of(part, rows) for name, part in attributes_of(x).items()},
                       is_record(x))
     return None
+
+
+def _table_of(x: Any) -> NoItems | None:
+    """The layout of a dict or set without items, or of whose items only the graph knows; None for other values."""
+    if isinstance(x, dict):
+        return Tables(x[0].holding(())) if has_staged_items(x) else None if x else NoItems(x)
+    if getattr(type(x), "__stands_for__", None) not in (set, frozenset):
+        return None
+    return Tables(type(x)((), x.structure)) if x.leaves else NoItems(type(x)())
 
 
 def join_structures(a: Any, b: Any) -> Any:
@@ -79,8 +94,8 @@ def join_structures(a: Any, b: Any) -> Any:
         if one.structure is None or other.structure is None:  # perhaps a list whose elements are not known yet
             return one if other.structure is None else other
         return Rows(join_structures(one.structure, other.structure))
-    if isinstance(a, Record) and isinstance(b, Record) and a.cls is b.cls:
-        return Record(a.cls, join_structures(a.fields, b.fields), a.changes)
+    if (made := _joined_layouts(a, b)) is not None:
+        return made
     parts = [[*pytree.children(each)] if pytree.is_nested(each) else None for each in (a, b)]
     if parts[0] is not None and parts[1] is not None:
         pytree.assert_same_structure(*[pytree.rebuild(each, [None] * len(children))
@@ -89,6 +104,15 @@ def join_structures(a: Any, b: Any) -> Any:
     if parts != [None, None] or not same_layout(a, b):
         raise ValueError(f"the structures differ: {a!r} and {b!r}")
     return a
+
+
+def _joined_layouts(a: Any, b: Any) -> LeafLayout | None:
+    """The join of the layouts of two objects, dicts or sets of one kind; None for others."""
+    if isinstance(a, Record) and isinstance(b, Record) and a.cls is b.cls:
+        return Record(a.cls, join_structures(a.fields, b.fields), a.changes)
+    if isinstance(a, NoItems) and isinstance(b, NoItems) and a.kind == b.kind and type(a) is not type(b):
+        return a if isinstance(a, Tables) else b
+    return None
 
 
 def _as_rows(a: Any, b: Any) -> list[Rows] | None:
@@ -113,20 +137,28 @@ class Empty:
     column: Any
 
 
+@dataclass(frozen=True)
+class Fresh:
+    """A column of the tables of dicts or sets without items: `size` zeros for each."""
+
+    size: int
+
+
 def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     """The columns of a list with elements of that structure as those of a wider one (`join_structures`). New columns
-    are True for bits that are all set, None for elements that are not known, and `Together` or `Empty` for rows."""
+    are True for bits that are all set, None for elements that are not known, `Together` or `Empty` for rows, and
+    `Fresh` for tables."""
     if isinstance(wider, MaybeNone):
         is_bit_there = isinstance(structure, MaybeNone)
         return [next(columns) if is_bit_there else True,
                 *widen(structure.structure if is_bit_there else structure, wider.structure, columns)]
     if structure is UNKNOWN:
         return [None] * sum([layout.size for layout in leaf_layouts(wider)])
-    if isinstance(wider, Rows) and type(structure) is list and not any(wider.of_items):
-        parts = [widen(part, wider.structure, columns) for part in structure]
-        return [Together([part[k] for part in parts]) for k in range(wider.size)]
-    if isinstance(wider, Rows) and isinstance(structure, Rows) and structure.structure is None is not wider.structure:
-        return [Empty(next(columns))] * wider.size
+    if isinstance(wider, Rows) and (made := _widened_rows(structure, wider, columns)) is not None:
+        return made
+    if isinstance(wider, Tables) and type(structure) is NoItems and structure.kind == wider.kind:
+        next(columns)
+        return [Fresh(1 if k else FEWEST_SLOTS) for k in range(wider.size)]
     if isinstance(wider, Record) and isinstance(structure, Record):
         return widen(structure.fields, wider.fields, columns)
     if pytree.is_nested(wider):
@@ -135,6 +167,16 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     if not same_layout(structure, wider):
         raise ValueError(f"the structures differ: {structure!r} and {wider!r}")
     return [next(columns) for _ in range(layout_of(wider).size)]
+
+
+def _widened_rows(structure: Any, wider: Rows, columns: Iterator[Any]) -> list[Any] | None:
+    """`widen` for lists of one length, or of which no item is known, as rows; None if the columns stay the same."""
+    if type(structure) is list and not any(wider.of_items):
+        parts = [widen(part, wider.structure, columns) for part in structure]
+        return [Together([part[k] for part in parts]) for k in range(wider.size)]
+    if isinstance(structure, Rows) and structure.structure is None is not wider.structure:
+        return [Empty(next(columns))] * wider.size
+    return None
 
 
 def widened(columns: Sequence[ListValue], structure: Any, wider: Any, types: Sequence[TensorType]) -> list[ListValue]:
@@ -152,6 +194,9 @@ def _made(column: Any, size: Any, type: TensorType) -> Any:
         return list_reserve(size, type)
     if isinstance(column, Together):
         return _rows(column.columns, type)
+    if isinstance(column, Fresh):
+        zero = zeros([size * column.size, *type.shape[1:]], type.dtype)
+        return list_cast(list_split(zero, fill([size], column.size)), type)
     if not isinstance(column, Empty):
         return column
     if not is_unknown(column.column.type.element):
@@ -188,7 +233,7 @@ def _type(column: Any) -> Any:
         return TensorType(bool_)
     if isinstance(column, Together):
         return row_type(reduce(join_elements, map(_type, column.columns)))
-    return None if isinstance(column, Empty) else column.type.element if hasattr(column, "type") else column
+    return None if isinstance(column, (Empty, Fresh)) else column.type.element if hasattr(column, "type") else column
 
 
 def _rows(columns: Sequence[Any], type: TensorType) -> Any:

@@ -36,13 +36,12 @@ from runtime.ops.lists import (
 )
 from runtime.ops.logic import equal, greater, logical_and, not_equal, where
 from runtime.ops.math import cast
+from runtime.staging.values.element_layout import FEWEST_SLOTS
 from runtime.staging.values.iterables import StagedRange, weak_int
 from runtime.staging.values.list import branch, fold, fold_while
 
 __all__ = ["Table"]
 
-_FEWEST: Final = 8
-"""The number of slots of a table with few entries."""
 _ROOM: Final = 4
 """The least number of slots per entry after a rebuild, which happens when half the slots are full."""
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -62,14 +61,14 @@ class Table(NamedTuple):
     @classmethod
     def empty(cls, keys: Iterable[TensorType], values: Iterable[TensorType]) -> Table:
         """An empty table, for keys and values with leaves of these types."""
-        return cls(_zeros(_FEWEST), _zeros(1), tuple(map(_column, keys)), tuple(map(_column, values)))
+        return cls(_zeros(FEWEST_SLOTS), _zeros(1), tuple(map(_column, keys)), tuple(map(_column, values)))
 
     @classmethod
     def of_entries(cls, keys: Sequence[ListValue], values: Sequence[ListValue]) -> Table:
         """The table of distinct keys and their values."""
         columns = [list_extend(_column(items.type.element), items) for items in (*keys, *values)]
         marks = _all_marked(list_length(keys[0]))
-        return cls.of_leaves(_rebuilt(len(keys), _zeros(_FEWEST), marks, *columns), len(keys))
+        return cls.of_leaves(_rebuilt(len(keys), _zeros(FEWEST_SLOTS), marks, *columns), len(keys))
 
     @classmethod
     def of_leaves(cls, leaves: Sequence[ListValue], keys: int) -> Table:

@@ -41,9 +41,20 @@ from runtime.staging.values.open_bodies import (
 )
 
 __all__ = [
-    "after_change", "become_rows", "check_repeated", "element_of", "is_same_element", "note_shared", "put", "put_back",
+    "after_change",
+    "become_rows",
+    "check_repeated",
+    "is_same_element",
+    "note_shared",
+    "put",
+    "put_back",
     "record_items",
-    "record_put", "record_read", "record_taken", "refuse_identity", "renewed",
+    "record_of",
+    "record_put",
+    "record_read",
+    "record_taken",
+    "refuse_identity",
+    "renewed",
 ]
 
 
@@ -244,7 +255,7 @@ def _fill_again(x: Any, new: Any) -> None:
                  for (key, old), (_, part) in zip(before, after, strict=True)])
 
 
-def element_of(x: Any) -> Element | None:
+def record_of(x: Any) -> Element | None:
     """The record of an unchanged list or dict that is, or is part of, an element that the open body read; else None."""
     own = bodies_open()[-1].elements if bodies_open() else []
     return next((e for e in reversed(own) if e.value is x and e.whole is not None and not e.is_own and e.is_in_step()
@@ -324,7 +335,7 @@ def _without_items(x: Any, part: list[Any]) -> Any:
 def put_back(element: Element) -> None:
     """Set an element in its list, after a change to it."""
     assert element.owner is not None
-    outer = element_of(element.owner)
+    outer = record_of(element.owner)
     element.owner[0].view(element.owner).put_back(element.index, element.whole)
     after_change(outer)
 

@@ -64,12 +64,14 @@ def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
 
 
 def retrace_for_elements(error: StagingError, *specs: Spec) -> None:
-    """Retrace the function if there are objects of plain classes in the lists, tuples and dicts with these specs: as
-    state, they can be elements of lists and dicts of the graph."""
+    """Retrace the function if there are objects of plain classes, or sets, in the lists, tuples and dicts with these
+    specs: as state, they can be elements of lists and dicts of the graph."""
     for spec in specs if trials.depth == 0 else ():
         for child in spec.children if isinstance(spec, Nested) else ():
             if isinstance(child, Static) and can_be_record(type(child.value)):
                 want_record(error, type(child.value))
+            if isinstance(child, Static) and type(child.value) is set:
+                want_sets(error)
             retrace_for_elements(error, child)
 
 

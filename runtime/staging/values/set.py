@@ -6,6 +6,7 @@ operation that depends on it is an error.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence
 from typing import Any, Final, NoReturn
 
@@ -25,6 +26,7 @@ from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, stages
 from runtime.staging.values.list import StagedList, branch
+from runtime.staging.values.list_elements import after_change, record_of
 from runtime.staging.values.record_list import StagedRecords
 
 __all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
@@ -261,6 +263,17 @@ def _view_operator(name: str, view: View, other: Any) -> Any:
 OPERATIONS.define(view_operator=_view_operator)
 
 
+def _followed(change: Callable[..., None]) -> Callable[..., None]:
+    """A method that changes a set, which may be an element of a list or dict: that changes with it."""
+    @functools.wraps(change)
+    def method(self: StagedSet, *args: Any) -> None:
+        element = record_of(self)
+        change(self, *args)
+        after_change(element)
+
+    return method
+
+
 def _absent(name: str) -> property:
     def missing(_: Any) -> NoReturn:
         raise AttributeError(f"'frozenset' object has no attribute {name!r}")
@@ -392,5 +405,7 @@ def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
 
 _CHANGES: Final = frozenset({
     "add", "remove", "discard", "update", "difference_update", "intersection_update", "symmetric_difference_update"})
+for _name in (*_CHANGES, "clear"):
+    setattr(StagedSet, _name, _followed(getattr(StagedSet, _name)))
 for _name in (*_CHANGES, "clear", "pop"):
     setattr(StagedFrozenSet, _name, _absent(_name))

@@ -452,13 +452,6 @@ def test_lists_in_lists_that_are_elements(program: Callable[..., Any], executor:
         assert plain(traced(rt.constant(n))) == plain(program(n))
 
 
-def dict_of_dicts(n: Any) -> Any:
-    tree: dict[Any, Any] = {}
-    for i in range(n):
-        tree.setdefault(i % 3, {})[i % 2] = i
-    return tree
-
-
 def new_key_of_a_default(n: Any) -> Any:
     found: dict[Any, Any] = {}
     for i in range(n):
@@ -473,13 +466,6 @@ def dict_of_dicts_of_lists(n: Any) -> Any:
     return tree
 
 
-def empty_dicts(n: Any) -> Any:
-    out = []
-    for _ in range(n):
-        out.append({})
-    return out
-
-
 def empty_tuples(n: Any) -> Any:
     out = [()]
     for _ in range(n):
@@ -488,7 +474,7 @@ def empty_tuples(n: Any) -> Any:
 
 
 @pytest.mark.parametrize("program", [
-    dict_of_dicts, new_key_of_a_default, dict_of_dicts_of_lists, empty_dicts, empty_tuples])
+    new_key_of_a_default, dict_of_dicts_of_lists, empty_tuples])
 def test_elements_that_a_graph_cannot_hold_are_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(rt.errors.StagingError, match=r"test_element_layout.py:\d+: "):
         rt.function(program)(rt.constant(5))
