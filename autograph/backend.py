@@ -79,6 +79,7 @@ from autograph.state.structure import (
     objects_in,
     parts_in,
     same_parts,
+    unwrapped,
     with_parts,
 )
 
@@ -199,6 +200,7 @@ __all__ = [
     "unnumbered",
     "until_gone",
     "unwrap",
+    "unwrapped",
     "users_limit",
     "variables",
     "was_before",

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
-from autograph.backend import containers_in, of_trace
+from autograph.backend import containers_in, of_trace, unwrapped
 from runtime.core.errors import subject
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.positions import staging_error
@@ -24,7 +24,7 @@ from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
-from runtime.staging.values.branch_elements import Alternatives
+from runtime.staging.values.branch_elements import Alternatives, record_joined
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
@@ -43,7 +43,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list_specs import is_staged_spec
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects
-from runtime.staging.values.open_bodies import carrying
+from runtime.staging.values.open_bodies import Element, carrying, places_at_end
 from runtime.staging.values.optional import MaybeTensor
 from runtime.staging.values.select import either
 
@@ -83,6 +83,8 @@ class Traced:
                 return entry
 
             values = trace_body(self.graph, body, begin)
+            self.places = places_at_end()
+            """By id, the containers that are elements of lists at the end."""
             if values is None:
                 self.values = None
             else:
@@ -104,6 +106,12 @@ class Traced:
         end = BodyEnd(values, self.origins, self.live_out)
         end.made |= self.made
         return end
+
+    def place_of(self, i: int) -> Element | None:
+        """The record of the final value of a variable as an element of a list; None if it is none."""
+        assert self.values is not None
+        value = unwrapped(self.values[i])
+        return self.places.get(id(self.live_out.get(id(value), (None, value))[1]))
 
     def join_contents(self, chosen: Sequence[int], names: Sequence[str]) -> None:
         """Replace Selects of containers in these of the branch's final values by containers of the joined contents."""
@@ -198,6 +206,7 @@ def _stage_cond(
     ends = [branch.end for branch in (true, false) if branch.end is not None]
     made = tuple(assigned_values(values, init, names, ends))
     elements.end()
+    record_joined(pred, made, init, [branch for branch in (true, false) if branch.values is not None])
     return made
 
 

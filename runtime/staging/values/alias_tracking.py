@@ -83,6 +83,10 @@ class tracking(AbstractContextManager[Any]):
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
         body, open_now.bodies = open_now.bodies[-1], self.before
+        if body.ended is None:
+            body.end()
+        if self.outer:
+            self.outer[-1].places = body.at_end
         if self.outer and self.outer[-1].carried and (exc is None or isinstance(exc, Exception)):
             body.hand_back(self.outer[-1])
         if exc is None:

@@ -3,12 +3,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from autograph.backend import references
+from autograph.backend import containers_in, is_container, references, unwrapped
+from runtime.ops.logic import where
+from runtime.staging.values.describe import absent
+from runtime.staging.values.list_elements import hoisted, is_index, record_read
 from runtime.staging.values.open_bodies import Changes, Element, bodies_open
 
-__all__ = ["Alternatives"]
+__all__ = ["Alternatives", "record_joined"]
+
+
+class Ended(Protocol):
+    """A traced branch."""
+
+    @property
+    def values(self) -> Sequence[Any] | None: ...
+
+    def place_of(self, i: int) -> Element | None: ...
+
+
+def record_joined(pred: Any, values: Sequence[Any], init: Sequence[Any], branches: Sequence[Ended]) -> None:
+    """Record the new containers that variables have after a statement if they are elements of one list at the ends of
+    all branches that leave the variable with a value. `pred`: the condition of the first branch."""
+    for i, value in enumerate(values):
+        container = unwrapped(value)
+        if is_container(container) and container is not unwrapped(init[i]):
+            found = [branch.place_of(i) for branch in branches if not absent((branch.values or ())[i])]
+            owner = found[0].owner if found and found[0] is not None else None
+            if owner is not None and all(e is not None and e.owner is owner for e in found):
+                index = _joined(pred, [e.index for e in found if e is not None])
+                if index is not None:
+                    elements, known = bodies_open()[-1].elements, containers_in([container])
+                    elements[:] = [e for e in elements if not (id(e.value) in known and e.owner is owner)]
+                    record_read(container, owner, index)
+
+
+def _joined(pred: Any, indices: Sequence[Any]) -> Any:
+    """The index, or `_Place` in a dict, that these are in the branches; None if that is not known."""
+    if all(is_index(indices[0], index) for index in indices):
+        return next((index for each in indices if (index := hoisted(each)) is not None), None)
+    found = [*map(hoisted, indices)]
+    if len(found) < 2 or any(index is None or isinstance(index, tuple) for index in found):
+        return None
+    return where(pred, *found)
 
 
 class Alternatives:

@@ -28,7 +28,6 @@ from runtime.ops.logic import equal, greater, logical_and, not_equal, where
 from runtime.ops.strings import text_of_records
 from runtime.staging.values import dict_presence
 from runtime.staging.values.element_layout import (
-    MaybeNone,
     columns_of,
     element_of,
     has_layouts,
@@ -50,7 +49,7 @@ from runtime.staging.values.list_elements import (
     record_taken,
     renewed,
 )
-from runtime.staging.values.optional import Maybe, Presence, attach
+from runtime.staging.values.optional import Maybe
 from runtime.staging.values.record_list import StagedRecords
 
 __all__ = [
@@ -247,10 +246,6 @@ class StagedDict(StagedView):
         entry = self._entry(key)
         if not isinstance(entry, Tensor):
             return default
-        if default is None and may_change(self.structure[1]) and not isinstance(self.structure[1], MaybeNone):
-            is_there = not_equal(entry, 0)
-            assert isinstance(is_there, GraphTensor)
-            return attach(self._read(key, entry), Presence("value", None, is_there))
         is_scalar = not any([column.type.element.shape for column in self.table.values])
         if default is None or not _has_tensors_alone(self.structure[1]) or not is_scalar or not is_alike(
                 self.structure[1], default):

@@ -26,6 +26,7 @@ from autograph.backend import (
 from runtime.core.graph import Value
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor
+from runtime.core.trace import apply, current_graph, wrap
 from runtime.ops.logic import less, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
@@ -41,20 +42,8 @@ from runtime.staging.values.open_bodies import (
 )
 
 __all__ = [
-    "after_change",
-    "become_rows",
-    "check_repeated",
-    "is_same_element",
-    "note_shared",
-    "put",
-    "put_back",
-    "record_items",
-    "record_of",
-    "record_put",
-    "record_read",
-    "record_taken",
-    "refuse_identity",
-    "renewed",
+    "after_change", "become_rows", "check_repeated", "hoisted", "is_index", "is_same_element", "note_shared", "put",
+    "put_back", "record_items", "record_of", "record_put", "record_read", "record_taken", "refuse_identity", "renewed",
 ]
 
 
@@ -105,7 +94,7 @@ def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> N
         return
     found, body = containers_in([x]), bodies_open()[-1]
     known = [e for e in body.elements if e.owner is owner and e.is_in_step() and not e.is_own]
-    back = [e for e in known if id(e.value) in found and _is_index(e.index, index)]
+    back = [e for e in known if id(e.value) in found and is_index(e.index, index)]
     if back:
         _put_back(x, owner, change, known, back, found)
     else:
@@ -149,16 +138,16 @@ def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object],
     change()
     for move in moves:
         move.items = owner[0]
-        if _is_index(move.index, index):
+        if is_index(move.index, index):
             function.shared -= move.count
-    function.moves = [move for move in moves if not _is_index(move.index, index)]
+    function.moves = [move for move in moves if not is_index(move.index, index)]
     place = -1 if index is None else index
     for k, e in enumerate(body.elements):
         if k >= count:
             body.elements[k] = replace(e, index=place, items=owner[0], whole=x)
         elif e.owner is owner and e.whole is x and not e.changes:
             body.elements[k] = replace(e, is_own=True)
-        elif _is_one(e, known) and _is_index(e.index, index):
+        elif _is_one(e, known) and is_index(e.index, index):
             body.elements[k] = replace(e, is_taken=True)
         elif _is_one(e, known) and _keeps_place(e.index, index):
             body.elements[k] = replace(e, items=owner[0])
@@ -213,19 +202,44 @@ def _direct(x: Any) -> list[Any]:
             for found in (_direct(part) if isinstance(part, tuple) else [part] if is_container(part) else [])]
 
 
-def _is_index(a: Any, b: Any) -> bool:
+def is_index(a: Any, b: Any) -> bool:
     """Whether two indices are the same: `i + 1` is, each time."""
     if a is None or b is None:
         return False
     if type(a) is int and type(b) is int:
         return a == b
     if isinstance(a, tuple) and isinstance(b, tuple):  # keys of a dict
-        return len(a) == len(b) and all(map(_is_index, a, b))
+        return len(a) == len(b) and all(map(is_index, a, b))
     return is_same(a, b) or (isinstance(a, GraphTensor) and isinstance(b, GraphTensor) and _are_equal(a.value, b.value))
+
+
+def hoisted(index: Any) -> Any:
+    """An index that a nested body computed, as a value of the graph being traced; None if it depends on others of that
+    body."""
+    if isinstance(index, tuple):
+        parts = [*map(hoisted, index)]
+        return None if None in parts else type(index)(*parts) if hasattr(index, "_fields") else tuple(parts)
+    if not isinstance(index, GraphTensor):
+        return index
+    return _hoisted(index.value, 4)
+
+
+def _hoisted(value: Value, depth: int) -> Any:
+    value, graph = _source(value), current_graph()
+    while graph is not None and graph is not value.graph:
+        graph = graph.parent
+    if graph is not None:
+        return wrap(value)
+    node = value.node
+    if node is None or not depth or node.subgraphs or node.op.effect or not node.single:
+        return None
+    inputs = [_hoisted(each, depth - 1) for each in node.inputs]
+    return None if any(each is None for each in inputs) else apply(node.op, *inputs, **node.params)
 
 
 def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
     """Whether two values of the graph are computed in the same way."""
+    a, b = _source(a), _source(b)
     if a is b:
         return True
     one, other = a.node, b.node
@@ -234,6 +248,16 @@ def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
             np.array_equal(a.constant, b.constant))
     return len(one.inputs) == len(other.inputs) and one.params == other.params and all(
         _are_equal(x, y, depth - 1) for x, y in zip(one.inputs, other.inputs, strict=True))
+
+
+def _source(value: Any) -> Any:
+    """The value of an enclosing graph that a value captures; else itself."""
+    while value.node is None:
+        outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
+        if not isinstance(outer, Value):
+            break
+        value = outer
+    return value
 
 
 def _keeps_place(place: Any, index: Any) -> bool:
@@ -276,7 +300,7 @@ def is_same_element(value: Any, other: Any) -> Any:
     if isinstance(index, tuple):
         return operators.eq(index[0], other_index[0])
     length = owner[0].view(owner).length
-    return _is_index(index, other_index) or operators.eq(*[
+    return is_index(index, other_index) or operators.eq(*[
         each if type(each) is int and each >= 0 else where(less(each, 0), each + length, each)
         for each in (index, other_index)])
 

@@ -39,6 +39,7 @@ __all__ = [
     "is_same",
     "known_elements",
     "open_now",
+    "places_at_end",
     "restore_elements",
     "tracked_elements",
 ]
@@ -169,6 +170,10 @@ class Body:
     has_begun: bool = False
     ended: Mapping[int, int] | None = None
     """By id, the states of these elements at the body's end, once it ended."""
+    at_end: Mapping[int, Element] = field(default_factory=dict)
+    """By id, the containers that are elements of lists, and in step with them, at the body's end."""
+    places: Mapping[int, Element] = field(default_factory=dict)
+    """`at_end` of the last nested body."""
 
     def renew(self, records: Iterable[Element]) -> list[Element]:
         """Replace those of the records that are still there by new ones, unless nothing has changed; return these."""
@@ -202,6 +207,11 @@ class Body:
     def end(self) -> None:
         """Called at the end of the body, while the state is that of the body."""
         self.ended = {id(e): self._state(own) for e, own in self.received}
+        self.at_end = self.current()
+
+    def current(self) -> dict[int, Element]:
+        """By id, the containers that are elements of lists and in step with them."""
+        return {id(e.value): e for e in self.elements if e.whole is e.value and e.is_current()}
 
     def _state(self, own: Element) -> int:
         records = [e for e in self.elements if e.value is own.value and e.owner is own.owner and not e.is_own]
@@ -212,8 +222,6 @@ class Body:
     def hand_back(self, outer: Body) -> None:
         """Forget what the body received, which the enclosing body knows, but for changes; let that know the states of
         the elements."""
-        if self.ended is None:
-            self.end()
         known = {(id(own.value), id(own.owner)) for _, own in self.received}
         own = [e for e in self.elements if e.is_own or (id(e.value), id(e.owner)) not in known]
         self.elements[:] = [replace(e, is_put=False) if (id(e.value), id(e.owner)) in known else e for e in own]
@@ -290,6 +298,11 @@ def end_body() -> None:
 def is_followed(element: Element) -> bool:
     """Whether the bodies of the statement being staged have changed the list of an element as they did the element."""
     return any(body.states.get(id(element)) == CURRENT for body in open_now.bodies)
+
+
+def places_at_end() -> Mapping[int, Element]:
+    """By id, the containers that were elements of lists at the end of the body that was traced last."""
+    return open_now.bodies[-1].places if open_now.bodies else {}
 
 
 def tracked_elements() -> list[Any]:

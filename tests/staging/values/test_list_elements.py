@@ -131,13 +131,6 @@ def read_in_one_branch(n: Any) -> Any:
     return rows
 
 
-def read_in_each_branch(n: Any) -> Any:
-    rows = rows_of(n)
-    row = rows[0] if n > 1 else rows[-1]
-    row[0] = 5
-    return rows
-
-
 def last_read_in_a_loop(n: Any) -> Any:
     rows = rows_of(n)
     best = rows[0]
@@ -173,7 +166,7 @@ def changed_in_a_try_that_drops_it(n: Any) -> Any:
     put_and_changed_in_the_next_iteration, put_in_a_branch_and_changed_in_the_next_iteration,
     put_within_a_tuple_and_changed_in_the_next_iteration, put_by_a_callee_and_changed_in_the_next_iteration,
     put_before_an_error, put_before_a_raise, maybe_none_and_put, read_and_changed_in_the_next_iteration,
-    read_in_one_branch, read_in_each_branch, last_read_in_a_loop,
+    read_in_one_branch, last_read_in_a_loop,
     changed_in_an_iteration_that_drops_it, changed_in_a_try_that_drops_it,
 ])
 def test_a_change_in_another_iteration_branch_or_handler(fn: Any) -> None:

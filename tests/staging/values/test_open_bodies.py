@@ -200,10 +200,51 @@ def replaced_in_its_place(n: Any) -> Any:
     return rows, total
 
 
+def got_or_put(n: Any) -> Any:
+    table = {}
+    for i in range(n):
+        e = table.get(i % 3)
+        if e is None:
+            e = {"count": 0, "first": i, "all": []}
+            table[i % 3] = e
+        e["count"] += 1
+        if i > 2:
+            e["all"].append(i)
+            table[1]["first"] += e["count"]
+    return table
+
+
+def read_or_put(n: Any) -> Any:
+    table = {}
+    for i in range(n):
+        if i % 3 in table:
+            e = table[i % 3]
+        else:
+            e = [0]
+            table[i % 3] = e
+        e[0] += i
+        e.append(i)
+    return table
+
+
+def one_of_two(n: Any) -> Any:
+    rows = pairs(n)
+    row = rows[0] if n > 3 else rows[-1]
+    row[0] = 50
+    if rows[0][1] > rows[1][1]:
+        low, high = rows[1], rows[0]
+    else:
+        low, high = rows[0], rows[1]
+    low[1] -= 1
+    high[1] += row[0]
+    return rows, row
+
+
 PROGRAMS = [
     under_a_test, on_both_ways, by_a_name, on_one_way_that_drops_it, in_steps, in_a_nested_loop,
     read_again_where_it_changes, in_a_while, two_that_may_be_one, exchanged, of_a_dict, got_or_made, got_or_left,
-    made_where_missing, just_appended, rows_of_a_grid, replaced_in_its_place]
+    made_where_missing, just_appended, rows_of_a_grid, replaced_in_its_place, got_or_put, read_or_put,
+    one_of_two]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
