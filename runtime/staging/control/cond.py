@@ -178,9 +178,11 @@ def _stage_cond(
     with assuming(pred, True):
         true = Traced("true", true_fn, init, names)
     elements.end_branch(None if true.end is None else true.end.contained)
+    elements.hide()
     with assuming(pred, False):
         false = Traced("false", false_fn, init, names)
     elements.end_branch(None if false.end is None else false.end.contained)
+    elements.show()
     specs: list[Spec] = []
     contents: Carried = ()
     if true.values is not None or false.values is not None:

@@ -91,8 +91,11 @@ class tracking(AbstractContextManager[Any]):
             body.hand_back(self.outer[-1])
         if exc is None:
             for element in body.elements:
-                if not element.is_own and element.changes:
+                is_changed = id(element) in body.changed if body.is_of_statement else bool(element.changes)
+                if is_changed and not element.is_own:
                     refuse_element(element)
+                if body.is_of_statement:
+                    element.changes.settle(is_changed)
             for relation in body.relations:
                 if any(relation.changes):
                     refuse_change(relation.value, relation.name, relation.place)
@@ -153,7 +156,8 @@ def note_changed(containers: Iterable[Any]) -> None:
     ids = set(map(id, containers))
     for body in open_now.bodies if ids else ():
         for changes in body.changes:
-            changes.seen = changes.seen or any(id(container) in ids for container, _ in changes.before)
+            changes.seen = changes.seen or (
+                not changes.is_settled and any(id(container) in ids for container, _ in changes.before))
 
 
 class in_use(AbstractContextManager[Sequence[Any]]):

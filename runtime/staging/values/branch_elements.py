@@ -72,11 +72,22 @@ class Alternatives:
                 or counts[id(e.value)] > sum(one is e.value for one in self.init)]
         self.begin = len(self.elements)
 
+    def hide(self) -> None:
+        """Called before another branch, which runs in place of those before: what they put into lists is not there."""
+        self.hidden, self.elements[self.first:] = self.elements[self.first:], []
+        self.begin = self.first
+
+    def show(self) -> None:
+        """Called after that branch."""
+        self.elements[self.first:self.first] = self.hidden
+        self.begin = len(self.elements)
+
     def end(self) -> None:
         """Called after the statement."""
-        self.elements[self.first:] = [
-            e if self._has_changed(e) else replace(e, changes=Changes([e.value]))
-            for e in self.elements[self.first:]]
+        for k, e in enumerate(self.elements[self.first:], self.first):
+            if not self._has_changed(e):
+                self.elements[k] = replace(e, changes=Changes([e.value]))
+                bodies_open()[-1].renewed.append(self.elements[k])
 
     def _has_changed(self, element: Element) -> bool:
         return any(element is e for e in self.changed)

@@ -384,9 +384,13 @@ def check_repeated(known: KnownElements | None) -> bool:
         return False
     body = known.body
     elements = body.elements[len(known.elements):]
-    put = [element.value for element in elements if element.is_put]
-    if any(_live_references(put).values()):
+    put = [element for element in elements if element.is_put]
+    counts = _live_references([element.value for element in put])
+    if any(counts.values()):
         note_shared()
+    for element in put:
+        if counts[id(element.value)] and not element.changes.are_same():  # the body changes it before it puts it in
+            refuse_element(element)
     if known.function.shared > known.shared:
         for element in elements:
             if element.is_own and element.changes:

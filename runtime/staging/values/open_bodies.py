@@ -7,7 +7,7 @@ records of the enclosing body.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -59,12 +59,21 @@ class Changes:
     def __init__(self, containers: Iterable[Any]) -> None:
         self.before = [(container, _contents(container)) for container in containers]
         self.seen = False
+        self.is_settled = False
         if open_now.bodies:
             open_now.bodies[-1].changes.append(self)
 
     def __bool__(self) -> bool:
-        self.seen = self.seen or not all(_same(_contents(part), contents) for part, contents in self.before)
+        self.seen = self.seen or not (self.is_settled or self.are_same())
         return self.seen
+
+    def are_same(self) -> bool:
+        """Whether the containers have their contents from then."""
+        return all(_same(_contents(part), contents) for part, contents in self.before)
+
+    def settle(self, seen: bool) -> None:
+        """From now on, tell what was so at the end of a body: then its changes are undone."""
+        self.seen, self.is_settled = seen, True
 
 
 @dataclass(frozen=True)
@@ -163,13 +172,17 @@ class Body:
     """Those that were known before the statement, or that the body has received."""
     states: dict[int, int] = field(default_factory=dict)
     """By id, the worst state of each of them at the ends of these bodies: CURRENT, MOVED or CHANGED."""
-    renewed: Sequence[Element] = ()
-    """Their records after the last statement, until its final state is assigned."""
+    renewed: list[Element] = field(default_factory=list)
+    """Records of elements after the last statement, until its final state is assigned."""
     received: list[tuple[Element, Element]] = field(default_factory=list)
     """Elements of the enclosing body, each with its record for this one's copies."""
     has_begun: bool = False
+    is_of_statement: bool = False
+    """Whether `end_body` is called at its end."""
     ended: Mapping[int, int] | None = None
     """By id, the states of these elements at the body's end, once it ended."""
+    changed: Set[int] = frozenset()
+    """The ids of the elements that had been changed then."""
     at_end: Mapping[int, Element] = field(default_factory=dict)
     """By id, the containers that are elements of lists, and in step with them, at the body's end."""
     places: Mapping[int, Element] = field(default_factory=dict)
@@ -180,8 +193,10 @@ class Body:
         old, made = set(map(id, records)), []
         for k, e in enumerate(self.elements) if old else ():
             if id(e) in old and self.states.get(id(e)) != CHANGED:
-                if self.states.get(id(e)) == MOVED or e.whole is None:
+                if self.states.get(id(e)) == MOVED:
                     e = replace(e, items=None, whole=None, changes=Changes([e.value]))
+                elif e.whole is None:
+                    e = replace(e, changes=Changes([e.value]))
                 elif not e.is_current():
                     e = e.renewed()
                 self.elements[k] = e
@@ -208,6 +223,7 @@ class Body:
         """Called at the end of the body, while the state is that of the body."""
         self.ended = {id(e): self._state(own) for e, own in self.received}
         self.at_end = self.current()
+        self.changed = {id(e) for e in self.elements if e.changes}
 
     def current(self) -> dict[int, Element]:
         """By id, the containers that are elements of lists and in step with them."""
@@ -264,7 +280,7 @@ class carrying(AbstractContextManager[None]):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         body = self.body
         if kind is None:
-            body.renewed = body.renew(body.carried)
+            body.renewed += body.renew(body.carried)
         body.carried, body.states = self.outer
 
 
@@ -272,14 +288,17 @@ def begin_statement() -> None:
     """Called before a statement is staged."""
     if open_now.bodies:
         body = open_now.bodies[-1]
-        body.renewed, body.tracked = (), [e for e in body.elements if e.is_current()]
+        body.renewed, body.tracked = [], [e for e in body.elements if e.is_current()]
 
 
 def end_statement() -> None:
     """Called when the final state of the statement has been assigned: items of elements may be part of it."""
     if open_now.bodies:
-        open_now.bodies[-1].renew(open_now.bodies[-1].renewed)
-        open_now.bodies[-1].renewed = ()
+        body = open_now.bodies[-1]
+        body.renew(body.renewed)
+        body.renewed = []
+        body.elements[:] = [replace(e, changes=Changes([e.value])) if e.changes.is_settled and not e.changes.seen else e
+                            for e in body.elements]
 
 
 def begin_body() -> None:
@@ -293,6 +312,7 @@ def end_body() -> None:
     """Called at the end of the open body, while the state is that of the body."""
     if open_now.bodies:
         open_now.bodies[-1].end()
+        open_now.bodies[-1].is_of_statement = True
 
 
 def is_followed(element: Element) -> bool:
