@@ -86,11 +86,10 @@ from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
-from runtime.staging.values.list_elements import after_change, put_back, record_of
+from runtime.staging.values.list_elements import after_change, begin_statement, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.open_bodies import (
     begin_body,
-    begin_statement,
     end_body,
     end_statement,
     tracked_elements,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -42,9 +42,13 @@ from runtime.staging.values.open_bodies import (
 )
 
 __all__ = [
-    "after_change", "become_rows", "check_repeated", "hoisted", "is_index", "is_same_element", "note_shared", "put",
-    "put_back", "record_items", "record_of", "record_put", "record_read", "record_taken", "refuse_identity", "renewed",
+    "after_change", "become_rows", "begin_statement", "check_repeated", "hoisted", "is_index", "is_same_element",
+    "note_shared", "put", "put_back", "record_items", "record_of", "record_put", "record_read", "record_taken",
+    "refuse_identity", "renewed",
 ]
+
+
+_FEW: Final = 4  # elements, for which it takes no time to look after those that no name has
 
 
 def record_read(x: Any, owner: list[Any], index: Any) -> Any:
@@ -368,6 +372,20 @@ def after_change(element: Element | None) -> None:
     """Called where a list, of which `element` is the record from before, may have changed: set it in its list."""
     if element is not None and element.changes:
         put_back(element)
+
+
+def begin_statement() -> None:
+    """Called before a statement is staged: its bodies may change the elements that names have."""
+    if not bodies_open():
+        return
+    body = bodies_open()[-1]
+    known = [e for e in body.elements if id(e) not in body.unused and e.is_current()]
+    if len(known) > _FEW:
+        counts = _live_references([e.value for e in known])
+        unused = [e for e in known if not (counts[id(e.value)] or is_in_use(e.value))]
+        body.unused.update((id(e), e) for e in unused)
+        known = [e for e in known if id(e) not in body.unused]
+    body.renewed, body.tracked = [], known
 
 
 def note_shared() -> None:

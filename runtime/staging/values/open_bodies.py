@@ -28,7 +28,6 @@ __all__ = [
     "Move",
     "Relation",
     "begin_body",
-    "begin_statement",
     "bodies_open",
     "carrying",
     "contents_of",
@@ -103,7 +102,7 @@ class Element:
 
     def is_current(self) -> bool:
         """Whether the container and its list are known to have the same contents."""
-        return self.whole is not None and not (self.is_own or self.is_taken or self.changes) and self.is_in_step()
+        return self.whole is not None and not (self.is_own or self.is_taken) and self.is_in_step() and not self.changes
 
     def renewed(self) -> Element:
         """The record of the element after its container and its list have changed in the same way."""
@@ -169,7 +168,9 @@ class Body:
     carried: Sequence[Element] = ()
     """Elements that the bodies of the statement being staged receive (`carrying`)."""
     tracked: Sequence[Element] = ()
-    """Those that were known before the statement, or that the body has received."""
+    """Those that were known before the statement, and that names have, or that the body has received."""
+    unused: dict[int, Element] = field(default_factory=dict)
+    """By id, those that no name has any more."""
     states: dict[int, int] = field(default_factory=dict)
     """By id, the worst state of each of them at the ends of these bodies: CURRENT, MOVED or CHANGED."""
     renewed: list[Element] = field(default_factory=list)
@@ -213,7 +214,7 @@ class Body:
             own = [copies.get(id(one), [one]) for one in (e.value, e.owner, e.whole)]
             if all(len(each) == 1 for each in own):
                 [value], [owner], [whole] = own
-                if is_staged_list(owner) and any(value is one for one in containers_in([whole]).values()):
+                if is_staged_list(owner) and (value is whole or id(value) in containers_in([whole])):
                     self.received.append((e, replace(e, value=value, owner=owner, whole=whole).renewed()))
         self.tracked = [own for _, own in self.received]
         self.elements += self.tracked
@@ -275,20 +276,13 @@ class carrying(AbstractContextManager[None]):
     def __enter__(self) -> None:
         self.body = body = open_now.bodies[-1] if open_now.bodies else Body()
         self.outer = body.carried, body.states
-        body.carried, body.states = [e for e in body.elements if e.is_current()], {}
+        body.carried, body.states = [e for e in body.tracked if e.is_current()], {}
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         body = self.body
         if kind is None:
             body.renewed += body.renew(body.carried)
         body.carried, body.states = self.outer
-
-
-def begin_statement() -> None:
-    """Called before a statement is staged."""
-    if open_now.bodies:
-        body = open_now.bodies[-1]
-        body.renewed, body.tracked = [], [e for e in body.elements if e.is_current()]
 
 
 def end_statement() -> None:

@@ -296,6 +296,106 @@ def objects_in_objects(n: Any) -> Any:
     return [b.x for b in world.balls], world.time
 
 
+@dataclass
+class Order:
+    number: Any
+    size: Any
+    price: Any
+    filled: Any = 0
+
+
+class Book:
+    """Orders to buy and to sell, in lists of their own."""
+
+    def __init__(self) -> None:
+        self.bids: list[Order] = []
+        self.asks: list[Order] = []
+
+    def add(self, order: Order, buys: Any) -> None:
+        if buys:
+            self.bids.append(order)
+        else:
+            self.asks.append(order)
+
+    def match(self) -> Any:
+        traded = 0
+        for bid in self.bids:
+            for ask in self.asks:
+                if bid.price >= ask.price and bid.size > bid.filled and ask.size > ask.filled:
+                    size = min(bid.size - bid.filled, ask.size - ask.filled)
+                    bid.filled += size
+                    ask.filled += size
+                    traded += size
+        return traded
+
+
+def order_book(n: Any) -> Any:
+    book = Book()
+    for i in range(n):
+        book.add(Order(i, 3 + i % 4, 1.0 * ((i * 7) % 11)), i % 2 == 0)
+    return book.match(), book.bids, book.asks
+
+
+def round_robin(n: Any) -> Any:
+    """Jobs wait in turn; which list gets a job is known only after it has changed."""
+    waiting = collections.deque()
+    for i in range(n):
+        waiting.append(Order(i, 2 + i % 3, 0.0))
+    time, done = 0, []
+    while waiting:
+        job = waiting.popleft()
+        time += 1
+        job.filled += 1
+        if job.filled < job.size:
+            waiting.append(job)
+        else:
+            job.price = 1.0 * time
+            done.append(job)
+    return done
+
+
+class Inventory:
+    def __init__(self) -> None:
+        self.items: dict[Any, Any] = {}
+
+    def add(self, number: Any, count: Any, price: Any) -> None:
+        if number in self.items:
+            self.items[number]["count"] += count
+        else:
+            self.items[number] = {"count": count, "price": price}
+
+    def remove(self, number: Any, count: Any) -> Any:
+        item = self.items.get(number)
+        if item is None or item["count"] < count:
+            return False
+        item["count"] -= count
+        if item["count"] == 0:
+            del self.items[number]
+        return True
+
+
+def inventory(n: Any) -> Any:
+    stock, taken = Inventory(), 0
+    for i in range(n):
+        stock.add(i % 3, i + 1, 1.5 * (i % 3 + 1))
+    for i in range(n):
+        if stock.remove(i % 4, 2):
+            taken += 1
+    return taken, stock.items
+
+
+def got_or_put(n: Any) -> Any:
+    found = {}
+    for i in range(n):
+        ball = found.get(i % 3)
+        if ball is None:
+            found[i % 3] = ball = Ball(1.0 * i, 0.5)
+        ball.x += i
+        if ball.x > 3:
+            ball.bounces.append(i)
+    return [(b.x, b.bounces) for b in found.values()]
+
+
 def copies(n: Any) -> Any:
     found = [Particle(1.0 * i) for i in range(n)]
     other = copy.copy(found[0])
@@ -318,7 +418,7 @@ def compared(n: Any) -> Any:
 PROGRAMS = [
     methods_change_them, appended_one_by_one, values_of_a_dict, made_where_missing, default_factory, got_from_a_dict,
     binary_tree, text_none_and_lists, pairs_of_them, frozen, slotted, exchanged, in_order, the_greatest, a_queue,
-    attribute_of_another, objects_in_objects, copies, compared]
+    attribute_of_another, objects_in_objects, order_book, round_robin, inventory, got_or_put, copies, compared]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
