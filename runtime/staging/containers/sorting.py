@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -81,7 +82,7 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         return listed(sort(vector(items, "sorted"), direction=direction))
     if not isinstance(items, (list, StagedList, StagedRecords, Tensor)):
         items = listed(items)
-    keys = _keys(items, key)
+    keys = _keys(items, _order_of(items) if key is None else key)
     if isinstance(keys, list):
         with contextlib.suppress(_Undecided):
             known: list[Any] = [_Known(value) for value in keys] if _are_staged(keys) else keys
@@ -95,6 +96,16 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         order = argsort(column, direction=direction)
         places = order if places is None else gather(places, order)
     return _taken(items, places)
+
+
+def _order_of(items: Any) -> Callable[[Any], Any] | None:
+    """The key that gives the order of the objects in a list of the graph, of a dataclass with `order`; else None."""
+    layout = items.structure if isinstance(items, StagedRecords) else None
+    if not isinstance(layout, Record) or not dataclasses.is_dataclass(layout.cls) or (
+            not layout.cls.__dataclass_params__.order):  # type: ignore[attr-defined]
+        return None
+    names = [field.name for field in dataclasses.fields(layout.cls) if field.compare]
+    return lambda x: tuple([getattr(x, name) for name in names])
 
 
 def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:

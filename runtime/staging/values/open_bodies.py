@@ -255,7 +255,6 @@ class _Open(threading.local):
     """The lists that loops run over."""
 
 
-
 open_now: Final = of_trace(_Open())
 
 

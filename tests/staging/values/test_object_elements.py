@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -396,6 +397,21 @@ def got_or_put(n: Any) -> Any:
     return [(b.x, b.bounces) for b in found.values()]
 
 
+@dataclass(order=True)
+class Task:
+    urgency: Any
+    cost: Any = field(compare=False)
+
+
+def by_their_order(n: Any) -> Any:
+    tasks = [Task((i * 7) % 5, i) for i in range(n)]
+    heap: list[Any] = []
+    for i in range(n):
+        heapq.heappush(heap, Task((i * 3) % 4, i))
+    tasks.sort(reverse=True)
+    return tasks, max(tasks).urgency, heapq.heappop(heap).urgency, [t.cost for t in sorted(heap)][0]
+
+
 def copies(n: Any) -> Any:
     found = [Particle(1.0 * i) for i in range(n)]
     other = copy.copy(found[0])
@@ -418,7 +434,8 @@ def compared(n: Any) -> Any:
 PROGRAMS = [
     methods_change_them, appended_one_by_one, values_of_a_dict, made_where_missing, default_factory, got_from_a_dict,
     binary_tree, text_none_and_lists, pairs_of_them, frozen, slotted, exchanged, in_order, the_greatest, a_queue,
-    attribute_of_another, objects_in_objects, order_book, round_robin, inventory, got_or_put, copies, compared]
+    attribute_of_another, objects_in_objects, order_book, round_robin, inventory, got_or_put, by_their_order,
+    copies, compared]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
