@@ -154,7 +154,7 @@ class _Attribute(_Place):
         return getattr(self._holder, self._key)
 
     def _write(self, value: Any) -> None:
-        setattr(self._holder, self._key, value)
+        setattr(fields(self._holder), self._key, value)
 
 
 class _Element(_Place):

@@ -43,6 +43,10 @@ ALIASED: Final = "ag__aliased_"
 """The names in the state of containers that have several names, or none that leads to them, begin so."""
 
 
+_MOST_ATTEMPTS: Final = 100
+"""How often a statement is staged with more state each time."""
+
+
 class Restage(BaseException):
     """Raised when a body changed something that was not state: the statement is staged again with that as state. A
     statement may be left within one that is nested in it: `state` is its own."""
@@ -496,7 +500,7 @@ def staged(
     found = _places_of(tuple(found), backend, functions, roots)  # a list may be staged since the earlier run
     own = _assigned(state, backend, functions)
     names, all_found = _with_found(_places_of(own, backend, functions, roots), (), found, backend, functions, roots)
-    while frozenset(names) not in tried:
+    while frozenset(names) not in tried and len(tried) < _MOST_ATTEMPTS:
         tried.add(frozenset(names))
         mark = backend.checkpoint()
         variables = State(names, backend.stages, *functions, roots=roots, values=values, statement=statement)

@@ -31,7 +31,15 @@ from autograph.backend import (
     operators,
     register_indexed,
 )
-from runtime.core.array_mode import TraceAgain, existed_before, live_objects, want_objects, want_sets, writes_tensor
+from runtime.core.array_mode import (
+    TraceAgain,
+    existed_before,
+    lists_hold_arrays,
+    live_objects,
+    want_objects,
+    want_sets,
+    writes_tensor,
+)
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
@@ -411,6 +419,11 @@ class Staging:
 
     def changing(self, target: Any) -> Callable[[], None] | None:
         element = record_of(target)
+        if element is None and lists_hold_arrays() and _is_of_list(target):
+            raise staging_error(
+                "an array is changed here by a name of its own that is part of an element of a list or dict, which"
+                " holds what was in it: staged code does not see the change there",
+                "Set it by the element: xs[i].a[j] = x; or put a changed copy in: xs[i].a = b.")
         return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
@@ -433,6 +446,12 @@ class Staging:
         else:
             _written(target)[index] = value
         return target
+
+
+def _is_of_list(x: Any) -> bool:
+    """Whether it is a tensor as a list of the graph holds it."""
+    node = x.value.node if type(x) is GraphTensor and x.type.shape else None
+    return node is not None and node.op.name == "list_get"
 
 
 def _element(value: Any) -> Any:

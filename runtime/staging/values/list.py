@@ -425,7 +425,7 @@ class Puts(Late):
     """Forward declaration."""
 
     record: Callable[[Any], None]
-    """Record that a mutable value was put into a list: `runtime.staging.values.alias_tracking`."""
+    """Record that a mutable value was put into a list: `runtime.staging.values.list_elements`."""
 
 
 PUTS: Final = Puts()

@@ -16,6 +16,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType
 from runtime.ops.lists import list_reserve
 from runtime.ops.shape import stack
+from runtime.ops.tensor_lists import element_at
 from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
@@ -160,7 +161,7 @@ class StagedRecords(StagedSequence):
 
     def at(self, index: Any) -> Any:
         """A new copy of an element, without recording it."""
-        return element_of(self.structure, [column[index] for column in self.columns])
+        return element_of(self.structure, [element_at(leaf, index) for leaf in self.__leaves__()])
 
     def __setitem__(self, index: Any, x: Any) -> None:
         if isinstance(index, slice):

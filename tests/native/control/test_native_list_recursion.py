@@ -1,6 +1,8 @@
 """Native functions of routines that take, change and return lists."""
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,7 @@ def test_memory_of_lists_is_freed():
 
         return deep(n, [1, 2, 3], 0)
 
+    gc.collect()  # what other tests have left
     values, held = np.random.default_rng(0).integers(0, 5000, 2000).astype(np.int32), []
     for _ in range(4):
         f(values)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -486,6 +487,34 @@ def as_a_tensor(n: Any) -> Any:
     return rt.convert_to_tensor([Slotted(i) for i in range(n)])
 
 
+def array_by_a_name(n: Any) -> Any:
+    found = []
+    for i in range(n):
+        found.append(Particle(np.zeros(2), i))
+    for p in found:
+        x = p.x
+        x[0] = 5.0
+    return found
+
+
+def array_in_a_tuple(n: Any) -> Any:
+    found = []
+    for i in range(n):
+        found.append((i, np.zeros(2)))
+    for _, x in found:
+        x[0] = 5.0
+    return found
+
+
+def array_in_its_place(n: Any) -> Any:
+    found = []
+    for _ in range(n):
+        found.append({"x": np.zeros(2)})
+    for p in found:
+        p["x"][0] = 5.0
+    return found
+
+
 def text_of_them(n: Any) -> Any:
     return f"{[Particle(1.0 * i) for i in range(n)]}"
 
@@ -495,6 +524,9 @@ def text_of_them(n: Any) -> Any:
     (without_a_field, "an object of Particle with an attribute 'charge', which is no field of that class"),
     (sorted_by_themselves, "sorted() compares here lists, objects or values that may be None"),
     (as_a_tensor, "a list of elements that contain a Slotted is no tensor"),
+    (array_by_a_name, "an array is changed here by a name of its own that is part of an element of a list or dict"),
+    (array_in_a_tuple, "an array is changed here by a name of its own that is part of an element of a list or dict"),
+    (array_in_its_place, "is changed after it was read from another list here"),
     (text_of_them, "the text of a list is asked for whose elements are objects of Particle"),
 ])
 def test_refused(fn: Callable[[Any], Any], what: str) -> None:
