@@ -25,6 +25,7 @@ from runtime.ops.reduction import reduce_max, reduce_min
 from runtime.ops.shape import dim
 from runtime.ops.sorting import argsort, sort
 from runtime.ops.strings import as_bytes, rank_texts
+from runtime.ops.tensor_lists import element_at
 from runtime.staging.containers.comparison import compare
 from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
@@ -219,7 +220,7 @@ def _taken(items: Any, places: Tensor) -> Any:
             functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted"))
         return [item(places[i]) for i in range(len(items))]
     if isinstance(items, StagedRecords):
-        columns = [collect(places, element=column.__getitem__) for column in items.columns]
+        columns = [collect(places, element=functools.partial(element_at, leaf)) for leaf in items.__leaves__()]
         return StagedRecords(columns, items.structure)
     return collect(places, element=items.__getitem__)
 
