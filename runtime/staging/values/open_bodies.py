@@ -204,9 +204,12 @@ class Body:
                 made.append(e)
         return made
 
-    def receive(self, carried: Iterable[Element]) -> None:
+    def receive(self, carried: Sequence[Element]) -> None:
         """Add the records of elements that the enclosing body knows, so that changes of them here are made in their
         lists, too."""
+        self.has_begun = True
+        if not carried:
+            return
         copies: dict[int, list[Any]] = {}
         for copy, original in self.copies.values():
             copies.setdefault(id(original), []).append(copy)
@@ -218,7 +221,6 @@ class Body:
                     self.received.append((e, replace(e, value=value, owner=owner, whole=whole).renewed()))
         self.tracked = [own for _, own in self.received]
         self.elements += self.tracked
-        self.has_begun = True
 
     def end(self) -> None:
         """Called at the end of the body, while the state is that of the body."""
