@@ -22,6 +22,21 @@ def plain(value: Any) -> Any:
     return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 
+def check_sizes(fn: Callable[[Any], Any], executor: str, *sizes: int) -> None:
+    """Check that one trace of a function of an int gives what Python gives."""
+    traced = rt.function(fn, executor=executor)
+    for n in sizes:
+        assert plain(traced(rt.constant(n))) == plain(fn(n))
+    assert len(traced.concrete_functions) == 1
+
+
+def check_refused(fn: Callable[[Any], Any], what: str) -> None:
+    """Check that a function of an int is refused with that text."""
+    with pytest.raises(rt.errors.StagingError) as info:
+        rt.function(fn)(rt.constant(3))
+    assert what in str(info.value)
+
+
 def outcome(
     fn: Callable[..., Any], x: Any, capsys: pytest.CaptureFixture[str], kind: type[Exception],
     of_error: Callable[[Any], Any],

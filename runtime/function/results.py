@@ -4,7 +4,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from itertools import compress
 from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn, cast
 
@@ -72,7 +71,7 @@ from runtime.function.reconstruction import (
     spread_items,
 )
 from runtime.function.signature import Call
-from runtime.function.unstacked import elements_of, items_of_list, items_of_row
+from runtime.function.unstacked import elements_of, items_of_list, items_of_row, live_entries
 from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
 from runtime.staging.values.body_tracing import NEVER, Unreachable
@@ -502,10 +501,8 @@ def _of_lists(
 def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
     """The live entries of a hash table, from its leaves; the first `keys` columns are keys, as Python numbers."""
     _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # without the leading row
-    there = [*map(bool, marks.whole)]
-    live = [[key.item() for key in compress(column.whole, there)] for column in columns[:keys]]
-    live += [[*compress(items_of_list(column), there)] for column in columns[keys:]]
-    return elements_of(structure, live)
+    return live_entries(
+        structure, marks.whole, [column.whole for column in columns[:keys]], map(items_of_list, columns[keys:]))
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:

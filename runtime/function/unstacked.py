@@ -4,7 +4,7 @@ from __future__ import annotations
 import collections
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from runtime.staging.values.element_layout import (
     leaf_layouts,
 )
 
-__all__ = ["elements_of", "items_of_list", "items_of_row", "tensors_of_rows"]
+__all__ = ["elements_of", "items_of_list", "items_of_row", "live_entries", "tensors_of_rows"]
 
 _SCALARS: Final = frozenset(np.dtype(code).type for code in "?bBhHiIlLqQefdFD")
 _set_array: Final[Any] = EagerTensor.__dict__["_array"].__set__  # the setter of the slot
@@ -99,11 +99,19 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[An
 def _table(layout: Tables, leaves: Sequence[EagerTensor]) -> Any:
     """A dict or set from the columns of its hash table; keys and items of sets are Python numbers."""
     _, marks, *columns = leaves
-    there = [*map(bool, marks._array[1:])]
     keys = len(pytree.flatten(layout.structure[0])) if layout.is_dict else len(columns)
-    live: list[Any] = [[key.item() for key in compress(column._array[1:], there)] for column in columns[:keys]]
-    live += [[*compress(items_of_row(column)[1:], there)] for column in columns[keys:]]
-    return _with_items(layout, elements_of(layout.structure, live))
+    return _with_items(layout, live_entries(  # without the leading row
+        layout.structure, marks._array[1:], [column._array[1:] for column in columns[:keys]],
+        [items_of_row(column)[1:] for column in columns[keys:]]))
+
+
+def live_entries(
+    structure: Any, marks: Iterable[Any], keys: Iterable[Iterable[Any]], values: Iterable[Iterable[Any]]
+) -> list[Any]:
+    """The entries of a hash table that are marked, from its columns; keys are Python numbers."""
+    there = [*map(bool, marks)]
+    live: list[Any] = [[key.item() for key in compress(column, there)] for column in keys]
+    return elements_of(structure, [*live, *([*compress(column, there)] for column in values)])
 
 
 def _with_items(layout: NoItems, items: Sequence[Any]) -> Any:

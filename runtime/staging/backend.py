@@ -81,27 +81,16 @@ from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
-from runtime.staging.values.alias_tracking import (
-    as_originals,
-    forget_exits,
-    in_use,
-    may_alias,
-    record_exit,
-)
+from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
-from runtime.staging.values.list_elements import after_change, begin_statement, put_back, record_of
+from runtime.staging.values.list_elements import begin_statement, following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
-from runtime.staging.values.open_bodies import (
-    begin_body,
-    end_body,
-    end_statement,
-    tracked_elements,
-)
+from runtime.staging.values.open_bodies import begin_body, end_body, end_statement, tracked_elements
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
@@ -530,9 +519,8 @@ def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
         delete_item_of(container, index)
     elif type(container) is not list or has_staged_items(container):
-        element = record_of(container)
-        del _written(container)[index]
-        after_change(element)
+        with following(container):
+            del _written(container)[index]
     elif type(index) is slice:
         put_slice(container, index, [])
     else:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import linecache
 import signal
 import sys
@@ -1254,3 +1255,20 @@ def test_state_that_does_not_settle_is_an_error() -> None:
                                    error=lambda what, remedy: RuntimeError(what))
     with pytest.raises(RuntimeError, match="^what this statement changes does not settle: x$"):
         staged(("x",), backend, (body,), restaged)
+
+
+def test_state_that_grows_at_each_attempt_is_an_error() -> None:
+    x = [0] * 1000
+    attempts = itertools.count(1)
+
+    def body() -> None:
+        x[0] += 1
+
+    def restaged(variables: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+        variables.discovered = {f"x[{next(attempts)}]"}
+        raise Restage(variables)
+
+    backend: Any = SimpleNamespace(stages=lambda value: False, checkpoint=Checkpoint,
+                                   error=lambda what, remedy: RuntimeError(what))
+    with pytest.raises(RuntimeError, match=r"^what this statement changes does not settle: x\[100\]$"):
+        staged(("x[0]",), backend, (body,), restaged)

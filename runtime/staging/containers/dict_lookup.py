@@ -44,7 +44,7 @@ from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
-from runtime.staging.values.list_elements import after_change, note_shared, record_of
+from runtime.staging.values.list_elements import following, note_shared
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
@@ -75,10 +75,8 @@ def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     if settle_keys(mapping):
         return operators.item(mapping, key)
     if isinstance(mapping, (Counter, defaultdict)):
-        element = record_of(mapping)
-        found = _item_or_default(mapping, key)
-        after_change(element)
-        return found
+        with following(mapping):
+            return _item_or_default(mapping, key)
     place = _position(list(mapping), key)
     _check(place, len(mapping), key)
     _has.last = mapping, [*mapping], key, current_graph()
@@ -168,10 +166,8 @@ def method_of_dict(fn: Any) -> Any:
         asks = args and not keywords and is_staged_key(args[0])
         if asks:
             dict_presence.check_keys(fn.__self__)
-        element = record_of(fn.__self__)
-        result = (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
-        after_change(element)
-        return result
+        with following(fn.__self__):
+            return (functools.partial(staged, fn.__self__) if asks else found)(*args, **keywords)
 
     return called
 
@@ -315,7 +311,9 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> None:
     """UnimplementedError if a key would be added."""
     if not mapping:
-        retrace_for_elements(staging_error(_added(mapping), ""), describe([value]))
+        retrace_for_elements(staging_error(
+            "an object or a set becomes the value of a key that only the graph knows", "Make its class a dataclass, or"
+            " keep its parts in dicts of their own."), describe([value]))
     if not _is_known(mapping, key):
         refuse_number_as_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)])
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))

@@ -51,7 +51,7 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
-from runtime.staging.values.list_elements import after_change, become_rows, note_shared, record_of
+from runtime.staging.values.list_elements import become_rows, following, note_shared, record_of
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
@@ -145,11 +145,11 @@ def list_operation(name: str, left: Any, right: Any) -> Any:
     Python list, possibly with staged items."""
     if name in ("iadd", "imul") and isinstance(left, Select):
         return getattr(operator, name)(left, right)
-    element = record_of(left) if name in ("iadd", "imul") else None
-    become_rows(element)
-    result = _list_operation(name, left, right)
-    after_change(element)
-    return result
+    if name not in ("iadd", "imul"):
+        return _list_operation(name, left, right)
+    with following(left) as element:
+        become_rows(element)
+        return _list_operation(name, left, right)
 
 
 def _list_operation(name: str, left: Any, right: Any) -> Any:
@@ -412,10 +412,8 @@ def method_of_sequence(method: Any) -> Any:
 
 
 def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-    element = record_of(sequence)
-    result = unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
-    after_change(element)
-    return result
+    with following(sequence):
+        return unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
 
 
 _RESIZE: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})

@@ -40,11 +40,10 @@ from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
 from runtime.staging.values.list_elements import (
-    after_change,
+    following,
     note_shared,
     put,
     record_items,
-    record_of,
     record_read,
     record_taken,
     renewed,
@@ -193,10 +192,8 @@ class StagedDict(StagedView):
         if factory is Counter:
             return self.get(key, 0)
         if factory is not None:
-            record = record_of(self.owner)
-            found = self.setdefault(key, operators.call(factory)())
-            after_change(record)
-            return found
+            with following(self.owner):
+                return self.setdefault(key, operators.call(factory)())
         return self._read(key, self._checked(key))
 
     def _checked(self, key: Any) -> Any:

@@ -7,6 +7,7 @@ cannot propagate, to another copy or to another list with the element, is an err
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -42,7 +43,7 @@ from runtime.staging.values.open_bodies import (
 )
 
 __all__ = [
-    "after_change", "become_rows", "begin_statement", "check_repeated", "hoisted", "is_index", "is_same_element",
+    "become_rows", "begin_statement", "check_repeated", "following", "hoisted", "is_index", "is_same_element",
     "note_shared", "put", "put_back", "record_items", "record_of", "record_put", "record_read", "record_taken",
     "refuse_identity", "renewed",
 ]
@@ -363,15 +364,22 @@ def _without_items(x: Any, part: list[Any]) -> Any:
 def put_back(element: Element) -> None:
     """Set an element in its list, after a change to it."""
     assert element.owner is not None
-    outer = record_of(element.owner)
-    element.owner[0].view(element.owner).put_back(element.index, element.whole)
-    after_change(outer)
+    with following(element.owner):
+        element.owner[0].view(element.owner).put_back(element.index, element.whole)
 
 
-def after_change(element: Element | None) -> None:
-    """Called where a list, of which `element` is the record from before, may have changed: set it in its list."""
-    if element is not None and element.changes:
-        put_back(element)
+class following(AbstractContextManager[Element | None]):
+    """Change a list, dict or set, which may be an element of a list: that changes with it."""
+
+    def __init__(self, x: Any) -> None:
+        self.element = record_of(x)
+
+    def __enter__(self) -> Element | None:
+        return self.element
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self.element is not None and self.element.changes:
+            put_back(self.element)
 
 
 def begin_statement() -> None:

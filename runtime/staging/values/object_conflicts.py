@@ -15,8 +15,7 @@ from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
-__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements",
-           "retrace_if_objects", "unsettled"]
+__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements", "retrace_if_objects", "unsettled"]
 
 
 def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:

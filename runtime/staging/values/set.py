@@ -26,7 +26,7 @@ from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, stages
 from runtime.staging.values.list import StagedList, branch
-from runtime.staging.values.list_elements import after_change, record_of
+from runtime.staging.values.list_elements import following
 from runtime.staging.values.record_list import StagedRecords
 
 __all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
@@ -267,9 +267,8 @@ def _followed(change: Callable[..., None]) -> Callable[..., None]:
     """A method that changes a set, which may be an element of a list or dict: that changes with it."""
     @functools.wraps(change)
     def method(self: StagedSet, *args: Any) -> None:
-        element = record_of(self)
-        change(self, *args)
-        after_change(element)
+        with following(self):
+            change(self, *args)
 
     return method
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from tests.plain_values import plain
+from tests.plain_values import check_refused, check_sizes, executors
 
 
 @dataclass
@@ -439,13 +439,10 @@ PROGRAMS = [
     copies, compared]
 
 
-@pytest.mark.parametrize("executor", ["numpy", "native"])
+@executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_objects_as_elements(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
-    for n in (5, 2):
-        assert plain(traced(rt.constant(n))) == plain(fn(n))
-    assert len(traced.concrete_functions) == 1
+    check_sizes(fn, executor, 5, 2)
 
 
 def rebound_and_compared(n: Any) -> Any:
@@ -530,9 +527,7 @@ def text_of_them(n: Any) -> Any:
     (text_of_them, "the text of a list is asked for whose elements are objects of Particle"),
 ])
 def test_refused(fn: Callable[[Any], Any], what: str) -> None:
-    with pytest.raises(rt.errors.StagingError) as info:
-        rt.function(fn)(rt.constant(3))
-    assert what in str(info.value)
+    check_refused(fn, what)
 
 
 def test_gradients_flow_through_attributes() -> None:

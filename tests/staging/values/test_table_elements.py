@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-import runtime as rt
-from tests.plain_values import plain
+from tests.plain_values import check_refused, check_sizes, executors
 
 
 def set_by_default(n: Any) -> Any:
@@ -180,12 +179,10 @@ PROGRAMS = [
     in_objects, tuples_as_keys, only_empty_ones]
 
 
-@pytest.mark.parametrize("executor", ["numpy", "native"])
+@executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_tables_as_elements(fn: Callable[[Any], Any], executor: str) -> None:
-    traced = rt.function(fn, executor=executor)
-    for n in (6, 2):
-        assert plain(traced(rt.constant(n))) == plain(fn(n))
+    check_sizes(fn, executor, 6, 2)
 
 
 def of_rows(n: Any) -> Any:
@@ -207,6 +204,4 @@ def two_names(n: Any) -> Any:
     (two_names, "a dict is changed after it was read from another list here"),
 ])
 def test_refused(fn: Callable[[Any], Any], what: str) -> None:
-    with pytest.raises(rt.errors.StagingError) as info:
-        rt.function(fn)(rt.constant(3))
-    assert what in str(info.value)
+    check_refused(fn, what)
