@@ -138,6 +138,8 @@ class Program:
                 lines += [f"{space}else:", *self.block(depth - 1, in_loop, inner)]
             return lines
         self.count += 1
+        if kind < 0.84:
+            return self.choice(depth - 1, indent)
         counter, name = f"i{self.count}", f"r{self.count}"
         header, names = self.random.choice((
             (f"for {counter} in range(n)", ()), (f"for {counter} in range(n)", ()),
@@ -161,16 +163,44 @@ class Program:
             self.records.remove(each)
         return lines
 
+    def assigned(self, names: list[str], kind: str, value: str) -> str:
+        """An assignment to one of the names, or to a new one."""
+        if names and self.random.random() < 0.3:
+            return f"{self.random.choice(names)} = {value}"
+        self.count += 1
+        names.append(f"{kind}{self.count}")
+        return f"{names[-1]} = {value}"
+
+    def choice(self, depth: int, indent: int) -> list[str]:
+        """A loop that chooses a record, and the statements after it, which use that."""
+        space, name, each = "    " * indent, f"b{self.count}", f"p{self.count}"
+        start = self.pick("None", "people[0]", self.record())
+        found = f"{name} is None or " if start == "None" else ""
+        self.records.append(each)
+        lines = [f"{space}{name} = {start}", f"{space}for {each} in {self.pick('people', 'people', 'table.values()')}:"]
+        if self.random.random() < 0.4:
+            lines += [f"{space}    {line}" for line in (
+                "if total > 90 or len(people) > 12:", "    break", "total += 1")]
+            lines += self.block(0, True, indent + 1)
+        lines += [f"{space}    if {found}{self.age(each)} % 5 > {self.age(name)} % 5:",
+                  f"{space}        {name} = {each}"]
+        if self.random.random() < 0.3:
+            self.records.append(name)
+            lines += self.block(depth, True, indent + 2)
+            self.records.remove(name)
+        self.records.remove(each)
+        self.records.append(name)
+        if start == "None":
+            lines += [f"{space}if {name} is not None:", *self.block(depth, False, indent + 1)]
+            self.records.remove(name)
+        return lines
+
     def simple(self) -> str:
         kind = self.random.random()
         if kind < 0.1:
-            self.count += 1
-            self.names.append(name := f"a{self.count}")
-            return f"{name} = {self.pick(self.place(), self.row())}"
+            return self.assigned(self.names, "a", self.pick(self.place(), self.row()))
         if kind < 0.15:
-            self.count += 1
-            self.records.append(name := f"b{self.count}")
-            return f"{name} = {self.record()}"
+            return self.assigned(self.records, "b", self.record())
         if kind < 0.3:
             return self.pick(
                 f"{self.age()} += {self.number()}", f"{self.age()} = {self.number()}",

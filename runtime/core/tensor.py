@@ -26,12 +26,12 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import asked_by_library, located
 from runtime.core.recording import record_taken, recorders
 from runtime.core.references import Reference
+from runtime.core.relaxed_shapes import static_shape
 from runtime.core.string_arrays import boxed, holds_text
 from runtime.core.text import Text, repr_of, show, show_tensor
 from runtime.core.types import DType, TensorShape, TensorType, as_dtype, bool_, dtype_of
 
-__all__ = ["EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices",
-           "not_iterable"]
+__all__ = ["EagerList", "EagerTensor", "GraphList", "GraphTensor", "Reference", "Tensor", "indices", "not_iterable"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -174,14 +174,14 @@ class Tensor(ArrayMethods):
     @property
     def shape(self) -> TensorShape:
         of_array = self.type.of_arrays and None in self.type.shape
-        return self.array_shape() if of_array else TensorShape(self.type.shape)  # type: ignore[return-value]
+        return self.array_shape() if of_array else static_shape(self.type.shape)  # type: ignore[return-value]
 
     @property
     def ndim(self) -> int:
         return len(self.type.shape)
 
     def get_shape(self) -> TensorShape:
-        return TensorShape(self.type.shape)
+        return static_shape(self.type.shape)
 
     def set_shape(self, shape: Any) -> None:
         """Declare more about the shape. ValueError if it contradicts what is known."""

@@ -28,6 +28,7 @@ from runtime.core.profiling import phase
 from runtime.core.pruning import prune as prune_graph
 from runtime.core.read_only_arrays import unwritable
 from runtime.core.recording import recorders
+from runtime.core.relaxed_shapes import NeedsKnownShapes, relaxed
 from runtime.core.tensor import EagerTensor
 from runtime.core.tensor_writes import check_results, tracing_writes
 from runtime.core.trace import _state as _tracing_state
@@ -442,8 +443,9 @@ class Function(Called, Inspected):
             for concrete in group:
                 types = [join_types(a, b) or a for a, b in zip(types, concrete.types, strict=True)]
             try:
-                return self._trace(call, types)
-            except Exception:
+                with relaxed():
+                    return self._trace(call, types)
+            except (Exception, NeedsKnownShapes):
                 self._fixed.add(call.structure)  # it needs known dimensions, for example as Python numbers
         return self._trace(call, call.types)
 

@@ -24,7 +24,7 @@ from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
-from runtime.staging.values.branch_elements import Alternatives, record_joined
+from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
@@ -185,9 +185,12 @@ def _stage_cond(
     elements.show()
     specs: list[Spec] = []
     contents: Carried = ()
+    places = JoinedPlaces(pred, init, (true, false))
+    names = places.names(names)
     if true.values is not None or false.values is not None:
         cells = CellJoin(init, [branch.end for branch in (true, false) if branch.end is not None])
-        specs = [_join(pred, true, false, i, name, init, cells) for i, name in enumerate(names)]
+        specs = [_join(pred, true, false, i, name, init, cells if i not in places.found else None)
+                 for i, name in enumerate(names)]
         contents = carried(specs, (true, false), cells)
     for branch in (true, false):
         branch.finish(specs, contents)
@@ -203,17 +206,17 @@ def _stage_cond(
     else:
         results = iter(())
         written_by((true.graph, false.graph))
-    values = rebuild_all(specs, results, names)[:len(init)]
+    values = rebuild_all(specs, results, names)
     record_identities(contents)
     ends = [branch.end for branch in (true, false) if branch.end is not None]
-    made = tuple(assigned_values(values, init, names, ends))
+    made = tuple(assigned_values(values[:len(init)], init, names, ends))
     elements.end()
-    record_joined(pred, made, init, [branch for branch in (true, false) if branch.values is not None])
+    places.record([*made, *values[len(init):]], init)
     return made
 
 
 def _join(
-    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any], cells: CellJoin,
+    pred: Tensor, true: Traced, false: Traced, i: int, name: str, init: Sequence[Any], cells: CellJoin | None,
 ) -> Spec:
     for branch, other in ((true, false), (false, true)):
         if other.values is None:
@@ -222,7 +225,8 @@ def _join(
             if other_variable is not None:
                 return Shared(other_variable)
             value = branch.values[i]
-            return Static(value) if value is init[i] else as_outputs(branch.describe(i), branch.graph)
+            kept = i < len(init) and value is init[i]
+            return Static(value) if kept else as_outputs(branch.describe(i), branch.graph)
     assert true.values is not None and false.values is not None
     if true.values[i] is false.values[i]:
         return Static(true.values[i])

@@ -3,7 +3,7 @@ one container per name."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -40,6 +40,9 @@ class LoopAliases:
     """Whether the body changes elements of staged lists."""
     compared: Sequence[Any]
     """The containers whose identity the body compares (`is`)."""
+    placed: Mapping[int, tuple[Any, Any]]
+    """The variables that have elements of a list whose places are part of the state, with the list: what changes in
+    these changes in the list."""
 
     def check(self) -> None:
         """StagingError if an iteration changes a container that is aliased in one iteration but not in another."""
@@ -87,7 +90,7 @@ class LoopAliases:
 
     def check_other_holders(self) -> None:
         """Check containers assigned to variables whose containers the body changes, if they have other references."""
-        entering = [(i, other) for i in self.own if self.changed[i]
+        entering = [(i, other) for i in self.own if self.changed[i] and i not in self.placed
                     for path, others in self.end.contained[i].items()
                     for other in others if other is not self.before[i].get(path)]
         around = {id(other): self.around(other) for _, other in entering}
@@ -105,7 +108,7 @@ class LoopAliases:
         """Check the containers of variables that the body changes for other names: pre-existing ones represented by
         copies, and elements of staged lists, also where the body changes such elements."""
         for i, parts in enumerate(self.end.contained):
-            for path, others in parts.items() if self.changed[i] or self.writes else ():
+            for path, others in parts.items() if i not in self.placed and (self.changed[i] or self.writes) else ():
                 before, began = self.before[i].get(path), self.began[i].get(path)
                 if self.changed[i] and began is not before and id(before) in self.ambiguous:
                     self.refuse(i, before)
@@ -119,6 +122,8 @@ class LoopAliases:
         """Check containers whose identity the body compares: an error if they differ between iterations, and one of
         them has another name."""
         for i in self.own if self.compared else ():
+            if i in self.placed:
+                continue
             for path, copy in self.began[i].items():
                 before, others = self.before[i].get(path), self.end.contained[i].get(path, ())
                 if any(copy is one for one in self.compared) and any(other is not before for other in others):
@@ -130,7 +135,12 @@ class LoopAliases:
 
     def conflict(self, i: int, j: int) -> bool:
         """Whether the body changes one of two variables' initial values and may read the other's."""
-        return i != j and ((self.changed[i] and self.may_read(j)) or (self.changed[j] and self.may_read(i)))
+        return i != j and not (self.follows(i, j) or self.follows(j, i)) and (
+            (self.changed[i] and self.may_read(j)) or (self.changed[j] and self.may_read(i)))
+
+    def follows(self, i: int, j: int) -> bool:
+        """Whether a variable with an element changes with another that has its list, or an element of that."""
+        return i in self.placed and (j in self.placed or self.init[j] is self.placed[i][0])
 
     def may_read(self, i: int) -> bool:
         """Whether the body may read the initial value of a variable; one without a user's name is read through

@@ -7,7 +7,7 @@ from typing import Any
 from runtime.core.trace import announce_errors, current_graph, raising
 from runtime.staging.values.body_tracing import Branch
 
-__all__ = ["Pulling", "Test", "Truth"]
+__all__ = ["Pulling", "Test", "Truth", "Wrapped"]
 
 Truth = Callable[[Any], Any]  # from a condition's value to a bool scalar tensor, or a bool
 
@@ -21,6 +21,17 @@ class Test:
 
     def __call__(self, *values: Any) -> Any:
         return self.truth(self.test_fn(*values))
+
+
+class Wrapped:
+    """A body or test that `call` calls."""
+
+    def __init__(self, fn: Branch, call: Callable[..., Any]) -> None:
+        self.filename, self.lineno = fn.filename, fn.lineno
+        self.called, self.call, self.fn = fn, call, getattr(fn, "fn", None)
+
+    def __call__(self, *values: Any) -> Any:
+        return self.call(self.called, *values)
 
 
 class Pulling:

@@ -36,6 +36,7 @@ from runtime.staging.control.exchanged_arrays import Form, exchanging
 from runtime.staging.control.iterated_lists import IteratedLists
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.control.loop_bodies import Pulling, Test, Truth
+from runtime.staging.control.loop_elements import ElementPlaces, following_elements
 from runtime.staging.control.python_results import may_be_numbers
 from runtime.staging.control.shape_invariants import with_invariants
 from runtime.staging.values import alias_tracking, open_bodies
@@ -44,6 +45,7 @@ from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, tr
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
+from runtime.staging.values.index_signs import note_not_negative
 from runtime.staging.values.iterables import Counted, Stream
 from runtime.staging.values.iteration_values import note_index
 from runtime.staging.values.lattice import (
@@ -100,11 +102,11 @@ class _Loop:
     """One staged loop. `specs` describe the state; they are widened until a trace of the body leaves them unchanged."""
 
     def __init__(
-        self, body_fn: Branch, init: Sequence[Any], names: Sequence[str], options: Mapping[str, Any],
-        form: Form,
+        self, body_fn: Branch, init: Sequence[Any], options: Mapping[str, Any], form: Form, places: ElementPlaces,
     ) -> None:
-        self.body_fn, self.init, self.names, self.form = body_fn, list(init), names, form
-        self.specs = [self._start(i) for i in range(len(init))]
+        self.body_fn, self.init, self.form, self.places = body_fn, list(init), form, places
+        self.names: Sequence[str] = places.names
+        self.specs = [places.specs.get(i) or self._start(i) for i in range(len(init))]
         self.ambiguous = {id(content) for value in init for content in open_bodies.contents_of(value).values()
                           if alias_tracking.may_alias(content)}
         self.of_contents: set[int] = set()
@@ -112,7 +114,7 @@ class _Loop:
         self.test: Graph | None = None
         self.over = IteratedLists((), None)
         self.leaving = Leaving()
-        self.key = body_fn.filename, body_fn.lineno, tuple(names)
+        self.key = body_fn.filename, body_fn.lineno, tuple(self.names)
         self.specs = with_invariants(self.specs, self.init, self.names, options.get("shape_invariants"))
 
     def _start(self, i: int) -> Spec:
@@ -214,6 +216,7 @@ class _Loop:
                        for place, content in began.items()}
         self.rewritten |= {id(self.origins[id(value)][1]) for value, origin in live_out.values()
                            if value is not origin and id(value) in self.origins}
+        self.places.check(self)
 
     def _exported(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """The body's final values, where Selects are kept only among containers that it received or could reach."""
@@ -263,7 +266,7 @@ class _Loop:
             return spec
         out = describe(value, self.origins)
         try:
-            return join(spec, out, None if i in self.of_contents else self.cells)
+            return join(spec, out, None if i in self.of_contents or i in self.places.found else self.cells)
         except Conflict as conflict:
             if chooses(self.init[i]):
                 self.to_join.append(i)
@@ -359,7 +362,7 @@ class _Loop:
         writes = check_repeated(self.known)
         if any(self.changed) or writes or self.compared:
             LoopAliases(self.names, self.init, self.began, self.end, self.changed, self._read(), self.ambiguous,
-                        writes, self.compared).check()
+                        writes, self.compared, self.places.found).check()
         self.find_invariants()
 
     def find_invariants(self) -> None:
@@ -511,17 +514,25 @@ def stage_while(
     """The state after `while test_fn(*state): state = body_fn(*state)`."""
     limit = options.get("maximum_iterations")
 
-    def stage(init: Sequence[Any], form: Form) -> tuple[Any, ...]:
-        loop = _Loop(body_fn, init, names, options, form)
-        params = {"test": loop.settle_with_test(lambda graph: [], test_fn, truth), "body": loop.graph,
+    def stage(init: Sequence[Any], form: Form, places: ElementPlaces) -> tuple[Any, ...]:
+        loop = _Loop(places.body(body_fn), init, options, form, places)
+        params = {"test": loop.settle_with_test(lambda graph: [], places.test(test_fn), truth), "body": loop.graph,
                   **checkpoint_param(options, False)}
         loop.finish(options.get("rolled"))
         if limit is None:
             return loop.apply(WHILE_LOOP, (), False, **params)
         return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
 
+    return _staged(stage, init, names)
+
+
+def _staged(
+    stage: Callable[[Sequence[Any], Form, ElementPlaces], tuple[Any, ...]], init: Sequence[Any], names: Sequence[str]
+) -> tuple[Any, ...]:
+    """The state after a loop that `stage` traces in a form, with places of elements as part of the state."""
     with open_bodies.carrying():
-        return exchanging(stage, init)
+        return following_elements(
+            lambda places: exchanging(lambda init, form: stage(init, form, places), places.init), init, names)
 
 
 def stage_reduce(
@@ -548,6 +559,7 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
+            note_not_negative(index.value)
             if isinstance(items.length, int):
                 note_index(index.value, items.length)
             return [lambda: items.item(index)]
@@ -561,20 +573,19 @@ def stage_reduce(
             inputs = [add_input(graph, type, "item") for type in items.types]
             return [lambda: items.pack(inputs)]
 
-    def stage(init: Sequence[Any], form: Form) -> tuple[Any, ...]:
-        body = body_fn if isinstance(items, Counted) else Pulling(body_fn)
-        loop = _Loop(body, init, names, options, form)
+    def stage(init: Sequence[Any], form: Form, places: ElementPlaces) -> tuple[Any, ...]:
+        body, test_of = places.body(body_fn), None if test_fn is None else places.test(test_fn)
+        loop = _Loop(body if isinstance(items, Counted) else Pulling(body), init, options, form, places)
         if isinstance(items, Counted):
-            loop.over = IteratedLists(items.lists, None if test_fn is None else Test(test_fn, truth))
-        if test_fn is None:
+            loop.over = IteratedLists(items.lists, None if test_of is None else Test(test_of, truth))
+        if test_of is None:
             loop.settle(make_items)
             graphs = {"body": loop.graph}
         else:
-            test = loop.settle_with_test(make_items, test_fn, truth)
+            test = loop.settle_with_test(make_items, test_of, truth)
             graphs = {"body": loop.graph, "test": test}
         loop.finish(options.get("rolled"))
         return loop.apply(
             REDUCE, operands, runs, **params, **graphs, **checkpoint_param(options, isinstance(items, Counted)))
 
-    with open_bodies.carrying():
-        return exchanging(stage, init)
+    return _staged(stage, init, names)

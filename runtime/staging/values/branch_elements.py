@@ -6,47 +6,109 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from autograph.backend import containers_in, is_container, references, unwrapped
+from runtime.core import pytree
+from runtime.core.positions import user_position
+from runtime.core.tensor import GraphTensor
 from runtime.ops.logic import where
 from runtime.staging.values.describe import absent
-from runtime.staging.values.list_elements import hoisted, is_index, record_read
+from runtime.staging.values.list_elements import hoisted, is_index
 from runtime.staging.values.open_bodies import Changes, Element, bodies_open
+from runtime.staging.values.optional import MaybeObject
 
-__all__ = ["Alternatives", "record_joined"]
+__all__ = ["Alternatives", "JoinedPlaces", "any_like", "element_at", "list_of", "record_place"]
 
 
 class Ended(Protocol):
     """A traced branch."""
 
-    @property
-    def values(self) -> Sequence[Any] | None: ...
+    values: list[Any] | None
 
     def place_of(self, i: int) -> Element | None: ...
 
 
-def record_joined(pred: Any, values: Sequence[Any], init: Sequence[Any], branches: Sequence[Ended]) -> None:
-    """Record the new containers that variables have after a statement if they are elements of one list at the ends of
-    all branches that leave the variable with a value. `pred`: the condition of the first branch."""
-    for i, value in enumerate(values):
-        container = unwrapped(value)
-        if is_container(container) and container is not unwrapped(init[i]):
-            found = [branch.place_of(i) for branch in branches if not absent((branch.values or ())[i])]
-            owner = found[0].owner if found and found[0] is not None else None
-            if owner is not None and all(e is not None and e.owner is owner for e in found):
-                index = _joined(pred, [e.index for e in found if e is not None])
-                if index is not None:
-                    elements, known = bodies_open()[-1].elements, containers_in([container])
-                    elements[:] = [e for e in elements if not (id(e.value) in known and e.owner is owner)]
-                    record_read(container, owner, index)
+def list_of(i: int, branches: Sequence[Ended]) -> list[Any] | None:
+    """The list of which a variable has an element at the ends of all branches that leave it with a value; None if there
+    is none."""
+    found = _places(i, branches)
+    owner = found[0].owner if found and found[0] is not None else None
+    return owner if all(e is not None and e.owner is owner for e in found) else None
+
+
+def _places(i: int, branches: Sequence[Ended]) -> list[Element | None]:
+    return [branch.place_of(i) for branch in branches if branch.values is not None and not absent(branch.values[i])]
+
+
+class JoinedPlaces:
+    """The new containers that variables have after a statement if they are elements of one list at the ends of all
+    branches that leave the variable with a value. Their indices are outputs of the branches, if code after the
+    statement cannot compute them. `pred`: the condition of the first branch."""
+
+    def __init__(self, pred: Any, init: Sequence[Any], branches: Sequence[Ended]) -> None:
+        self.found: dict[int, tuple[list[Any], Any]] = {}
+        """By variable, the list, and the index in it; None if that is an output."""
+        for i, before in enumerate(init):
+            owner = list_of(i, branches)
+            containers = [unwrapped(branch.values[i]) for branch in branches if branch.values is not None]
+            if owner is not None and any(each is not unwrapped(before) for each in containers):
+                indices = [e.index for e in _places(i, branches) if e is not None]
+                known = [*map(hoisted, indices)]
+                if all(index is not None for index in known):
+                    self.found[i] = owner, _joined(pred, known)
+                elif (default := any_like(indices[0])) is not None:
+                    self.found[i] = owner, None
+                    for branch in branches:
+                        if branch.values is not None:
+                            place = None if absent(branch.values[i]) else branch.place_of(i)
+                            branch.values.append(default if place is None else place.index)
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """The names of the variables and those outputs."""
+        return [*names, *[f"{names[i]}_index" for i, (_, index) in self.found.items() if index is None]]
+
+    def record(self, values: Sequence[Any], init: Sequence[Any]) -> None:
+        """Record the elements. `values`: those of variables and outputs after the statement."""
+        outputs = iter(values[len(init):])
+        for i, (owner, index) in self.found.items():
+            index = next(outputs) if index is None else index
+            container = unwrapped(values[i])
+            if is_container(container) and container is not unwrapped(init[i]):
+                record_place(values[i], owner, index)
+
+
+def any_like(index: Any) -> Any:
+    """An index, or place in a dict, of the same type; None if there is none."""
+    if isinstance(index, tuple):
+        parts = [*map(any_like, index)]
+        return None if None in parts else type(index)(*parts) if hasattr(index, "_fields") else tuple(parts)
+    if isinstance(index, GraphTensor) and not index.ndim:
+        return 0 if index.dtype.is_integer else 0.0 if index.dtype.is_floating else None
+    return 0 if type(index) is int else None
 
 
 def _joined(pred: Any, indices: Sequence[Any]) -> Any:
-    """The index, or `_Place` in a dict, that these are in the branches; None if that is not known."""
+    """The index, or place in a dict, that is one of these, the first if `pred`."""
     if all(is_index(indices[0], index) for index in indices):
-        return next((index for each in indices if (index := hoisted(each)) is not None), None)
-    found = [*map(hoisted, indices)]
-    if len(found) < 2 or any(index is None or isinstance(index, tuple) for index in found):
-        return None
-    return where(pred, *found)
+        return indices[0]
+    if isinstance(indices[0], tuple):
+        return pytree.map_structure(lambda *each: _joined(pred, each), *indices)
+    return where(pred, *indices)
+
+
+def record_place(value: Any, owner: list[Any], index: Any) -> None:
+    """Record that a variable has, after a statement, the element at that index of a list, if it is not None."""
+    body, container = bodies_open()[-1], unwrapped(value)
+    known = containers_in([container])
+    body.elements[:] = [e for e in body.elements if not (id(e.value) in known and e.owner is owner)]
+    made = [replace(element_at(value, owner, index), value=one, changes=Changes([one])) for one in known.values()]
+    body.elements += made
+    body.renewed += made
+
+
+def element_at(value: Any, owner: list[Any], index: Any) -> Element:
+    """The record of the element that a variable has."""
+    container = unwrapped(value)
+    return Element(container, Changes([container]), user_position(), False, owner, index, owner[0], container,
+                   may_be_absent=isinstance(value, MaybeObject))
 
 
 class Alternatives:

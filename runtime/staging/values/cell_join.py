@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from autograph.backend import duplicate, is_container, is_record, parts_in, references, with_parts
+from autograph.backend import duplicate, is_container, is_record, parts_in, put, references, with_parts
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
@@ -218,6 +218,8 @@ def joined(
         if all(map(keeps, chosen_cells(value))):
             return value
         found = use(value, duplicate)
+        for key, part in parts_in(found) if chooses(found) else ():  # those of the alternatives, chosen in the same way
+            put(found, key, one(part, name))
         for cell in chosen_cells(value):
             record_alias(found, cell, name)
         return found

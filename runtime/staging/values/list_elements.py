@@ -28,9 +28,10 @@ from runtime.core.graph import Value
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import apply, current_graph, wrap
-from runtime.ops.logic import less, where
+from runtime.ops.logic import less, less_equal, logical_and, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
+from runtime.staging.values.index_signs import from_start, is_from_start, source_of
 from runtime.staging.values.list import PUTS, is_staged_list
 from runtime.staging.values.open_bodies import (
     Changes,
@@ -44,8 +45,8 @@ from runtime.staging.values.open_bodies import (
 
 __all__ = [
     "become_rows", "begin_statement", "check_repeated", "following", "hoisted", "is_index", "is_same_element",
-    "note_shared", "put", "put_back", "record_items", "record_of", "record_put", "record_read", "record_taken",
-    "refuse_identity", "renewed",
+    "note_shared", "place_of", "put", "put_back", "record_items", "record_of", "record_put", "record_read",
+    "record_taken", "refuse_identity", "renewed",
 ]
 
 
@@ -122,7 +123,8 @@ def _put_back(
     for move in moves:
         move.items = owner[0]
     for e in {id(e.whole): e for e in stale}.values():
-        _fill_again(e.whole, owner[0].view(owner).at(e.index))
+        view = owner[0].view(owner)
+        _fill_again(e.whole, view.at(_any_present(e.index, view.length) if e.may_be_absent else e.index))
     stays = [e for e in known if len(back) == len(found) or _keeps_place(e.index, back[0].index)]
     body.elements[:] = [_after(e, changed, stale, stays) for e in body.elements
                         if not (changed and _is_one(e, back)) or _is_one(e, changed)]
@@ -136,8 +138,10 @@ def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object],
     that was read from another place of the list is in both until that is replaced, as in an exchange."""
     body, function = bodies_open()[-1], bodies_open()[0]
     moves, shared, count = _moves_in(owner), function.shared, len(body.elements)
+    place = owner[0].view(owner).length if index is None and containers_in([x]) else index
     record_put(x, owner)
     before = [e for e in known if e.whole is x and not e.is_taken]
+    stay = _staying(owner, known, index)
     if index is not None and before:
         moves.append(Move(owner, before[0].index, function.shared - shared))
     change()
@@ -146,7 +150,6 @@ def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object],
         if is_index(move.index, index):
             function.shared -= move.count
     function.moves = [move for move in moves if not is_index(move.index, index)]
-    place = -1 if index is None else index
     for k, e in enumerate(body.elements):
         if k >= count:
             body.elements[k] = replace(e, index=place, items=owner[0], whole=x)
@@ -154,8 +157,17 @@ def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object],
             body.elements[k] = replace(e, is_own=True)
         elif _is_one(e, known) and is_index(e.index, index):
             body.elements[k] = replace(e, is_taken=True)
-        elif _is_one(e, known) and _keeps_place(e.index, index):
-            body.elements[k] = replace(e, items=owner[0])
+        elif id(e) in stay:
+            body.elements[k] = replace(e, items=owner[0], index=stay[id(e)])
+
+
+def _staying(owner: list[Any], known: Sequence[Element], index: Any) -> dict[int, Any]:
+    """By id, the elements that keep their places when another is set at an index, or (None) appended, with their
+    indices."""
+    if index is not None:
+        return {id(e): e.index for e in known if _keeps_place(e.index, index)}
+    stay = {id(e): e.index for e in known if is_from_start(e.index)}
+    return stay | {id(e): from_start(e.index, owner) for e in known if id(e) not in stay and e.whole is not None}
 
 
 def _moves_in(owner: list[Any]) -> list[Move]:
@@ -230,7 +242,7 @@ def hoisted(index: Any) -> Any:
 
 
 def _hoisted(value: Value, depth: int) -> Any:
-    value, graph = _source(value), current_graph()
+    value, graph = source_of(value), current_graph()
     while graph is not None and graph is not value.graph:
         graph = graph.parent
     if graph is not None:
@@ -244,7 +256,7 @@ def _hoisted(value: Value, depth: int) -> Any:
 
 def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
     """Whether two values of the graph are computed in the same way."""
-    a, b = _source(a), _source(b)
+    a, b = source_of(a), source_of(b)
     if a is b:
         return True
     one, other = a.node, b.node
@@ -255,20 +267,16 @@ def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
         _are_equal(x, y, depth - 1) for x, y in zip(one.inputs, other.inputs, strict=True))
 
 
-def _source(value: Any) -> Any:
-    """The value of an enclosing graph that a value captures; else itself."""
-    while value.node is None:
-        outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
-        if not isinstance(outer, Value):
-            break
-        value = outer
-    return value
+def _any_present(index: Any, length: Any) -> Any:
+    """The index of an element of a list that has some: another one if there is none at this index."""
+    if isinstance(index, tuple):  # a dict has a value for all keys
+        return index
+    return where(logical_and(less(index, length), less_equal(-length, index)), index, 0)
 
 
 def _keeps_place(place: Any, index: Any) -> bool:
-    """Whether the element at `place` must keep that index when another is set at `index`, or (None) appended."""
-    return type(place) is int and place >= 0 and (
-        index is None or (type(index) is int and index >= 0 and index != place))
+    """Whether the element at `place` must keep that index when another is set at `index`."""
+    return type(place) is int and place >= 0 and type(index) is int and index >= 0 and index != place
 
 
 def _fill_again(x: Any, new: Any) -> None:
@@ -296,7 +304,7 @@ def is_same_element(value: Any, other: Any) -> Any:
     one of them certainly is no element; StagingError if that is not known."""
     if value is other or not (elements_with(value) and elements_with(other)):
         return None
-    known = [_whereabouts(each) for each in (value, other)]
+    known = [place_of(each) for each in (value, other)]
     if None in known or bodies_open()[0].shared:
         refuse_identity()
     (owner, index), (second, other_index) = known
@@ -304,10 +312,7 @@ def is_same_element(value: Any, other: Any) -> Any:
         return False
     if isinstance(index, tuple):
         return operators.eq(index[0], other_index[0])
-    length = owner[0].view(owner).length
-    return is_index(index, other_index) or operators.eq(*[
-        each if type(each) is int and each >= 0 else where(less(each, 0), each + length, each)
-        for each in (index, other_index)])
+    return is_index(index, other_index) or operators.eq(*[from_start(each, owner) for each in (index, other_index)])
 
 
 def refuse_identity() -> NoReturn:
@@ -317,9 +322,9 @@ def refuse_identity() -> NoReturn:
         " runs", "Compare their indices, or a number that each element has of its own.")
 
 
-def _whereabouts(x: Any) -> Any:
+def place_of(x: Any) -> Any:
     """The list or dict with an element, and its index there; (None, None) if it was taken out; None if not known."""
-    records = [e for e in bodies_open()[-1].elements if e.value is x]
+    records = [e for e in bodies_open()[-1].elements if e.value is x] if bodies_open() else []
     found = next((e for e in reversed(records) if e.is_current() and e.whole is x), None)
     if found is not None:
         return found.owner, found.index

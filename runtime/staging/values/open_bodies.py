@@ -34,10 +34,13 @@ __all__ = [
     "elements_with",
     "end_body",
     "end_statement",
+    "ended_at",
+    "enter",
     "is_followed",
     "is_same",
     "known_elements",
     "open_now",
+    "own_of",
     "places_at_end",
     "restore_elements",
     "tracked_elements",
@@ -94,6 +97,8 @@ class Element:
     """Whether it was removed from the list."""
     is_own: bool = False
     """Whether changes are allowed: only the list has the element, and it is updated or the element was removed."""
+    may_be_absent: bool = False
+    """Whether the variable with the element may be None or unbound; then the index may be any."""
 
     def is_in_step(self) -> bool:
         """Whether the index is still that of the element."""
@@ -150,6 +155,8 @@ class Body:
     begins: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     live_out: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     relations: list[Relation] = field(default_factory=list)
+    settled: int = 0
+    """The number of relations after the last statement."""
     inner: list[Relation] = field(default_factory=list)
     split: list[Any] = field(default_factory=list)
     exits: set[int] = field(default_factory=set)
@@ -177,6 +184,8 @@ class Body:
     """Records of elements after the last statement, until its final state is assigned."""
     received: list[tuple[Element, Element]] = field(default_factory=list)
     """Elements of the enclosing body, each with its record for this one's copies."""
+    entering: Sequence[Element] = ()
+    """Elements that variables have at its beginning, each with the list outside."""
     has_begun: bool = False
     is_of_statement: bool = False
     """Whether `end_body` is called at its end."""
@@ -208,7 +217,7 @@ class Body:
         """Add the records of elements that the enclosing body knows, so that changes of them here are made in their
         lists, too."""
         self.has_begun = True
-        if not carried:
+        if not (carried or self.entering):
             return
         copies: dict[int, list[Any]] = {}
         for copy, original in self.copies.values():
@@ -219,7 +228,9 @@ class Body:
                 [value], [owner], [whole] = own
                 if is_staged_list(owner) and (value is whole or id(value) in containers_in([whole])):
                     self.received.append((e, replace(e, value=value, owner=owner, whole=whole).renewed()))
-        self.tracked = [own for _, own in self.received]
+        begun = [replace(e, owner=own[0], whole=e.value).renewed() for e in self.entering
+                 if len(own := copies.get(id(e.owner), [e.owner])) == 1 and is_staged_list(own[0])]
+        self.tracked = [*[own for _, own in self.received], *begun]
         self.elements += self.tracked
 
     def end(self) -> None:
@@ -232,9 +243,21 @@ class Body:
         """By id, the containers that are elements of lists and in step with them."""
         return {id(e.value): e for e in self.elements if e.whole is e.value and e.is_current()}
 
+    def settle_relations(self) -> None:
+        """After a statement, forget the pairs that it made whose containers are elements of one list: a change of the
+        one is made in the other, if that is the same element."""
+        new = [relation for relation in self.relations[self.settled:] if not self._has_both(relation)]
+        self.relations[self.settled:] = new
+        self.settled = len(self.relations)
+
+    def _has_both(self, relation: Relation) -> bool:
+        owners = [{id(e.owner) for e in self.elements if e.value is one and e.is_current()}
+                  for one in (relation.value, relation.other)]
+        return bool(owners[0] & owners[1])
+
     def _state(self, own: Element) -> int:
         records = [e for e in self.elements if e.value is own.value and e.owner is own.owner and not e.is_own]
-        if any(e.is_current() and e.whole is own.whole for e in records):
+        if any(e.is_current() and e.whole is own.whole and e.index is own.index for e in records):
             return CURRENT
         return CHANGED if any(e.changes for e in records) else MOVED
 
@@ -294,6 +317,24 @@ def end_statement() -> None:
         body.renewed = []
         body.elements[:] = [replace(e, changes=Changes([e.value])) if e.changes.is_settled and not e.changes.seen else e
                             for e in body.elements]
+        body.settle_relations()
+
+
+def enter(elements: Sequence[Element]) -> None:
+    """Called before the open body begins, with the elements that its variables have then, and their lists outside."""
+    if len(open_now.bodies) > 1 and not open_now.bodies[-1].has_begun:
+        open_now.bodies[-1].entering = elements
+
+
+def ended_at(value: Any) -> Element | None:
+    """The record of a container as an element of a list at the end of the open body; None if it is none."""
+    return open_now.bodies[-1].at_end.get(id(value)) if open_now.bodies else None
+
+
+def own_of(owner: list[Any]) -> Any:
+    """What the open body has for a list outside: a copy, or the list itself; None if it has several."""
+    copies = [copy for copy, original in open_now.bodies[-1].copies.values() if original is owner]
+    return owner if not copies else copies[0] if len(copies) == 1 else None
 
 
 def begin_body() -> None:

@@ -13,7 +13,7 @@ THREE = rt.constant(3)
 
 def dict_of_an_unknown_index(n: Any) -> Any:
     rows = [{"a": i, "b": 0} for i in range(n)]
-    best = rows[0]
+    best = {"a": -1, "b": 0}  # it may be none of them
     for row in rows:
         if row["a"] > best["a"]:
             best = row
@@ -67,7 +67,7 @@ PUT = "Put in a copy: list(x); or change it before."
 
 
 @pytest.mark.parametrize(("fn", "offset", "what", "remedy"), [
-    (dict_of_an_unknown_index, 2, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
+    (dict_of_an_unknown_index, 3, "a dict is changed after it was read from", "x = dict(xs[i]), then xs[i] = x."),
     (changed_after_it_was_put_in, 3, "a list is changed after it was put into", PUT),
     (changed_before_it_is_put_in_again, 4, "a list is changed after it was put into", PUT),
     (changed_after_the_loop, 3, "a list is changed after it was put into", PUT),

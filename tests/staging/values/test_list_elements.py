@@ -106,12 +106,13 @@ def put_before_a_raise(n: Any) -> Any:
 
 
 def maybe_none_and_put(n: Any) -> Any:
-    rows, row = [], None
+    rows, row, others = [], None, []
     for i in range(n):
         if row is not None:
             row[1] += 1
         row = [i, 0]
         rows.append(row)
+        others.append(row)
     return rows
 
 
@@ -133,7 +134,7 @@ def read_in_one_branch(n: Any) -> Any:
 
 def last_read_in_a_loop(n: Any) -> Any:
     rows = rows_of(n)
-    best = rows[0]
+    best = [0, -1]
     for row in rows:
         if row[1] > best[1]:
             best = row
