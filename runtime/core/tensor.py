@@ -185,7 +185,7 @@ class Tensor(ArrayMethods):
 
     def set_shape(self, shape: Any) -> None:
         """Declare more about the shape. ValueError if it contradicts what is known."""
-        self.get_shape().assert_is_compatible_with(shape)
+        TensorShape(self.type.shape).assert_is_compatible_with(shape)
 
     def ref(self) -> Reference[Tensor]:
         """A hashable reference to this tensor, for dict keys and sets."""
@@ -447,7 +447,7 @@ class GraphTensor(Tensor):
         return self.value.hint or (node.op.name if node is not None else "input")
 
     def set_shape(self, shape: Any) -> None:
-        merged = self.get_shape().merge_with(shape)
+        merged = TensorShape(self.type.shape).merge_with(shape)
         self.value.type = self.type.with_shape(tuple(merged))
 
     def item(self, *index: Any) -> Any:

@@ -552,7 +552,7 @@ def result_specs(returned: Any, around: tuple[Any, ...] = ()) -> Any:
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content, around)
     if isinstance(returned, Tensor):
-        return TensorSpec(returned.get_shape(), returned.dtype)
+        return TensorSpec(returned.type.shape, returned.dtype)
     if hasattr(type(returned), "__leaves__"):
         return returned
     if isinstance(returned, Row):

@@ -6,10 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from autograph.backend import has_staged_items
+from runtime.core import pytree
+from runtime.core.array_promotion import is_of_arrays, mark_as_array
 from runtime.core.op import CAST
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor, promoted_arrays
-from runtime.core.types import DType, as_dtype, float64, int64
+from runtime.core.types import (
+    DType,
+    as_dtype,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int32,
+    int64,
+)
 from runtime.ops import concat_split, creation, linalg, logic, math
 from runtime.ops import shape as shapes
 from runtime.ops.static_arguments import axes_of
@@ -26,8 +38,7 @@ __all__ = [
 
 def asarray(a: Any, dtype: Any = None, copy: bool | None = None, order: str = "K", ndmin: int = 0) -> Tensor:
     """A tensor for a value, cast to `dtype` if that is given."""
-    x = convert_to_tensor(a)
-    x = x if dtype is None else astype(x, dtype)
+    x = wide(convert_to_tensor(a)) if dtype is None else astype(convert_to_tensor(a), dtype)
     return x if x.ndim >= ndmin else x[(None,) * (ndmin - x.ndim)]
 
 
@@ -36,7 +47,47 @@ array = asanyarray = ascontiguousarray = asarray
 
 def elements(a: Any) -> Tensor:
     """A tensor for elements that meet no others: Python's numbers have 64 bits, as in NumPy."""
-    return convert_to_tensor(a if holds_tensor([a]) else np.asarray(a))
+    made: Tensor = wide(convert_to_tensor(a if holds_tensor([a]) else np.asarray(a)))
+    return made
+
+
+def wide(x: Any) -> Any:
+    """A tensor of Python's numbers in 64 bits, as NumPy makes arrays of them; any other value itself."""
+    wanted = _WIDE.get(x.dtype) if isinstance(x, GraphTensor) and x.type.weak else None
+    if wanted is None:
+        return x
+    made = apply(CAST, x, dtype=wanted)
+    mark_as_array(made)
+    return made
+
+
+_WIDE = {int32: int64, float32: float64, complex64: complex128}
+
+
+def as_elements(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments of a function of NumPy. Python's numbers that are known only when the graph runs have 64 bits in
+    lists, and where they meet no array or tensor."""
+    values = pytree.flatten([args, kwargs])
+    if not any(map(_is_weak, values)):
+        return args, kwargs
+    alone = not any(map(meets, values))
+
+    def widened(x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            of_python = all(_is_weak(part) or type(part) in (int, float, complex) for part in pytree.flatten(x))
+            return pytree.map_structure(wide, x) if of_python else x
+        return wide(x) if alone or (isinstance(x, Tensor) and x.ndim) else x
+
+    return tuple(map(widened, args)), {key: widened(x) for key, x in kwargs.items()}
+
+
+def meets(x: Any) -> bool:
+    """Whether Python's numbers beside this value take its dtype."""
+    return isinstance(x, (Tensor, np.ndarray, np.generic)) and not _is_weak(x)
+
+
+def _is_weak(x: Any) -> bool:
+    return isinstance(x, Tensor) and bool(x.type.weak)
 
 
 _PYTHON = int, float, complex, list, tuple
@@ -229,6 +280,9 @@ def size(a: Any, axis: int | None = None) -> Any:
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Tensor:
     parts = [*arrays] if isinstance(arrays, (list, tuple)) else arrays
+    if isinstance(parts, list) and not any(isinstance(x, Tensor) and meets(x) and not is_of_arrays(x.type)
+                                           for x in parts):
+        parts = [elements(x) if has_staged_items(x) else wide(x) for x in parts]
     if axis is None:
         parts, axis = [*map(ravel, together(*parts))], 0
     return in_dtype(concat_split.concat(parts, axis), dtype)
@@ -297,11 +351,7 @@ empty = zeros
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tensor:
-    value = convert_to_tensor(fill_value)
-    wanted = value.dtype if dtype is None else numpy_dtype(dtype)
-    if dtype is None and type(fill_value) in (int, float):
-        wanted = numpy_dtype(type(fill_value))
-    return creation.fill(_sizes(shape), astype(value, wanted))
+    return creation.fill(_sizes(shape), elements(fill_value) if dtype is None else astype(fill_value, dtype))
 
 
 def _sizes(shape: Any) -> Any:
@@ -339,6 +389,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     bounds = [start, stop, step] if stop is not None else [0, start, step]
     if any(type(bound) is float or getattr(getattr(bound, "dtype", None), "kind", "") == "f" for bound in bounds):
         bounds = [astype(bound, float64) if isinstance(bound, Tensor) else bound for bound in bounds]
+    if dtype is None and not any(map(meets, bounds)):
+        dtype = float if any(_is_weak(bound) and bound.dtype.is_floating for bound in bounds) else int
     return in_dtype(creation.range(*bounds), dtype)
 
 

@@ -149,6 +149,7 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     if out is not None and func in FUNCTIONS:
         return put_out(_array_function(func, args, {**kwargs, "out": None}), out, _name(func))
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
+    args, kwargs = arrays.as_elements(args, kwargs)
     result = _on_tensors(func, args, kwargs)
     return new_array(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
 
@@ -166,7 +167,7 @@ def _on_tensors(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     if method == "at":
         return change_at(ufunc, *inputs)
-    inputs = tuple(map(_read, inputs))
+    inputs, _ = arrays.as_elements(tuple(map(_read, inputs)), {})
     out = (kwargs.get("out") or (None,))[0]
     others = {key: value for key, value in kwargs.items() if key != "out"}
     if isinstance(out, StagedArray):

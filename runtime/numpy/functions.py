@@ -16,8 +16,10 @@ from runtime.core.types import int64
 from runtime.numpy.arrays import (
     astype,
     concatenate,
+    elements,
     floats,
     inexact,
+    meets,
     moveaxis,
     ravel,
     roll,
@@ -42,6 +44,8 @@ __all__ = [
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return nonzero(condition)
+    if is_array(condition) and not any(meets(each) for each in (x, y)):
+        x, y = elements(x), elements(y)
     return logic.where(astype(condition, bool), x, y)
 
 

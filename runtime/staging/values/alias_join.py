@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -149,17 +150,22 @@ def assigned_values(
     earlier = list(map(contents_of, init))
     chosen = {id(cell): [cell] for cell in _alternatives_in(values)} if flags.objects_are_chosen else {}
     shared: dict[int, list[Any]] = {}
+    totals: dict[int, int] = {}
+    pairs: dict[tuple[int, int], tuple[Any, Any, str]] = {}
     for i, parts in enumerate(contents):
         for place, content in parts.items():
-            for other in (other for end in ends for other in end.contained[i].get(place, ()) if other is not content):
+            others = _distinct(other for end in ends for other in end.contained[i].get(place, ()))
+            for other in (other for other in others if other is not content):
                 record_replacement(content, without_age(other))
                 if id(other) not in shared:
-                    shared[id(other)] = chosen.get(id(other), []) + _other_holders(other, contents, earlier)
+                    shared[id(other)] = chosen.get(id(other), []) + _other_holders(other, contents, earlier, totals)
                 for same in shared[id(other)]:
                     if same is not content:
-                        record_alias(content, same, names[i])
+                        pairs.setdefault((id(content), id(same)), (content, same, names[i]))
     for i, content, found in _alias_pairs(contents, ends):
-        record_alias(content, found, names[i])
+        pairs.setdefault((id(content), id(found)), (content, found, names[i]))
+    for pair in pairs.values():
+        record_alias(*pair)
     return values
 
 
@@ -254,6 +260,7 @@ def aliases_after_errors(
     known = {id(one): original for one, original in origins.values() if original is not None}
     surely = [{place: known.get(id(content), content) for place, content in parts.items()} for parts in contents]
     shared: dict[int, list[Any]] = {}
+    totals: dict[int, int] = {}
     met: set[tuple[int, int]] = set()
     for contained in (point.contained() for point in points):
         holders: dict[int, list[tuple[int, Any]]] = {}
@@ -267,7 +274,7 @@ def aliases_after_errors(
                     if other is surely[i][place]:
                         continue
                     if id(other) not in shared:
-                        shared[id(other)] = _other_holders(other, surely, earlier)
+                        shared[id(other)] = _other_holders(other, surely, earlier, totals)
                     for same in shared[id(other)]:
                         yield contents[i][place], copies.get(id(same), same), names[i]
         for several in holders.values():
@@ -308,14 +315,17 @@ def with_contents(value: Any, found: Mapping[Place, Any], place: Place = ()) -> 
 
 
 def _other_holders(
-    other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]]
+    other: Any, contents: Sequence[Mapping[Place, Any]], earlier: Sequence[Mapping[Place, Any]], totals: dict[int, int],
 ) -> list[Any]:
-    """Possible aliases of a container that are still referenced other than by variables that the statement rebinds."""
+    """Possible aliases of a container that are still referenced other than by variables that the statement rebinds.
+    `totals`: by id, the known numbers of references, which this extends."""
+    released = Counter(id(before) for parts, after in zip(earlier, contents, strict=True)
+                       for place, before in parts.items() if after.get(place) is not before)
     found = []
     for same in aliases_of(other):
-        released = sum(before is same and after.get(place) is not same
-                       for parts, after in zip(earlier, contents, strict=True) for place, before in parts.items())
-        if references(originals_of(same)).total() > released or is_split(same):
+        if id(same) not in totals:
+            totals[id(same)] = references(originals_of(same)).total()
+        if totals[id(same)] > released[id(same)] or is_split(same):
             found.append(same)
     return found
 

@@ -134,8 +134,9 @@ class after_return(AbstractContextManager[None]):
                      if not is_returned(relation.name) or any(relation.changes)]
 
     def __exit__(self, *_: object) -> None:
+        kept = set(map(id, self.kept))
         for i, relation in enumerate(self.body.relations):
-            if not any(relation is kept for kept in self.kept):
+            if id(relation) not in kept:
                 changes = changes_of(relation.value), changes_of(relation.other)
                 self.body.relations[i] = Relation(
                     relation.value, relation.other, changes, relation.name, relation.place)
@@ -337,18 +338,24 @@ def possible_identities(value: Any) -> list[Any]:
     if not open_now.bodies:
         return []
     body = open_now.bodies[-1]
-    return [relation.other for relation in (*body.relations, *body.inner) if relation.value is value]
+    found = {id(relation.other): relation.other for relation in (*body.relations, *body.inner)
+             if relation.value is value}
+    return list(found.values())
 
 
 def aliases_of(value: Any) -> list[Any]:
     """The transitive closure of may-alias for a container, itself included."""
-    found = [value]
     body = open_now.bodies[-1] if open_now.bodies else Body()
+    related: dict[int, list[Any]] = {}
+    for relation in (*body.relations, *body.inner):
+        related.setdefault(id(relation.value), []).append(relation.other)
+        related.setdefault(id(relation.other), []).append(relation.value)
+    found, known = [value], {id(value)}
     for one in found:  # grows meanwhile
-        for relation in (*body.relations, *body.inner):
-            for this, other in ((relation.value, relation.other), (relation.other, relation.value)):
-                if this is one and not any(other is known for known in found):
-                    found.append(other)
+        for other in related.get(id(one), ()):
+            if id(other) not in known:
+                known.add(id(other))
+                found.append(other)
     return found
 
 

@@ -154,7 +154,7 @@ class TensorArray(Staged):
         expected = self._list.type
         known = self.infer_shape and expected.known
         if (known and not compatible_shapes(expected.element.shape, x.type.shape)) or (
-                not self._shape.is_compatible_with(x.get_shape())):
+                not self._shape.is_compatible_with(x.type.shape)):
             wanted = TensorShape(expected.element.shape) if known else self._shape
             raise _at_user(ShapeError(
                 f"Incompatible shape for value ({x.get_shape()}), expected ({wanted})",
