@@ -79,6 +79,10 @@ class Operations(Late):
     view_of_records: Unary
     """The view of a list with columns."""
 
+    # runtime.staging.values.flatten
+    in_one_structure: Binary
+    """The items of two lists in the structure that holds those of both."""
+
     # runtime.core.tensor_writes
     check_current: Callable[[Any], None]
     """Raise an error if a tensor has been written through an alias."""

@@ -50,7 +50,8 @@ from runtime.staging.values.trials import Store, TrialFailed, note_iteration, re
 __all__ = ["LONG", "RolledLoop", "lines_of", "rolled"]
 
 FEWEST: Final = 9
-"""A loop with fewer iterations is unrolled."""
+"""A loop with fewer iterations is unrolled, unless that traces more than `HEAVY_OPS`."""
+HEAVY_OPS: Final = 300
 FEW_OPS: Final = 100
 """A loop whose unrolling traces no more ops than this is unrolled."""
 MANY_OPS: Final = 5_000
@@ -96,7 +97,7 @@ class RolledLoop:
             self.ops = MANY_OPS + 1
             return None if done < FEWEST or ops <= FEW_OPS else True
         self.ops = ops * self.count // done
-        return self.ops > FEW_OPS
+        return self.ops > (FEW_OPS if self.count >= FEWEST else HEAVY_OPS)
 
     def undo(self) -> None:
         """Remove everything traced since the loop began."""
@@ -180,7 +181,7 @@ def rolled(iterable: Any) -> RolledLoop | None:
     sequences = source.sequences()
     if not all(map(_are_numbers, sequences)):
         return None
-    count, fewest = _count(source), FEWEST if all(type(items) is range for items in sequences) else LONG + 1
+    count, fewest = _count(source), 2 if all(type(items) is range for items in sequences) else LONG + 1
     return RolledLoop(_Rolled(lambda: _counted(source)), count) if count >= fewest and _fit(source, count) else None
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from autograph.backend import containers_in
+from autograph.backend import containers_in, is_record
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.positions import Position
 from runtime.core.tensor import GraphTensor
@@ -16,11 +16,14 @@ __all__ = ["refuse_change", "refuse_comparison", "refuse_element"]
 
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for a change of `value` through one of two names that may be aliases."""
-    kind, copy = _kind(next(iter(containers_in([value]).values()), value))
+    changed = next(iter(containers_in([value]).values()), value)
+    kind, copy = _kind(changed)
+    links = (" Linked objects cannot grow in staged code: keep their parts in lists, and indices in place of references."
+             if is_record(changed) else "")
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
         " of them is changed: staged code does not see the change by the other name",
-        remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).")
+        remedy=f"Give each name a {kind} of its own where the program allows it: {copy}(x).{links}")
     locate(error, place)
     raise error
 

@@ -28,6 +28,7 @@ from autograph.backend import (
 from runtime.core.array_promotion import mark_as_array
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.op import CAST, CONST
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.tensor_writes import remember
@@ -40,6 +41,7 @@ from runtime.ops.control import UNDEFINED
 from runtime.ops.lists import ListValue, list_cast
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.body_tracing import Branch, line_of
+from runtime.staging.values.column_join import join_lists
 from runtime.staging.values.dict import StagedDict, StagedEntries
 from runtime.staging.values.element_layout import StagedStructures, same_layout
 from runtime.staging.values.element_structures import widened
@@ -54,6 +56,7 @@ from runtime.staging.values.lattice import (
     Spec,
     Static,
     absent,
+    describe,
     leaf_types,
     parts_of,
 )
@@ -62,6 +65,7 @@ from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, 
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
 from runtime.staging.values.set import StagedSet
+from runtime.staging.values.spec_text import Conflict, text
 from runtime.staging.values.specs import Variants
 
 __all__ = [
@@ -128,6 +132,22 @@ def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
     if spec.like.structure is not None:
         return StagedRecords.from_items(items, spec.like.structure, types)
     return StagedList.from_items(items, types[0])
+
+
+def _in_one_structure(a: list[Any], b: list[Any]) -> list[StagedItems]:
+    """The items of two lists, Python's or staged ones, in the structure that holds those of both. StagingError if there
+    is none."""
+    specs: Any = describe(a), describe(b)
+    try:
+        spec = join_lists(*specs)
+    except Conflict:
+        raise staging_error(
+            f"elements of {text(specs[0])} and of {text(specs[1])} are in one list here",
+            "Give all elements of a list that changes in staged code one structure.") from None
+    return [spec.like.holding([*lower(spec, items)]) for items in (a, b)]
+
+
+OPERATIONS.define(in_one_structure=_in_one_structure)
 
 
 def _lower_optional(spec: Optional, value: Any, origins: Origins | None) -> Iterator[Any]:

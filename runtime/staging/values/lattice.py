@@ -23,16 +23,20 @@ import numpy as np
 from autograph.backend import (
     LISTS,
     UNBOUND,
+    can_be_record,
     fill,
     is_container,
     is_record,
     merged_keys,
 )
+from runtime.core.array_mode import want_record
 from runtime.core.array_promotion import join_arrays
 from runtime.core.graph import Graph
+from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.tensor_writes import Memory, memories_of
 from runtime.core.text import Text
+from runtime.core.trace import current_graph
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.numpy.array_choices import JoinedArray, SelectedArray, is_made_in, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
@@ -71,6 +75,7 @@ from runtime.staging.values.specs import (
     type_of,
     value_of,
 )
+from runtime.staging.values.trials import trials
 
 __all__ = [
     "Conflict", "Custom", "Leaf", "Nested", "Optional", "Origins", "Shared", "Spec", "Static", "absent",
@@ -321,12 +326,27 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
     if not present:  # each is unbound or None
         return Optional(Static(None), unbound, False)
     none, children = none or len(present) < len(children), present
+    for child in children:
+        if isinstance(child, Static):
+            _want_record(child.value)
     if len(children) > 1:
         child = join(children[0], children[1], cells)
     else:
         cell = None if cells is None else cells.alone(children[0])
         child = _on_one_path(children[0]) if cell is None else _by_identity(cell)
     return Optional(_as_leaves(child), unbound, none)
+
+
+def _want_record(value: Any) -> None:
+    """Retrace the function if this is an object of a plain class that a body has made of values of its graph: as state
+    it may be absent."""
+    if trials.depth == 0 and can_be_record(type(value)):
+        graph = current_graph()
+        if any(isinstance(part, GraphTensor) and not part.graph.contains(graph) for part in vars(value).values()):
+            kind = type(value).__name__
+            want_record(staging_error(
+                f"a {kind} that is made here on one path has tensors, and there is none on another",
+                f"Make {kind} a dataclass, or give that place an object before."), type(value))
 
 
 def _on_one_path(spec: Spec) -> Spec:

@@ -165,6 +165,24 @@ class StagedSequence(StagedView):
         """Set an element that was read at that index."""
         self[index] = x
 
+    @property
+    def now(self) -> Any:
+        """The view of the owner, whose elements may have got another structure."""
+        return self.owner[0].view(self.owner)
+
+    def extend_by_records(self, other: StagedSequence) -> None:
+        """Add the elements of a staged list of another structure."""
+        mine, theirs = OPERATIONS.in_one_structure(self.owner, other.owner)
+        refill(self.owner, [mine])
+        self.now.extend(theirs.view([theirs]))
+
+    def after(self, other: list[Any]) -> Any:
+        """A new list of the elements of a Python list and these."""
+        items, mine = OPERATIONS.in_one_structure(other, self.owner)
+        made = items.view([items])
+        made.extend(mine.view([mine]))
+        return made.now
+
     def as_list(self) -> StagedSequence:
         """A list with the same items."""
         return self.copy()
@@ -280,13 +298,15 @@ class StagedList(StagedSequence):
         if isinstance(iterable, StagedList):
             note_copy()
             self._list = list_extend(self._list, iterable._list)
+        elif isinstance(iterable, StagedSequence):
+            self.extend_by_records(iterable)
         elif isinstance(iterable, Tensor):
             self.extend(StagedList.from_tensor(iterable))
         elif stages(iterable):
             self.extend(OPERATIONS.listed(iterable))
         else:
             for x in iterable:
-                self.append(x)
+                self.now.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
         if (wider := _restructured(self, x)) is not None:
@@ -325,17 +345,17 @@ class StagedList(StagedSequence):
         else:
             self._list = with_element(self._list, index, element_as_tensor(x))
 
-    def __add__(self, other: Any) -> StagedList:
-        if not isinstance(other, (list, StagedList)):
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, (list, StagedSequence)):
             return NotImplemented
         result = self.copy()
         result.extend(other)
-        return result
+        return result.now
 
-    def __radd__(self, other: Any) -> StagedList:
+    def __radd__(self, other: Any) -> Any:
         if not isinstance(other, list):
             return NotImplemented
-        return StagedList.from_items(other, self.element) + self if other else self.copy()
+        return self.after(other) if other else self.copy()
 
     def __iadd__(self, other: Any) -> StagedList:
         self.extend(other)

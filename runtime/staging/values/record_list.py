@@ -28,10 +28,11 @@ from runtime.staging.values.element_layout import (
     is_unknown,
     leaf_layouts,
     leaves_of,
+    same_layout,
     types_of,
 )
 from runtime.staging.values.element_structures import fitted, structure_of
-from runtime.staging.values.iterables import Counted, stages
+from runtime.staging.values.iterables import Counted, stages, view_of
 from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
     note_shared,
@@ -126,12 +127,16 @@ class StagedRecords(StagedSequence):
 
     def extend(self, iterable: Any, /) -> None:
         iterable = OPERATIONS.listed(iterable) if stages(iterable) else iterable
-        if isinstance(iterable, StagedRecords):
+        iterable = view_of(iterable)
+        if isinstance(iterable, StagedRecords) and same_layout(self.structure, iterable.structure):
             note_shared()
             self._change(StagedList.extend, iterable.columns)
+        elif isinstance(iterable, StagedSequence):
+            note_shared()
+            self.extend_by_records(iterable)
         else:
             for x in iterable:
-                self.append(x)
+                self.now.append(x)
 
     def insert(self, index: Any, x: Any, /) -> None:
         x = unview(x)
@@ -176,15 +181,14 @@ class StagedRecords(StagedSequence):
         note_shared()
         return super().copy()
 
-    def __add__(self, other: Any) -> StagedRecords:
+    def __add__(self, other: Any) -> Any:
         result = self.copy()
         result.extend(other)
-        return result
+        return result.now
 
-    def __radd__(self, other: Any) -> StagedRecords:
-        result: StagedRecords = self[:0]
-        result.extend(other)
-        return result + self
+    def __radd__(self, other: Any) -> Any:
+        note_shared()
+        return self.after([*other])
 
     def __iadd__(self, other: Any) -> StagedRecords:
         self.extend(other)

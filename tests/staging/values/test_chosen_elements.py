@@ -334,3 +334,47 @@ def or_a_new_one(n: Any) -> Any:
 @pytest.mark.parametrize("fn", [of_two_lists, or_a_new_one])
 def test_an_element_whose_list_is_not_known_cannot_be_changed(fn: Any) -> None:
     check_refused(fn, "a Job is changed after it was read from another list here")
+
+
+# Chosen among new objects of a plain class.
+
+class Score:
+    def __init__(self, name: Any, value: Any) -> None:
+        self.name, self.value = name, value
+
+
+def best_of_new(n: Any) -> Any:
+    best = None
+    for i in range(n):
+        score = Score(i, i * 7 % 5)
+        if best is None or score.value > best.value:
+            best = score
+    return best.name
+
+
+def two_best_of_new(n: Any) -> Any:
+    first = second = None
+    for i in range(n):
+        score = Score(i, i * 7 % 5)
+        if first is None or score.value > first.value:
+            first, second = score, first
+        elif second is None or score.value > second.value:
+            second = score
+    return first.name, -1 if second is None else second.name
+
+
+def the_last_new(n: Any) -> Any:
+    last, total = None, 0
+    for i in range(n):
+        score = Score(i, i * 7 % 5)
+        if last is not None:
+            total += score.value - last.value
+            last.value = 9
+        last = score
+    return total, last.value
+
+
+@executors
+@pytest.mark.parametrize("fn", [best_of_new, two_best_of_new, the_last_new])
+def test_new_objects_where_none_was(fn: Any, executor: str) -> None:
+    check_sizes(fn, executor, 9, 1, 4)

@@ -12,7 +12,7 @@ from traced_once import on
 
 import runtime as rt
 from tests.elements import Program, outcome
-from tests.plain_values import plain
+from tests.plain_values import check_sizes, plain
 
 # Text.
 
@@ -489,6 +489,34 @@ def test_other_items_than_bools_in_one_list_are_an_error() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="holds tensors of one type, not a tuple"):
         rt.function(mixed)(rt.constant(2))
+
+
+def least_coins(n: Any) -> Any:
+    best = [0] + [None] * n
+    for amount in range(1, n + 1):
+        for coin in (1, 5, 7):
+            if coin <= amount and best[amount - coin] is not None:
+                count = best[amount - coin] + 1
+                if best[amount] is None or count < best[amount]:
+                    best[amount] = count
+    return best
+
+
+def extended_by_numbers(n: Any) -> Any:
+    found = [None] * n
+    found.extend([i for i in range(n)])
+    found += [n]
+    return [1.5] * n + [None] + [2.5] * n, found
+
+
+def rows_and_none(n: Any) -> Any:
+    return [[0, 0]] + [None] * n, [None] * n + [None] + [[i, 1] for i in range(n)]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("program", [least_coins, extended_by_numbers, rows_and_none])
+def test_lists_of_several_structures_are_joined(program: Callable[..., Any], executor: str) -> None:
+    check_sizes(program, executor, 11, 1, 3)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 10))
