@@ -208,6 +208,9 @@ class Program:
                 f"people[{self.index()}] = {self.record()}", f"table[{self.key()}] = copy.copy({self.record()})",
                 f"people.append({self.record()})", f"table.pop({self.key()}, None)",
                 f"total += sum({self.age('p')} for p in people) + sum({self.age('p')} for p in table.values())",
+                f"people = sorted(people, key=lambda p: {self.age('p')} % 4)",
+                f"people = [p for p in people if {self.age('p')} != k] + [{self.new('4')}]",
+                f"people = people[{self.pick('1:', ':2', '::-1')}] + [{self.new('k')}, {self.new('3')}]",
                 f"total += {self.record()} is {self.record()}", f"people.sort(key=lambda p: {self.age('p')} % 5)",
                 f"{self.marks('OLDEST')}.append({self.number()})".replace(
                     "OLDEST", f"max(people, key=lambda p: {self.age('p')} % 7)"))
@@ -218,6 +221,7 @@ class Program:
             f"rows.append({row})", f"rows.append([{self.number()}])", f"rows[{index}] = {row}",
             f"rows[{index}] = ({row} + {row})[:5]",
             f"rows[{index}], rows[{self.index()}] = rows[{self.index()}], {row}",
+            f"rows = sorted(rows, key=len) + [[{self.number()}], [k], [1]]", "rows = rows[:2] + [[2, k], [1], [0]]",
             f"groups[{self.key()}] = {row}", f"groups[{self.key()}] = [{self.number()}]",
             f"groups.pop({self.key()}, None)", f"words.append({word})", f"words[{index}] = ({word} + {word})[:6]",
             "words.sort()", f"words.insert(1, '-'.join([{word}, {word}])[:7])", f"names[{self.key()}] = {word}",

@@ -90,10 +90,11 @@ from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as
 from runtime.staging.values.list import unview
 from runtime.staging.values.list_elements import begin_statement, following, put_back, record_of
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
-from runtime.staging.values.open_bodies import begin_body, end_body, end_statement, tracked_elements
+from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, end_statement, tracked_elements
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
+from runtime.staging.values.shared_elements import settle_links
 from runtime.staging.values.strings import characters
 from runtime.staging.values.trials import is_accident
 from runtime.staging.values.truthiness import truth
@@ -286,6 +287,8 @@ class Staging:
         tell_watchers(error)
         forget_exits()
         end_body()
+        if bodies_open():
+            settle_links(bodies_open()[-1].first_link)
 
     def escapes(self, value: Any, origin: Any) -> None:
         record_exit(value, origin)

@@ -44,10 +44,11 @@ from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
 from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, join, text
-from runtime.staging.values.list_elements import following, note_shared
+from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.select import choose, either
+from runtime.staging.values.shared_elements import link
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key, refuse_number_as_key
 
@@ -244,7 +245,7 @@ def union(left: Any, right: Any, in_place: bool) -> Any:
         return dict_presence.union(left, right, in_place)
     made = left if in_place else duplicate(left)
     if not (in_place or (has_staged_items(left) and not may_change(StagedDict.of(left).structure[1]))):
-        note_shared()
+        link(made, left if has_staged_items(left) else None)
     _put_all(made, right)
     return made
 

@@ -51,10 +51,11 @@ from runtime.staging.values.iterables import (
 )
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
-from runtime.staging.values.list_elements import become_rows, following, note_shared, record_of
+from runtime.staging.values.list_elements import become_rows, following, record_of
 from runtime.staging.values.optional import keys, there
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
+from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth
 

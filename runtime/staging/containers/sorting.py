@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from autograph.backend import is_users_class, operators
+from autograph.backend import has_staged_items, is_users_class, operators
 from runtime.core import pytree
 from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import staging_error, user_position
@@ -30,11 +30,11 @@ from runtime.staging.containers.comparison import compare
 from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
-from runtime.staging.values.list import StagedList, StagedSequence, branch, collect
-from runtime.staging.values.list_elements import note_shared
+from runtime.staging.values.list import StagedList, StagedSequence, branch, collect, unview
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import choose
+from runtime.staging.values.shared_elements import link
 from runtime.staging.values.strings import text_at
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
@@ -69,7 +69,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     iterable = materialized(iterable)
     found = _in_order(iterable if stages(iterable) else list(iterable), key, reverse)
     if isinstance(found, StagedRecords) and may_change(found.structure):
-        note_shared()
+        source = unview(iterable)
+        link(found.owner, source if has_staged_items(source) else None)
     return found
 
 

@@ -72,6 +72,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list_elements import check_repeated
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects, unsettled
+from runtime.staging.values.shared_elements import link_entries
 from runtime.staging.values.trials import Trial
 
 __all__ = ["stage_reduce", "stage_while"]
@@ -187,6 +188,7 @@ class _Loop:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
                 self.began = list(map(contents_begun, self.entry, self.init))
                 alias_tracking.record_copies(self.origins, live_out, True, begins)
+                link_entries(self.began, self.init)
                 holders = holders_of(self.names, self.init, self.began).values()
                 alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))

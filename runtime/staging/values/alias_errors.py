@@ -18,7 +18,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for a change of `value` through one of two names that may be aliases."""
     changed = next(iter(containers_in([value]).values()), value)
     kind, copy = _kind(changed)
-    links = (" Linked objects cannot grow in staged code: keep their parts in lists, and indices in place of references."
+    links = (" Linked objects cannot grow in staged code: keep their parts in lists, indices in place of references."
              if is_record(changed) else "")
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"

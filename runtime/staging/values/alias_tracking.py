@@ -31,6 +31,7 @@ from runtime.staging.values.open_bodies import (
     elements_with,
     open_now,
 )
+from runtime.staging.values.shared_elements import link_replaced, settle_links
 
 __all__ = [
     "after_return",
@@ -77,14 +78,18 @@ class tracking(AbstractContextManager[Any]):
         self.outer = () if self.alone else self.before
         last = self.outer[-1] if self.outer else Body()
         open_now.bodies = (*self.outer, Body(around=(*last.around, last) if last.elements else last.around))
+        open_now.bodies[-1].first_link = len(open_now.bodies[0].links)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        body, open_now.bodies = open_now.bodies[-1], self.before
+        body = open_now.bodies[-1]
         if body.ended is None:
             body.end()
+        if self.outer:
+            settle_links(body.first_link)
+        open_now.bodies = self.before
         if self.outer:
             self.outer[-1].places = body.at_end
         if self.outer and self.outer[-1].carried and (exc is None or isinstance(exc, Exception)):
@@ -331,6 +336,7 @@ def record_replacement(value: Any, other: Any) -> None:
     if open_now.bodies and value is not other:
         open_now.bodies[-1].elements += [
             replace(element, value=value, changes=Changes([value]), whole=None) for element in elements_with(other)]
+        link_replaced(value, other)
 
 
 def possible_identities(value: Any) -> list[Any]:

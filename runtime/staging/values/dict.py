@@ -41,7 +41,6 @@ from runtime.staging.values.iterables import Counted, Staged, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
 from runtime.staging.values.list_elements import (
     following,
-    note_shared,
     put,
     record_items,
     record_read,
@@ -50,6 +49,7 @@ from runtime.staging.values.list_elements import (
 )
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.shared_elements import link
 
 __all__ = [
     "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_alike", "is_numeric",
@@ -303,9 +303,10 @@ class StagedDict(StagedView):
         raise TypeError(f"unhashable type: '{type(self.owner).__name__}'")
 
     def copy(self) -> StagedDict:
+        made = super().copy()
         if may_change(self.structure[1]):
-            note_shared()
-        return super().copy()
+            link(made.owner, self.owner)
+        return made
 
     def keys(self) -> View:
         return View(self, "keys")
@@ -367,13 +368,14 @@ class View(Staged):
     def as_list(self) -> Any:
         """A list of the current items."""
         table, structure = self.mapping.table, self.mapping.structure
-        if self.part != "keys" and may_change(structure[1]):
-            note_shared()
         columns: Sequence[Any] = table.keys if self.part == "keys" else table.values if self.part == "values" else (
             *table.keys, *table.values)
         shape = structure if self.part == "items" else structure[self.part == "values"]
         lists = [StagedList(leaf) for leaf in table.items(columns)]
-        return StagedRecords(lists, shape) if pytree.is_nested(shape) or has_layouts(shape) else lists[0]
+        made = StagedRecords(lists, shape) if pytree.is_nested(shape) or has_layouts(shape) else lists[0]
+        if self.part != "keys" and may_change(structure[1]):
+            link(made.owner, self.mapping.owner)
+        return made
 
     def __iterable__(self) -> Counted:
         """The items. RuntimeError at run time if their number changes during iteration."""

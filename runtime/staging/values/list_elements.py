@@ -42,10 +42,11 @@ from runtime.staging.values.open_bodies import (
     elements_with,
     is_same,
 )
+from runtime.staging.values.shared_elements import has_twice, is_shared, link, may_have_common, note_shared
 
 __all__ = [
     "become_rows", "begin_statement", "check_repeated", "following", "hoisted", "is_index", "is_same_element",
-    "note_shared", "place_of", "put", "put_back", "record_items", "record_of", "record_put", "record_read",
+    "place_of", "put", "put_back", "record_items", "record_of", "record_put", "record_read",
     "record_taken", "refuse_identity", "renewed",
 ]
 
@@ -63,7 +64,7 @@ def record_read(x: Any, owner: list[Any], index: Any) -> Any:
 def record_taken(x: Any, owner: list[Any]) -> Any:
     """Record `x` as an element removed from the list; return it."""
     found = containers_in([x])
-    is_own = not found or not bodies_open() or not (bodies_open()[0].shared or _other_copies(found, owner))
+    is_own = not found or not bodies_open() or not (is_shared(owner) or _other_copies(found, owner))
     for value in found.values():
         _record(Element(value, Changes([value]), user_position(), False, owner, is_taken=True, is_own=is_own))
     return x
@@ -73,8 +74,10 @@ def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[in
     """Record that `x` becomes an element of a staged list. `except_for`: the ids of parts already recorded."""
     for key, value in containers_in([x]).items() if bodies_open() else ():
         if key not in except_for:
-            if any(not e.is_taken for e in elements_with(value)) or any(
-                    body.is_loop and key in body.copies for body in bodies_open()):
+            for e in elements_with(value):
+                if not e.is_taken:
+                    link(e.owner, owner)
+            if any(body.is_loop and key in body.copies for body in bodies_open()):
                 note_shared()
             _record(Element(value, Changes([value]), user_position(), True, owner))
 
@@ -82,7 +85,8 @@ def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[in
 def record_items(items: Sequence[Any]) -> None:
     """Record that the items of a Python list become the elements of a staged one."""
     found = containers_in(items) if bodies_open() else {}
-    if found and max(references(found.values()).values(), default=0) > 1:
+    if found and (max(references(found.values()).values(), default=0) > 1 or any(
+            not e.is_taken for value in found.values() for e in elements_with(value))):
         note_shared()
     for value in found.values():
         _record(Element(value, Changes([value]), user_position(), True))
@@ -116,7 +120,7 @@ def _put_back(
     record_put(x, owner, {id(e.value) for e in back})
     changed = [e for e in back if e.changes]
     stale = _other_copies(found, owner) if changed else []
-    if changed and (bodies_open()[0].shared or not all(_is_one(e, known) and e.whole is not None and not e.changes
+    if changed and (is_shared(owner) or not all(_is_one(e, known) and e.whole is not None and not e.changes
                                                        for e in stale)):
         refuse_element(changed[0])
     change()
@@ -138,17 +142,19 @@ def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object],
     that was read from another place of the list is in both until that is replaced, as in an exchange."""
     body, function = bodies_open()[-1], bodies_open()[0]
     moves, shared, count = _moves_in(owner), function.shared, len(body.elements)
+    links = len(function.links)
     place = owner[0].view(owner).length if index is None and containers_in([x]) else index
     record_put(x, owner)
     before = [e for e in known if e.whole is x and not e.is_taken]
     stay = _staying(owner, known, index)
     if index is not None and before:
-        moves.append(Move(owner, before[0].index, function.shared - shared))
+        moves.append(Move(owner, before[0].index, function.shared - shared, function.links[links:]))
     change()
     for move in moves:
         move.items = owner[0]
         if is_index(move.index, index):
             function.shared -= move.count
+            function.links[:] = [each for each in function.links if not any(each is one for one in move.links)]
     function.moves = [move for move in moves if not is_index(move.index, index)]
     for k, e in enumerate(body.elements):
         if k >= count:
@@ -305,11 +311,15 @@ def is_same_element(value: Any, other: Any) -> Any:
     if value is other or not (elements_with(value) and elements_with(other)):
         return None
     known = [place_of(each) for each in (value, other)]
-    if None in known or bodies_open()[0].shared:
+    if None in known:
         refuse_identity()
     (owner, index), (second, other_index) = known
-    if owner is None or second is None or owner is not second:
+    if owner is not second or owner is None:
+        if may_have_common(owner, second):
+            refuse_identity()
         return False
+    if has_twice(owner):
+        refuse_identity()
     if isinstance(index, tuple):
         return operators.eq(index[0], other_index[0])
     return is_index(index, other_index) or operators.eq(*[from_start(each, owner) for each in (index, other_index)])
@@ -399,12 +409,6 @@ def begin_statement() -> None:
         body.unused.update((id(e), e) for e in unused)
         known = [e for e in known if id(e) not in body.unused]
     body.renewed, body.tracked = [], known
-
-
-def note_shared() -> None:
-    """Record that several places in staged lists may share one element."""
-    if bodies_open():
-        bodies_open()[0].shared += 1
 
 
 def check_repeated(known: KnownElements | None) -> bool:

@@ -124,6 +124,8 @@ class Move:
     owner: list[Any]
     index: Any
     count: int
+    links: Sequence[tuple[Any, Any]] = ()
+    """The links that it made."""
     items: StagedItems | None = None
     """The contents of the list since."""
 
@@ -162,6 +164,10 @@ class Body:
     exits: set[int] = field(default_factory=set)
     """The ids of copies that `record_exit` added: containers that are their own copies."""
     is_loop: bool = False
+    links: list[tuple[Any, Any]] = field(default_factory=list)
+    """For a function: lists that may have an element in common (`shared_elements`)."""
+    first_link: int = 0
+    """The number of these when the body began."""
     shared: int = 0
     """For a function: how often it traced code after which several places in staged lists may share one element."""
     moves: list[Move] = field(default_factory=list)
@@ -369,7 +375,7 @@ def tracked_elements() -> list[Any]:
 
 @dataclass
 class KnownElements:
-    """A snapshot: the open body's elements of staged lists, with their states, the number `shared` of its `function`,
+    """A snapshot: the open body's elements of staged lists, with their states, `shared` and `links` of its `function`,
     and the contents of the elements, and their lists, that all open bodies know."""
 
     body: Body
@@ -378,6 +384,7 @@ class KnownElements:
     written: int
     function: Body
     shared: int
+    links: Sequence[tuple[Any, Any]]
     contents: Sequence[tuple[Any, list[tuple[Any, Any]]]]
 
 
@@ -386,7 +393,8 @@ def known_elements() -> KnownElements | None:
     if not open_now.bodies:
         return None
     function, body = open_now.bodies[0], open_now.bodies[-1]
-    return KnownElements(body, [*body.elements], {**body.states}, len(body.written), function, function.shared, [
+    return KnownElements(body, [*body.elements], {**body.states}, len(body.written), function, function.shared,
+                         [*function.links], [
         (one, parts_in(one)) for each in (*body.around, body) for e in each.elements if e.whole is not None
         for one in (e.value, e.owner)])
 
@@ -394,6 +402,7 @@ def known_elements() -> KnownElements | None:
 def restore_elements(known: KnownElements) -> None:
     """Return to the snapshot: forget later records, undo later changes."""
     known.body.elements[:], known.function.shared = known.elements, known.shared
+    known.function.links[:] = known.links
     known.body.states = {**known.states}
     del known.body.written[known.written:]
     for container, parts in known.contents:

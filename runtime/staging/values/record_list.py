@@ -35,7 +35,6 @@ from runtime.staging.values.element_structures import fitted, structure_of
 from runtime.staging.values.iterables import Counted, stages, view_of
 from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
-    note_shared,
     put,
     record_items,
     record_put,
@@ -43,6 +42,7 @@ from runtime.staging.values.list_elements import (
     record_taken,
     renewed,
 )
+from runtime.staging.values.shared_elements import link
 
 __all__ = ["StagedRecords"]
 
@@ -129,10 +129,10 @@ class StagedRecords(StagedSequence):
         iterable = OPERATIONS.listed(iterable) if stages(iterable) else iterable
         iterable = view_of(iterable)
         if isinstance(iterable, StagedRecords) and same_layout(self.structure, iterable.structure):
-            note_shared()
+            link(self.owner, iterable.owner)
             self._change(StagedList.extend, iterable.columns)
         elif isinstance(iterable, StagedSequence):
-            note_shared()
+            link(self.owner, iterable.owner)
             self.extend_by_records(iterable)
         else:
             for x in iterable:
@@ -157,8 +157,9 @@ class StagedRecords(StagedSequence):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            note_shared()
-            return StagedRecords([column[index] for column in self.columns], self.structure)
+            made = StagedRecords([column[index] for column in self.columns], self.structure)
+            link(made.owner, self.owner)
+            return made
         return self._get(index)
 
     def _get(self, index: Any) -> Any:
@@ -178,8 +179,9 @@ class StagedRecords(StagedSequence):
             lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
 
     def copy(self) -> StagedRecords:
-        note_shared()
-        return super().copy()
+        made = super().copy()
+        link(made.owner, self.owner)
+        return made
 
     def __add__(self, other: Any) -> Any:
         result = self.copy()
@@ -187,8 +189,9 @@ class StagedRecords(StagedSequence):
         return result.now
 
     def __radd__(self, other: Any) -> Any:
-        note_shared()
-        return self.after([*other])
+        made = self.after([*other])
+        link(made.owner, self.owner)
+        return made
 
     def __iadd__(self, other: Any) -> StagedRecords:
         self.extend(other)

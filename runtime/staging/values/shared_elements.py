@@ -1,0 +1,138 @@
+"""Which staged lists may have an element in common, so that a change of it by one list is not seen by the other.
+
+A new list with elements of another, such as `sorted(rows)`, `rows[:3]` or `[r for r in rows if r.x > 0]`, is linked
+with it. That matters as long as user code can reach both: after `rows = sorted(rows)`, only the new list has the
+elements. What a body leaves in two lists, and two places in one list, matter until the end of the function.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autograph.backend import has_staged_items, references
+from runtime.staging.values.open_bodies import bodies_open, contents_of, open_now
+
+__all__ = ["has_twice", "is_shared", "link", "link_entries", "link_replaced", "may_have_common", "note_shared",
+           "settle_links"]
+
+
+def note_shared() -> None:
+    """Record that several places in staged lists may have one element until the end of the function."""
+    if bodies_open():
+        bodies_open()[0].shared += 1
+
+
+def link(owner: Any, other: Any) -> None:
+    """Record that two lists, or (the same) two places in a list, may have an element in common; None: any list."""
+    if owner is None or other is None:
+        note_shared()
+    elif bodies_open():
+        bodies_open()[0].links.append((owner, other))
+
+
+def is_shared(owner: list[Any]) -> bool:
+    """Whether an element of a list may also be in another place that user code can reach."""
+    if not bodies_open():
+        return False
+    function = bodies_open()[0]
+    if function.shared:
+        return True
+    if not function.links:
+        return False
+    lists = _Lists()
+    own, linked = lists.root(owner), lists.linked(owner)
+    return lists.has_twice(linked) or any(root != own and lists.is_reachable(root) for root in linked)
+
+
+def has_twice(owner: list[Any]) -> bool:
+    """Whether two places in a list may have one element."""
+    function = bodies_open()[0]
+    lists = _Lists()
+    return bool(function.shared or (function.links and lists.has_twice(lists.linked(owner))))
+
+
+def may_have_common(owner: list[Any] | None, other: list[Any] | None) -> bool:
+    """Whether two lists may have an element in common; None: unknown lists."""
+    function = bodies_open()[0]
+    if function.shared or not function.links:
+        return bool(function.shared)
+    if owner is None or other is None:
+        return True
+    lists = _Lists()
+    return lists.root(other) in lists.linked(owner)
+
+
+def link_replaced(owner: Any, other: Any) -> None:
+    """Called after a statement that gives a variable the new container `owner` in place of `other`."""
+    if bodies_open()[0].links and has_staged_items(owner):
+        link(owner, other)
+
+
+def link_entries(began: Sequence[Mapping[Any, Any]], init: Sequence[Any]) -> None:
+    """Called at the beginning of a loop's body, with the containers that represent those of the values before it."""
+    for copies, before in zip(began, init, strict=True) if bodies_open()[0].links else ():
+        earlier = contents_of(before)
+        for place, copy in copies.items():
+            if earlier.get(place, copy) is not copy and (has_staged_items(copy) or has_staged_items(earlier[place])):
+                link(copy, earlier[place])
+
+
+def settle_links(first: int) -> None:
+    """Called at the end of a body, whose links begin with that number, while the state is that of the body: an element
+    that it leaves in two places is in two in the next iteration, and after the statement."""
+    function, copies = bodies_open()[0], bodies_open()[-1].copies
+    new = function.links[first:]
+    if new:
+        lists = _Lists()
+        for owner, _ in new:
+            linked = lists.linked(owner)
+            if lists.has_twice(linked) or sum(map(lists.is_reachable, linked)) > 1:
+                note_shared()
+                break
+        function.links[first:] = [(_outside(a, copies), _outside(b, copies)) for a, b in new]
+
+
+def _outside(owner: Any, copies: Mapping[int, tuple[Any, Any]]) -> Any:
+    """What a list is outside of a body with these copies: its original, if it has one."""
+    original = copies.get(id(owner), (None, None))[1]
+    return owner if original is None else original
+
+
+class _Lists:
+    """The linked lists. A list and its copies in the open bodies are one, which the id of its outermost original
+    denotes."""
+
+    def __init__(self) -> None:
+        self.copies: dict[int, list[Any]] = {}
+        """By that id, the list and its copies."""
+        self.links = [(self.root(a), self.root(b)) for a, b in bodies_open()[0].links]
+        for body in bodies_open():
+            for copy, original in body.copies.values():
+                if original is not None and original is not copy:
+                    self.root(copy)
+
+    def root(self, owner: Any) -> int:
+        forms = [owner]
+        for body in reversed(bodies_open()):
+            original = body.copies.get(id(forms[-1]), (None, None))[1]
+            if original is not None and original is not forms[-1]:
+                forms.append(original)
+        known = self.copies.setdefault(id(forms[-1]), [])
+        known += [form for form in forms if not any(form is one for one in known)]
+        return id(forms[-1])
+
+    def linked(self, owner: Any) -> set[int]:
+        """The lists that may have elements of this one, itself included."""
+        found = {self.root(owner)}
+        while more := {each for pair in self.links if not found.isdisjoint(pair) for each in pair} - found:
+            found |= more
+        return found
+
+    def has_twice(self, linked: set[int]) -> bool:
+        """Whether two places of one of these lists may have one element."""
+        return any(a == b and a in linked for a, b in self.links)
+
+    def is_reachable(self, root: int) -> bool:
+        """Whether user code can reach a list."""
+        forms = self.copies.get(root, [])
+        return any(form is one for form in forms for one in open_now.in_use) or references(forms).total() > 0

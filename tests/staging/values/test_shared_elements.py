@@ -1,0 +1,203 @@
+"""Elements of lists that are made of others, such as `sorted(rows)` and `rows[1:]`: they may be changed if the code can
+reach only one of the lists."""
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.plain_values import check_refused, check_sizes, executors
+
+
+@dataclass
+class Body:
+    x: Any
+    life: Any = 3
+
+
+def filtered(n: Any) -> Any:
+    ps = [Body(i, 1 + i % 4) for i in range(n)]
+    total = 0
+    for step in range(4):
+        for p in ps:
+            p.life -= 1
+            p.x += step
+        ps = [p for p in ps if p.life > 0]
+        total = total * 10 + len(ps)
+    return total, ps
+
+
+def taken_from_sorted(n: Any) -> Any:
+    todo = sorted([Body(i * 7 % 5, i) for i in range(n)], key=lambda t: t.x)
+    done, clock = [], 0
+    while todo:
+        t = todo.pop(0)
+        clock += t.x
+        t.life = clock
+        done.append(t)
+    return done
+
+
+def best_after_the_first(n: Any) -> Any:
+    ps = [Body(i * 7 % 5) for i in range(n)]
+    best = ps[0]
+    for p in ps[1:]:
+        if p.x > best.x:
+            best = p
+    return best.x, best.life
+
+
+def sorted_in_a_branch(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    if n > 2:
+        rows = sorted(rows, key=lambda r: -r[0])
+    rows[0][1] = 5
+    return rows
+
+
+def round_robin(n: Any) -> Any:
+    q = deque([Body(i, i) for i in range(n)])
+    order = []
+    while q:
+        p = q.popleft()
+        p.life -= 1
+        order.append(p.x)
+        if p.life > 0:
+            q.append(p)
+    return order
+
+
+def joined_lists(n: Any) -> Any:
+    a = [[i, 0] for i in range(n)]
+    b = [[i, 1] for i in range(n)]
+    c = a + b
+    a = b = None
+    for r in c:
+        r[1] += 2
+    return c
+
+
+@executors
+@pytest.mark.parametrize("fn", [
+    filtered, taken_from_sorted, best_after_the_first, sorted_in_a_branch, round_robin, joined_lists,
+])
+def test_elements_in_one_list_that_is_left_change(fn: Any, executor: str) -> None:
+    check_sizes(fn, executor, 8, 1, 4)
+
+
+def half_is_kept(n: Any) -> Any:
+    pop = [[i * 7 % 5, i] for i in range(n)]
+    for gen in range(5):
+        pop = sorted(pop, key=lambda r: r[0])
+        half = pop[:n // 2]
+        kids = []
+        for r in half:
+            kids.append([r[0] + gen, r[1]])
+        pop = half + kids
+        for r in pop:
+            if r[1] % 2:
+                r[0] += 1
+    return pop
+
+
+def element_kept_by_a_name(n: Any) -> Any:
+    pop = [Body(i * 7 % 5) for i in range(n)]
+    best = pop[0]
+    for gen in range(3):
+        for p in pop:
+            if p.x > best.x:
+                best = p
+        pop = [p for p in pop if p.x > 0]
+        for p in pop:
+            p.x -= 1
+    return pop
+
+
+def two_lists(n: Any) -> Any:
+    ps = [Body(i) for i in range(n)]
+    qs = sorted(ps, key=lambda p: -p.x)
+    qs[0].life = 9
+    return ps, qs
+
+
+def slice_of_the_iteration_before(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    top = rows[:2]
+    for i in range(n):
+        top[0][1] += 1
+        top = rows[i:]
+    return rows
+
+
+def slice_kept_for_the_next_iteration(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    top = []
+    for i in range(n):
+        for r in top:
+            r[1] += 1
+        top = rows[:2]
+    return rows
+
+
+def slice_of_the_list_before(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    top = rows[:2]
+    rows = rows[1:]
+    rows[0][1] = 7
+    return rows, top
+
+
+def list_before_the_branch(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    old = rows
+    if n > 2:
+        rows = sorted(rows, key=lambda r: -r[0])
+    rows[0][1] = 5
+    return rows, old
+
+
+def element_of_the_list_before(n: Any) -> Any:
+    ps = sorted([Body(i * 3 % 5) for i in range(n)], key=lambda p: p.x)
+    x = ps[0]
+    ps = sorted(ps, key=lambda p: -p.x)
+    x.life = 8
+    return ps, x
+
+
+def list_of_the_caller(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    def step(rs: Any) -> Any:
+        rs = sorted(rs, key=lambda r: -r[0])
+        rs[0][1] += 3
+        return rs
+    out = step(rows)
+    return rows, out
+
+
+def twice_in_one_list(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+    rows.append(rows[0])
+    rows = sorted(rows, key=lambda r: r[0])
+    rows[0][1] = 4
+    return rows
+
+
+def first_of_a_new_list(n: Any) -> Any:
+    rows = [[i, i] for i in range(n)]
+    others = [rows[1]]
+    for i in range(n):
+        others.append([i, 5])
+    others[0][0] = 99
+    return rows, others
+
+
+@pytest.mark.parametrize("fn", [
+    half_is_kept, element_kept_by_a_name, two_lists, slice_of_the_iteration_before,
+    slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
+    element_of_the_list_before, list_of_the_caller, twice_in_one_list,
+    first_of_a_new_list,
+])
+def test_elements_in_two_lists_that_are_left_do_not_change(fn: Any) -> None:
+    check_refused(fn, "is changed after it was")
