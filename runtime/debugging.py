@@ -19,7 +19,7 @@ from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
 from runtime.core.types import TensorShape, TensorType, Type, as_dtype, broadcast_shapes
-from runtime.ops.effects import plain_text, print_text
+from runtime.ops.effects import is_of_assumed_rank, plain_text, print_text
 from runtime.ops.shape import dim, dims, reshape
 
 __all__ = [
@@ -210,6 +210,8 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     wanted = TensorShape(shape)
     if wanted.rank is None:
         return value
+    if is_of_assumed_rank(value) and wanted.rank != value.ndim:
+        value.set_shape([None] * wanted.rank)
     if not wanted.is_compatible_with(value.type.shape):
         raise located(ShapeError(f"the shape {value.shape} is not compatible with {wanted}, which is ensured here"))
     if isinstance(value, GraphTensor):

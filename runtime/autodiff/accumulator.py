@@ -14,7 +14,7 @@ from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.forward import Tangents, apply_jvp, push_forward
 from runtime.autodiff.rules.registry import CONSTANT, Applied
 from runtime.autodiff.staged_tape import chain_of, place_after
-from runtime.autodiff.tape import UnconnectedGradients
+from runtime.autodiff.tape import UnconnectedGradients, variable_of
 from runtime.core import pytree
 from runtime.core.errors import DTypeError, ShapeError, locate
 from runtime.core.graph import Graph, Node
@@ -46,7 +46,7 @@ class ForwardAccumulator(Recorder):
         self._outer: dict[int, Any] = {}  # tangents of eager tensors that graphs capture
         self._active = False
         self._thread = 0
-        for x, tangent in zip(pytree.flatten(primals), pytree.flatten(tangents), strict=True):
+        for x, tangent in zip(map(variable_of, pytree.flatten(primals)), pytree.flatten(tangents), strict=True):
             self._watch(x, _fitting(x, tangent))
 
     def _watch(self, x: Any, tangent: Any) -> None:
@@ -168,6 +168,7 @@ class ForwardAccumulator(Recorder):
             self._advance()
 
         def tangent(x: Any) -> Any:
+            x = variable_of(x)
             found = self._staged.get(x.value) if isinstance(x, (GraphTensor, GraphList)) else self._tangent(x)
             return zero_for(x) if found is None and zero else found
 

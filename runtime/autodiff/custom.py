@@ -1,7 +1,6 @@
 """Functions with custom gradients: `custom_gradient` and `recompute_grad`."""
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from runtime.autodiff.activity import Activity, differentiable
 from runtime.autodiff.backward import handles
 from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, EntryRecorder, recording_only, without_tapes
+from runtime.autodiff.method_functions import MethodFunction
 from runtime.core import pytree
 from runtime.core.errors import locate
 from runtime.core.graph import Graph, Node
@@ -65,20 +65,20 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     `f(*args)` returns `(results, gradient)`, where `gradient(*cotangents)` maps a cotangent for each result to a
     cotangent for each positional argument: a single one, or a list. If `f` reads trainable variables, `gradient` takes
     them as `variables=` and returns `(cotangents of arguments, cotangents of variables)`. Higher derivatives
-    differentiate `gradient`; forward mode differentiates the computations of `f`.
+    differentiate `gradient`; forward mode differentiates the computations of `f`. On a method, `self` is no argument.
 
     ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
     """
-    if f is None:
-        return custom_gradient
-    function = f
+    return custom_gradient if f is None else CustomGradient(f)
 
-    @functools.wraps(f, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
+
+class CustomGradient(MethodFunction):
+    """A function with a custom gradient."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args = tuple([x if isinstance(x, Tensor) else convert_to_tensor(x) for x in args])
-        return _eagerly(function, args, kwargs) if current_graph() is None else _staged(function, args, kwargs)
-
-    return call
+        run = _eagerly if current_graph() is None else _staged
+        return run(self._function, args, kwargs)
 
 
 def _eagerly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,12 +1,12 @@
 """`recompute_grad`: recomputation instead of saving residuals."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from runtime.autodiff.custom import custom_gradient, traceable
 from runtime.autodiff.entries import without_tapes
+from runtime.autodiff.method_functions import MethodFunction
 from runtime.autodiff.tape import GradientTape
 from runtime.core import pytree
 from runtime.core.op import CAST
@@ -20,10 +20,18 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function that saves only its arguments for its gradient, and runs `f` again in the backward pass
     (`tf.recompute_grad`).
 
-    The arguments to differentiate by are positional tensors; `f` returns a tensor or a structure of tensors.
+    The arguments to differentiate by are positional tensors; `f` returns a tensor or a structure of tensors. On a
+    method, `self` is no argument.
     """
-    @functools.wraps(f, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
+    return Recomputed(f)
+
+
+class Recomputed(MethodFunction):
+    """A function that runs again in the backward pass."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f = self._function
+
         @custom_gradient
         def recomputed(*args: Any) -> Any:
             def gradient(*cts: Any, variables: Sequence[Variable] = ()) -> Any:
@@ -39,5 +47,3 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                 return traceable(f)(*args, **kwargs), gradient
 
         return recomputed(*args)
-
-    return call

@@ -37,7 +37,7 @@ from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
 from runtime.staging.control_flow import map_fn
 
-__all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "warn"]
+__all__ = ["GradientTape", "GradientWarning", "UnconnectedGradients", "variable_of", "warn"]
 
 
 _WORTH_TRACING: Final = 16  # rows of a Jacobian from which one trace is faster than their kernels
@@ -198,7 +198,7 @@ class GradientTape(Recorder):
 
         ValueError for other values. Ints and bools cause a GradientWarning, and have no gradient.
         """
-        for x in map(_variable, pytree.flatten(tensor)):
+        for x in map(variable_of, pytree.flatten(tensor)):
             if not isinstance(x, (Tensor, EagerList, GraphList, Variable)) and not hasattr(type(x), "__tensor__"):
                 raise located(ValueError(f"Passed in object {x!r} of type {type(x).__name__!r}, not tf.Tensor or "
                                           "tf.Variable or ExtensionType."))
@@ -433,7 +433,7 @@ def _targets(target: Any) -> list[Any]:
     return found
 
 
-def _variable(x: Any) -> Any:
+def variable_of(x: Any) -> Any:
     """The variable for an object of another library that represents one, given by its `__variable__`; else `x`."""
     variable = getattr(type(x), "__variable__", None)
     return x if variable is None else variable(x)
@@ -441,7 +441,7 @@ def _variable(x: Any) -> Any:
 
 def _sources(sources: Any) -> list[Any]:
     found = []
-    for x in map(_variable, pytree.flatten(sources)):
+    for x in map(variable_of, pytree.flatten(sources)):
         if not isinstance(x, (Tensor, Variable, EagerList, GraphList)) and not hasattr(type(x), "__tensor__"):
             raise located(TypeError(f"a source is a tensor or a variable that the tape watched, not {x!r}"))
         if not differentiable(x.type):

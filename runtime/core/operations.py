@@ -105,6 +105,10 @@ class Operations(Late):
     array_namespace: Callable[[], ModuleType]
     """The module with NumPy's functions for tensors."""
 
+    # runtime.ops.effects
+    set_shape: Callable[[Any, Any], None]
+    """Declare more about the shape of a tensor of a graph."""
+
     # runtime.core.trace
     check_reach: Callable[[Any], None]
     """Raise an error for a tensor of a graph that is not being traced here."""

@@ -447,8 +447,7 @@ class GraphTensor(Tensor):
         return self.value.hint or (node.op.name if node is not None else "input")
 
     def set_shape(self, shape: Any) -> None:
-        merged = TensorShape(self.type.shape).merge_with(shape)
-        self.value.type = self.type.with_shape(tuple(merged))
+        OPERATIONS.set_shape(self, shape)
 
     def item(self, *index: Any) -> Any:
         """An element as a Python number; without an index, the only one."""

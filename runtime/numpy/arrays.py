@@ -121,10 +121,17 @@ def operands(*values: Any) -> list[Tensor]:
     return _together(values, False)
 
 
+def read(value: Any) -> Any:
+    """The tensor that a variable or another object stands for; any other value itself."""
+    is_other = isinstance(value, Tensor) or not hasattr(type(value), "__tensor__")
+    return value if is_other else convert_to_tensor(value)
+
+
 def _together(values: Sequence[Any], joins: bool) -> list[Tensor]:
     found = promoted_arrays(values, joins)
     if found is not None:
         return found
+    values = [*map(read, values)]
     own = next((value.dtype for value in values if isinstance(value, Tensor)), None)
     return [convert_to_tensor(value) if own is None else convert_beside(value, own) for value in values]
 
@@ -140,7 +147,8 @@ def inexact(x: Any) -> Tensor:
 def floats(*values: Any) -> list[Tensor]:
     """As `together`, converted to floats or complex numbers."""
     found = promoted_arrays(values, True)
-    return [*map(inexact, found or together(*[inexact(x) if isinstance(x, Tensor) else x for x in values]))]
+    return [*map(inexact, found or together(*[
+        inexact(x) if isinstance(x, Tensor) else x for x in map(read, values)]))]
 
 
 def in_dtype(x: Tensor, dtype: Any) -> Tensor:

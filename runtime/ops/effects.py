@@ -24,13 +24,15 @@ from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
 from runtime.core.op import Op
-from runtime.core.positions import Position
+from runtime.core.operations import OPERATIONS
+from runtime.core.positions import Position, located
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.text import ITEM, Show, Template, Text, concat_text, join, show, split
 from runtime.core.trace import apply, convert_to_tensor, current_graph, init_scope, wrap
 from runtime.core.traceback_replay import raise_at, trail
 from runtime.core.types import (
     DType,
+    TensorShape,
     TensorSpec,
     TensorType,
     Type,
@@ -43,8 +45,8 @@ from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
     "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Deferred", "Raised",
-    "check_bound", "holds_values", "made_of", "may_be_printed_to", "numpy_function", "plain_text", "print_text",
-    "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
+    "check_bound", "holds_values", "is_of_assumed_rank", "made_of", "may_be_printed_to", "numpy_function",
+    "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
 ]
 
 
@@ -377,20 +379,20 @@ def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
 Types = tuple[TensorType, ...]
 
 
-def _results(func: Any, results: Any, types: Types, single: bool) -> Any:
+def _results(func: Any, results: Any, types: Types, single: bool, free: frozenset[int]) -> Any:
     name = getattr(func, "__name__", "function")
-    if single:
+    if single or (len(types) == 1 and not isinstance(results, (list, tuple))):
         results = (results,)
     elif not types:
         return ()
     elif not isinstance(results, (list, tuple)) or len(results) != len(types):
         count = len(results) if isinstance(results, (list, tuple)) else 1
         raise InvalidArgumentError(f"{name} returned {count} values, but Tout has {len(types)}")
-    arrays = tuple([_checked(name, x, type) for x, type in zip(results, types, strict=True)])
+    arrays = tuple([_checked(name, x, types[i], i in free) for i, x in enumerate(results)])
     return arrays[0] if single else arrays
 
 
-def _checked(name: str, x: Any, type: TensorType) -> Any:
+def _checked(name: str, x: Any, type: TensorType, of_any_shape: bool) -> Any:
     if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
         x = convert_to_tensor(x)
     array, weak = constant_array(x, strings=type.dtype.is_string)
@@ -399,29 +401,45 @@ def _checked(name: str, x: Any, type: TensorType) -> Any:
         array = adapt(array, type.dtype)
     elif found.dtype is not type.dtype:
         raise DTypeError(f"{name} returned {found}, but Tout says {type.dtype.name}")
-    if not compatible_shapes(array.shape, type.shape):
+    if not of_any_shape and not compatible_shapes(array.shape, type.shape):
         raise ShapeError(
-            f"{name} returned {found}, but its result was taken to have the shape {shape_text(type.shape)}",
-            remedy="Give the result's shape: Tout=rt.TensorSpec(shape, dtype).")
+            f"{name} returned {found}, but its result was taken to have the shape {shape_text(type.shape)}. "
+            f"{_GIVE_SHAPE}")
     return array
 
 
-def _py_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
+_GIVE_SHAPE: Final = ("Give the result's shape: Tout=rt.TensorSpec(shape, dtype), or result.set_shape(shape) right "
+                      "after the call.")
+_NONE: Final[frozenset[int]] = frozenset()
+
+
+def _py_kernel(
+    *arrays: Any, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
+    assumed: frozenset[int] = _NONE,
+) -> Any:
     with init_scope():
-        return _results(func, func(*map(EagerTensor, arrays)), types, single)
+        return _results(func, func(*map(EagerTensor, arrays)), types, single, free)
 
 
 def _scalar(array: Any) -> Any:
     return array[()] if isinstance(array, np.ndarray) and array.dtype == object else array  # a string's bytes
 
 
-def _numpy_kernel(*arrays: Any, func: Callable[..., Any], types: Types, single: bool) -> Any:
+def _numpy_kernel(
+    *arrays: Any, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
+    assumed: frozenset[int] = _NONE,
+) -> Any:
     with init_scope():
         copies = [np.array(array) if np.ndim(array) else _scalar(array) for array in arrays]
-        return _results(func, func(*copies), types, single)
+        return _results(func, func(*copies), types, single, free)
 
 
-def _py_rule(*inputs: Type, func: Callable[..., Any], types: Types, single: bool) -> Any:
+def _py_rule(
+    *inputs: Type, func: Callable[..., Any], types: Types, single: bool, free: frozenset[int] = _NONE,
+    assumed: frozenset[int] = _NONE,
+) -> Any:
+    """`free` are the results (by position) whose shapes `types` does not give, in eager calls; `assumed` the same in
+    graphs, where the rank is assumed until `set_shape` declares it."""
     return types[0] if single else types
 
 
@@ -445,8 +463,41 @@ def _host_call(op: Op, func: Callable[..., Any], inp: Any, Tout: Any) -> Any:
     single = not isinstance(Tout, (list, tuple)) and Tout is not None
     wanted = [Tout] if single else list(Tout or ())
     types = tuple([_result_type(what, inputs) for what in wanted])
-    results = apply(op, *inputs, func=func, types=types, single=single)
+    unknown = frozenset([i for i, what in enumerate(wanted) if not isinstance(what, TensorSpec)])
+    params = {"free" if current_graph() is None else "assumed": unknown} if unknown else {}
+    results = apply(op, *inputs, func=func, types=types, single=single, **params)
     return results if single else list(results)
+
+
+def _set_shape(x: GraphTensor, shape: Any) -> None:
+    """`x.set_shape(shape)`: ValueError if it contradicts what is known. The result of a Python function whose rank is
+    assumed takes the rank of `shape`: ShapeError if an op has taken the result."""
+    wanted = TensorShape(shape)
+    value, rank = x.value, wanted.rank
+    node = value.node
+    if node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION):
+        value.type = x.type.with_shape(tuple(x.get_shape().merge_with(wanted)))
+        return
+    i = node.outputs.index(value)
+    if i in node.params.get("assumed", _NONE) and rank is not None and rank != x.ndim:
+        user = next((each for each in value.graph.nodes if value in each.inputs), None)
+        if user is not None or current_graph() is not value.graph:
+            raise located(ShapeError(
+                f"the shape {wanted} is declared after the result was used{f' by {user.op.name}' if user else ''}, as "
+                f"a tensor of rank {x.ndim}", remedy=_GIVE_SHAPE))
+        value.type = x.type.with_shape((None,) * rank)
+    value.type = x.type.with_shape(tuple(x.get_shape().merge_with(wanted)))
+    types = node.params["types"]
+    node.params["types"] = (*types[:i], value.type, *types[i + 1:])
+
+
+def is_of_assumed_rank(x: Any) -> bool:
+    """Whether `x` is a result of a Python function in a graph whose rank is not known, only assumed."""
+    node = x.value.node if isinstance(x, GraphTensor) else None
+    return node is not None and node.outputs.index(x.value) in node.params.get("assumed", _NONE)
+
+
+OPERATIONS.define(set_shape=_set_shape)
 
 
 def py_function(
@@ -458,8 +509,9 @@ def py_function(
 
     `func` takes an eager tensor for each element of the list `inp`, and returns one value, or a list of values if
     `Tout` is a list; `Tout=[]` or None for no value. `Tout` gives the dtype of each, or a `TensorSpec`, which also
-    gives the shape. With a dtype alone, a result is assumed to have the rank of the first of `inp`: ShapeError at run
-    time otherwise, DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
+    gives the shape. With a dtype alone, a result has any shape; in a graph it is assumed to have the rank of the first
+    of `inp`, unless `result.set_shape(shape)` or `rt.ensure_shape` right after the call declares another: ShapeError at
+    run time otherwise. DTypeError for another dtype. Exceptions of `func` propagate to the caller of the graph.
     """
     return _call_or_decorate(PY_FUNCTION, func, inp, Tout)
 

@@ -198,7 +198,7 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     """Mean and variance along `axes` (`tf.nn.moments`)."""
     x = _float("moments", x)
     mean = reduce_mean(x, axes, keepdims=True)
-    variance = reduce_mean(math.squared_difference(x, math.stop_gradient(mean)), axes, keepdims=True)
+    variance = reduce_mean(math.squared_difference(x, mean), axes, keepdims=True)
     dropped = axes_of("moments", axes, x.ndim)
     if keepdims or not dropped:
         return mean, variance

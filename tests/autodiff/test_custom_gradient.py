@@ -1,6 +1,8 @@
 """`custom_gradient` and `recompute_grad`."""
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -182,3 +184,49 @@ def test_a_numpy_function_is_a_constant_without_a_gradient() -> None:
         return rt.numpy_function(np.sin, [x], rt.TensorSpec([], rt.float64)) * x
 
     np.testing.assert_allclose(rt.grad(program)(f64(1.2)), np.sin(1.2), rtol=1e-12)
+
+
+class Holder(rt.Module):
+    """Methods with gradients of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.k = rt.Variable(3.0)
+
+    @rt.custom_gradient
+    def scaled(self, x: Any) -> Any:
+        """x times the variable, with other gradients."""
+        return x * self.k, lambda ct, variables: (-ct * self.k, [ct * 7.0 for _ in variables])
+
+    @rt.recompute_grad
+    def sine(self, x: Any) -> Any:
+        return rt.sin(x) * self.k
+
+    @classmethod
+    @rt.custom_gradient
+    def of_class(cls, x: Any) -> Any:
+        return x, lambda ct: ct * 5.0
+
+    @rt.custom_gradient
+    @staticmethod
+    def static(x: Any) -> Any:
+        return x, lambda ct: ct * 6.0
+
+    def gradients(self, x: Any) -> Any:
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = self.scaled(x) + self.sine(x) + self.of_class(x) + self.static(x)
+        return tape.gradient(y, [x, self.k])
+
+
+def test_methods() -> None:
+    holder = Holder()
+    for way in holder.gradients, rt.function(holder.gradients):
+        np.testing.assert_allclose(way(rt.constant(1.0)), [8.0 + 3.0 * np.cos(1.0), 7.0 + np.sin(1.0)], rtol=1e-6)
+    assert holder.scaled == holder.scaled != Holder().scaled and Holder.scaled.__doc__ == Holder().scaled.__doc__
+
+
+def test_functions_are_copied_by_name() -> None:
+    assert pickle.loads(pickle.dumps(softplus)) is copy.deepcopy(softplus) is softplus
+    holder = Holder()
+    assert copy.deepcopy(holder.scaled) != holder.scaled

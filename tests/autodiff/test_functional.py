@@ -224,3 +224,9 @@ def test_eagerly_no_source_is_needed() -> None:
     for derive in rt.grad, rt.jacfwd, rt.jacrev:
         assert float(derive(f)(x)) == 6.0
     assert float(rt.grad(rt.recompute_grad(f))(x)) == 6.0
+
+
+@pytest.mark.parametrize("variance", [lambda x: rt.nn.moments(x, [0])[1], rt.math.reduce_variance])
+def test_second_derivatives_of_a_variance(variance: Any) -> None:
+    found = rt.hessian(variance)(f64([1.0, 2.0, 4.0]))
+    np.testing.assert_allclose(found, 2 / 3 * (np.eye(3) - 1 / 3), rtol=1e-12, atol=1e-15)

@@ -358,3 +358,19 @@ def test_an_epoch_of_the_users_own_loop_is_one_call() -> None:
         losses.append(float(epoch()))
     assert losses[-1] < losses[0] / 20
     assert int(optimizer.iterations.value) == 80 and epoch.cache_info().misses == 1
+
+
+def test_tangents_of_weights() -> None:
+    dense, x = layers.Dense(1), tf.constant([[2.0, 3.0], [1.0, 4.0]])
+    dense.build([None, 2])
+
+    def program() -> Any:
+        with tf.autodiff.ForwardAccumulator(dense.kernel, tf.constant([[1.0], [0.0]])) as accumulator:
+            loss = tf.reduce_sum(dense(x) ** 2.0)
+        return accumulator.jvp(loss), accumulator.jvp(dense.kernel)
+
+    expected = 2.0 * np.sum(dense(x) * x[:, :1])
+    for way in program, tf.function(program):
+        tangent, own = way()
+        np.testing.assert_allclose(tangent, expected, rtol=1e-5)
+        np.testing.assert_array_equal(own, [[1.0], [0.0]])

@@ -403,3 +403,11 @@ def test_what_the_code_of_numpy_asks_for() -> None:
         rt.function(polynomial)(X[0])
     assert f"{__file__}:{polynomial.__code__.co_firstlineno + 1}: " in str(caught.value)
     assert "rt.numpy_function" in str(caught.value) and "len(x)" not in str(caught.value)
+
+
+@pytest.mark.parametrize("f", [np.allclose, np.isclose, np.maximum, np.dot, np.array_equal])
+def test_variables_beside_arrays_count_as_tensors(f: Callable[[Any, Any], Any]) -> None:
+    x, y = rt.Variable([1.0, 2.0]), np.array([1.0, 2.0])
+    for a, b in (x, y), (y, x):
+        np.testing.assert_array_equal(f(a, b), f(y, y))
+        np.testing.assert_array_equal(rt.function(lambda a=a, b=b: f(a, b))(), f(y, y))

@@ -242,6 +242,61 @@ def test_py_function_errors() -> None:
         rt.function(lambda x: rt.py_function(lambda v: 1 // 0, [x], rt.int32))(rt.constant(1))
 
 
+def pair(x):
+    return np.stack([x, x + 1]).astype(np.float32)
+
+
+@pytest.mark.parametrize("call", [rt.py_function, rt.numpy_function])
+def test_results_of_another_rank(call) -> None:
+    def declared(x):
+        y = call(pair, [x], rt.float32)
+        y.set_shape([2])
+        return y + 1.0
+
+    def ensured(x):
+        return rt.ensure_shape(call(pair, [x], [rt.float32])[0], [2]) + 1.0
+
+    def of_loop(x):
+        s = rt.zeros([2])
+        for i in rt.range(3):
+            s = call(pair, [i], rt.float32)
+            s.set_shape([None])
+        return s + x - 1.0
+
+    for f in declared, ensured, of_loop:
+        for way in f, rt.function(f):
+            assert way(rt.constant(2.0)).numpy().tolist() == [3, 4]
+    assert rt.function(declared).get_concrete_function(rt.TensorSpec([])).structured_outputs.shape == (2,)
+    assert call(pair, [2.0], rt.float32).shape == (2,)  # eagerly, the result has a shape
+
+
+def test_wrong_declarations_of_shapes() -> None:
+    def late(x):
+        y = rt.numpy_function(np.sin, [x], rt.float32)
+        z = y * 2.0
+        y.set_shape([2])
+        return z
+
+    def wrong(x):
+        y = rt.numpy_function(pair, [x], rt.float32)
+        y.set_shape([3])
+        return y
+
+    def contradictory(x):
+        y = rt.numpy_function(pair, [x], rt.TensorSpec([2], rt.float32))
+        y.set_shape([2, 1])
+        return y
+
+    with pytest.raises(ShapeError, match=r"\(2,\) is declared after the result was used by multiply, as .* rank 0"):
+        rt.function(late)(rt.constant(2.0))
+    with pytest.raises(ShapeError, match=r"pair returned float32\[2\], but .* taken to have the shape \[3\]"):
+        rt.function(wrong)(rt.constant(2.0))
+    with pytest.raises(ValueError, match="are incompatible"):
+        rt.function(contradictory)(rt.constant(2.0))
+    with pytest.raises(ShapeError, match=r"(?s)taken to have the shape \[\].*result.set_shape\(shape\) right after"):
+        rt.function(lambda x: rt.numpy_function(pair, [x], rt.float32))(rt.constant(2.0))
+
+
 # rt.print and rt.debugging
 
 

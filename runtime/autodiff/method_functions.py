@@ -1,0 +1,37 @@
+"""Functions that decorators of derivatives make, which are methods if a class has them."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["MethodFunction"]
+
+
+class MethodFunction:
+    """A callable in place of a function. As an attribute of a class it is a method: the instance is no argument of it,
+    and so has no derivative."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        own: Any = self
+        functools.update_wrapper(own, function, updated=())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> MethodFunction:
+        bind = getattr(type(self._function), "__get__", None)
+        return self if bind is None else type(self)(bind(self._function, instance, owner))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._function == other._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        bound = getattr(self._function, "__self__", None)
+        if bound is None:
+            return self.__qualname__  # type: ignore[attr-defined, no-any-return]
+        return getattr, (bound, self._function.__name__)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._function!r}>"
