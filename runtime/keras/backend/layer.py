@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final
 
 import autograph as ag
 from autograph.backend import accept
-from runtime.core.trace import current_graph
+from runtime.core.trace import current_graph, init_scope
 
 __all__ = ["RuntimeLayer", "convert_methods", "converted", "parts_of"]
 
 _STAGED: Final = ("call", "train_step", "test_step", "predict_step", "compute_loss", "compute_metrics")
+_MASKS: Final = ("_dropout_mask", "_recurrent_dropout_mask")
 _CONVERTED: Final[set[type]] = set()
 
 
@@ -55,6 +57,18 @@ def _convert_call(cls: type) -> None:
         owner.call = ag.convert(vars(owner)["call"])  # type: ignore[attr-defined]
 
 
+def _outside_of_graphs(build: FunctionType) -> Callable[..., Any]:
+    """A layer's `build`, whose results stay in the layer, so that they cannot be values of the graph of one call."""
+    @functools.wraps(build)
+    def built(*args: Any, **kwargs: Any) -> Any:
+        if current_graph() is None:
+            return build(*args, **kwargs)
+        with init_scope():
+            return build(*args, **kwargs)
+
+    return built
+
+
 class RuntimeLayer:
     """The base of layers. Their `call`, and the steps of a model, are converted if they are defined outside Keras.
 
@@ -72,12 +86,20 @@ class RuntimeLayer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         convert_methods(cls, _STAGED)
+        build = vars(cls).get("build")
+        if isinstance(build, FunctionType):
+            cls.build = _outside_of_graphs(build)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Let the current trace accept a layer that was built inside it, perhaps in a staged branch, before the
-        call."""
+        """Let the current trace accept, before the call, a layer that was built inside it, perhaps in a staged branch,
+        with the layers that it has: building it may build these, or put them into another model."""
         fields: dict[str, Any] = vars(self)
         if "_is_accepted" not in fields and current_graph() is not None:
             fields["_is_accepted"] = True
-            accept(parts_of(self))
+            layers = list(self._flatten_layers())  # type: ignore[attr-defined]
+            for layer in layers:
+                if hasattr(layer, "reset_dropout_mask"):  # a cell, which makes the attributes at its first call
+                    for name in _MASKS:
+                        vars(layer).setdefault(name, None)
+            accept([part for layer in layers for part in parts_of(layer)])
         return super().__call__(*args, **kwargs)  # type: ignore[misc]

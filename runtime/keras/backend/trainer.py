@@ -72,6 +72,12 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self(x, training=False) if self._call_has_training_arg else self(x)
 
+    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
+        """Make all variables before the first step; those of a model without `call` are made in its own steps."""
+        owner = next(cls for cls in type(self).__mro__ if "call" in vars(cls))
+        if owner.__module__ not in ("keras.src.models.model", "keras.src.layers.layer"):
+            super()._symbolic_build(iterator, data_batch)
+
     # Functions that run the batches of one execution.
 
     def _make_function(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
