@@ -19,6 +19,7 @@ from runtime.function.concrete import ConcreteFunction
 from runtime.function.function import Function
 from runtime.function.method import Method
 from runtime.function.module import Module
+from runtime.function.unranked import UnrankedFunction
 from runtime.function.variable import Variable
 from runtime.saved_model.codec import Encoder
 from runtime.saved_model.functions import LoadedFunction, LoadedTrace
@@ -30,7 +31,7 @@ from runtime.staging.values.list import is_staged_list
 __all__ = ["contains_saved_model", "save"]
 
 DEFAULT: Final = "serving_default"
-_FUNCTIONS: Final = (Function, Method, ConcreteFunction, LoadedFunction)
+_FUNCTIONS: Final = (Function, Method, ConcreteFunction, UnrankedFunction, LoadedFunction)
 Trace = ConcreteFunction | LoadedTrace
 
 
@@ -40,7 +41,7 @@ def contains_saved_model(export_dir: Any) -> bool:
 
 
 def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None) -> None:
-    """Save an `rt.Module`, or a traced function, in a directory (`tf.saved_model.save`).
+    """Save an `rt.Module`, a traced function or a Keras model in a directory (`tf.saved_model.save`).
 
     Saved are attributes of a module that are variables, modules, tensors, arrays, numbers, texts, or lists, tuples and
     dicts of these; loading restores them with their types. Saved is also each trace of each `rt.function` that is an
@@ -50,6 +51,9 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
     signatures  a function, or functions by name, that servers call with tensors by name: each with an
                 `input_signature` or one trace. By default the only trace of `__call__`, or of the only function.
 
+    Of a Keras model, `model.export` is called; with `signatures`, these are saved with the model's variables.
+
+    FailedPreconditionError for a function of tensors of any rank that has no trace: saved graphs have ranks.
     UnimplementedError, with the line, for an op that cannot be saved: a call of Python, a dataset. TypeError for other
     objects than modules and functions. Then nothing is written; an existing model stays intact until it is replaced.
     """
@@ -58,11 +62,15 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
         vars(root)["__call__"] = obj
     elif isinstance(obj, Module):
         root = obj
+    elif callable(getattr(obj, "export", None)) and not isinstance(obj, type):
+        if signatures is None:
+            obj.export(export_dir, verbose=False)
+            return
+        root = Module("model")
+        vars(root)["variables"] = [v.__variable__() for v in obj.variables]
+        vars(root).update(_named(signatures))
     else:
-        error = TypeError(f"what is saved is an rt.Module or an rt.function, not {obj!r}")
-        if callable(getattr(obj, "export", None)):
-            error.remedy = "A Keras model writes a saved model itself: model.export(folder)."  # type: ignore[attr-defined]
-        raise located(error)
+        raise located(TypeError(f"what is saved is an rt.Module, an rt.function or a Keras model, not {obj!r}"))
     objects = _Objects()
     objects.number(root)
     document = {
@@ -77,8 +85,12 @@ def _signatures(root: Module, signatures: Any) -> dict[str, Trace]:
         found = {name: _traces(f) for name, f in _functions(root).items()}
         chosen = found.get("__call__") or (next(iter(found.values())) if len(found) == 1 else [])
         return {DEFAULT: chosen[0]} if len(chosen) == 1 else {}
+    return {name: _single(name, f) for name, f in _named(signatures).items()}
+
+
+def _named(signatures: Any) -> dict[str, Any]:
     functions = signatures if isinstance(signatures, Mapping) else {DEFAULT: signatures}
-    return {str(name): _single(str(name), f) for name, f in functions.items()}
+    return {str(name): f for name, f in functions.items()}
 
 
 def _single(name: str, f: Any) -> Trace:
@@ -97,8 +109,14 @@ def _traces(f: Any) -> list[Trace]:
         return [f]
     if isinstance(f, LoadedFunction):
         return list(f.traces)
+    if isinstance(f, UnrankedFunction):
+        if not f.traces:
+            raise located(FailedPreconditionError(
+                f"{f.pretty_printed_signature()} has no trace, and a saved graph has tensors of known rank",
+                remedy="Call it first, with tensors of each rank; or give the rank: rt.TensorSpec([None], dtype)."))
+        return list(f.traces.values())
     found: list[Trace] = list(f.concrete_functions)
-    return found if found or f.input_signature is None else [f.get_concrete_function()]
+    return found if found or f.input_signature is None else _traces(f.get_concrete_function())
 
 
 def _functions(x: Module) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from runtime.core.errors import DTypeError, NotFoundError, ShapeError
 from runtime.core.positions import located
 from runtime.core.types import DType, as_dtype, dtype_of, int64
 from runtime.function.variable import Variable
-from runtime.train.objects import Composite, is_variable, leaves, parts
+from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts
 from runtime.train.storage import read_arrays, write_arrays
 
 __all__ = ["Checkpoint", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint"]
@@ -36,6 +36,8 @@ class CheckpointReader:
         arrays, document = read_arrays(file_of(path), VERSION)
         aliases: Mapping[str, str] = document.get("aliases", {})
         self._arrays: dict[str, Any] = {**arrays, **{alias: arrays[name] for alias, name in aliases.items()}}
+        self.attributes: Mapping[str, str] = document.get("attributes", {})
+        """The names of values by other paths: those of the attributes of Keras layers and the like."""
 
     def has_tensor(self, name: str) -> bool:
         return name in self._arrays
@@ -82,7 +84,8 @@ class RestoreStatus:
 
     def complete(self) -> None:
         """Assign their values to the variables that exist by now."""
-        found = {path: leaf for path, leaf in leaves(self._checkpoint) if path in self._unrestored}
+        found = {name: leaf for path, leaf in leaves(self._checkpoint)
+                 if (name := self._name(path)) in self._unrestored}
         values = {path: self._reader.get_tensor(path) for path in found}
         for path, leaf in found.items():  # check all before the first is changed
             _check(path, leaf, values[path], self._reader.path)
@@ -94,6 +97,10 @@ class RestoreStatus:
                 else:
                     leaf.restore(values[path])
         self._unrestored -= found.keys()
+
+    def _name(self, path: str) -> str:
+        """The name of the value for the variable at `path`."""
+        return path if self._reader.has_tensor(path) else self._reader.attributes.get(path, path)
 
     def assert_consumed(self) -> RestoreStatus:
         """AssertionError unless each value in the checkpoint found a variable, and each variable a value."""
@@ -107,7 +114,7 @@ class RestoreStatus:
     def assert_existing_objects_matched(self) -> RestoreStatus:
         """AssertionError unless each variable found a value."""
         self.complete()
-        missing = [path for path, leaf in leaves(self._checkpoint) if not self._reader.has_tensor(path)]
+        missing = [path for path, leaf in leaves(self._checkpoint) if not self._reader.has_tensor(self._name(path))]
         if missing:
             raise located(AssertionError(
                 f"the checkpoint {self._reader.path} has no values for {_some(missing)}: it has "
@@ -150,8 +157,8 @@ class Checkpoint(Composite):
     """Objects whose variables are saved and restored together (`tf.train.Checkpoint`).
 
     `Checkpoint(model=model, optimizer=optimizer)`: variables are named by the attributes, items and keys that lead to
-    them, as in `model/layers/0/kernel`; `Checkpoint(root)` names them as seen from the object `root`. `save_counter`
-    counts the saves. Iterators of datasets are saved, too: they resume at their position.
+    them, as in `model/layers/0/kernel`; `Checkpoint(root)` names them as seen from the object `root`. Those of Keras
+    objects are named by number; the names of attributes find them, too. `save_counter` counts the saves. Iterators of datasets are saved, too: they resume at their position.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:
@@ -190,7 +197,9 @@ class Checkpoint(Composite):
         folder = os.path.dirname(file_of(file_prefix))
         if folder:
             os.makedirs(folder, exist_ok=True)
-        write_arrays(file_of(file_prefix), arrays, {"aliases": aliases}, VERSION)
+        attributes = {path: names[id(leaf)] for path, leaf in attribute_names(self)
+                      if id(leaf) in names and path not in arrays and path not in aliases}
+        write_arrays(file_of(file_prefix), arrays, {"aliases": aliases, "attributes": attributes}, VERSION)
         return str(os.fspath(file_prefix))
 
     def save(self, file_prefix: Any, options: Any = None) -> str:

@@ -8,7 +8,7 @@ from runtime.data.iterators import DatasetIterator
 from runtime.function.module import Module
 from runtime.function.variable import Variable
 
-__all__ = ["Composite", "is_variable", "leaves", "parts"]
+__all__ = ["Composite", "attribute_names", "is_variable", "leaves", "parts"]
 
 
 class Composite:
@@ -55,8 +55,42 @@ def parts(x: Any) -> Iterator[tuple[Any, Any]]:
         yield from ((key, x[key]) for key in sorted(x, key=str))
     elif isinstance(x, (list, tuple)):
         yield from enumerate(x)
-    elif not isinstance(x, type) and hasattr(type(x), "variables"):
+    elif _is_numbered(x):
         yield from enumerate(x.variables)
+
+
+def _is_numbered(x: Any) -> bool:
+    """Whether it is an object whose variables are named by number, such as a Keras layer."""
+    return not isinstance(x, (type, Composite, Module, Mapping, list, tuple)) and hasattr(type(x), "variables")
+
+
+def attribute_names(x: Any) -> Iterator[tuple[str, Any]]:
+    """The variables in `x` with the paths of attributes that lead to them, also through objects such as Keras layers,
+    as in `model/dense/kernel` and `model/layers/0/kernel`. Parts that have several paths come once."""
+    yield from _named(x, "", set())
+
+
+def _named(x: Any, path: str, visited: set[int]) -> Iterator[tuple[str, Any]]:
+    if id(x) in visited:
+        return
+    visited.add(id(x))
+    for name, part in _attributes(x) if _is_numbered(x) else parts(x):
+        inner = f"{path}/{_escaped(str(name))}" if path else _escaped(str(name))
+        if is_variable(part):
+            yield inner, part
+        else:
+            yield from _named(part, inner, visited)
+
+
+def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
+    """The variables among the attributes, whose names may begin with an underscore; the public attributes that may have
+    some; and, of a model, its layers."""
+    for name, part in sorted(getattr(x, "__dict__", {}).items()):
+        if is_variable(part):
+            yield name.lstrip("_"), part
+        elif not name.startswith("_") and (isinstance(part, (Mapping, list, tuple)) or hasattr(type(part), "variables")):
+            yield name, part
+    yield "layers", getattr(x, "layers", ())
 
 
 def _escaped(name: str) -> str:

@@ -119,3 +119,19 @@ def test_arguments_keep_their_names(tmp_path: Path) -> None:
     loaded = tf.saved_model.load(tmp_path)
     np.testing.assert_allclose(loaded.scaled(scale=2.0, rows=X), loaded.layer(inputs=X) * 2.0, rtol=1e-5)
     assert list(loaded.signatures["scaled"].inputs) == ["rows", "scale"]
+
+
+def test_saved_model_save_exports(tmp_path: Any) -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32)])
+    def next_of(x: Any) -> Any:
+        return {"y": model(x) + 1.0}
+
+    x = tf.ones([3, 2])
+    tf.saved_model.save(model, tmp_path / "a")
+    np.testing.assert_array_equal(tf.saved_model.load(tmp_path / "a").serve(x), model(x))
+    tf.saved_model.save(model, tmp_path / "b", signatures={"next": next_of})
+    loaded = tf.saved_model.load(tmp_path / "b")
+    np.testing.assert_array_equal(loaded.signatures["next"](x=x)["y"], model(x) + 1.0)
+    assert [v.shape for v in loaded.variables] == [(2, 1), (1,)]

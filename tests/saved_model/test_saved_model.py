@@ -258,3 +258,23 @@ def test_versions_and_damage(net: Net, tmp_path: Path) -> None:
         rt.saved_model.load(tmp_path)
     with pytest.raises(rt.errors.NotFoundError, match=r"it has no graph\.json"):
         rt.saved_model.load(tmp_path / "nothing")
+
+
+def test_functions_of_any_rank(tmp_path: Path) -> None:
+    class Doubling(rt.Module):
+        @rt.function(input_signature=[rt.TensorSpec(None, rt.float32)])
+        def __call__(self, x):
+            return x + x
+
+    module = Doubling()
+    concrete = rt.function(lambda x: x + x).get_concrete_function(rt.TensorSpec(None, rt.float32))
+    for signatures in None, concrete:
+        with pytest.raises(rt.errors.FailedPreconditionError, match=r"(?s)any rank\) has no trace.*give the rank: "):
+            rt.saved_model.save(module, tmp_path, signatures=signatures)
+    for x in rt.constant(1.0), rt.constant([1.0, 2.0]):
+        module(x)
+    concrete(rt.constant([1.0]))
+    rt.saved_model.save(module, tmp_path, signatures=concrete)
+    loaded = rt.saved_model.load(tmp_path)
+    assert loaded(rt.constant(3.0)) == 6.0
+    equal(loaded.signatures["serving_default"](rt.constant([1.0])), {"output_0": rt.constant([2.0])})

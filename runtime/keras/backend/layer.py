@@ -86,9 +86,9 @@ class RuntimeLayer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         convert_methods(cls, _STAGED)
-        build = vars(cls).get("build")
-        if isinstance(build, FunctionType):
-            cls.build = _outside_of_graphs(build)
+        made: Any = cls
+        if isinstance(build := vars(cls).get("build"), FunctionType):
+            made.build = _outside_of_graphs(build)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Let the current trace accept, before the call, a layer that was built inside it, perhaps in a staged branch,
