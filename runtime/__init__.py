@@ -467,17 +467,31 @@ __all__ = [
 ]
 
 
+_OTHERS = frozenset((
+    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "eig", "eigvals", "hessians", "igamma", "igammac",
+    "inverse_mdct", "map_structure_up_to", "mdct", "parse_sequence_example", "reduce_max", "stateless_categorical"))
+"""Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
+
+
+def _absent(name: str) -> str:
+    """What to say of a name that must not be taken for another one; "" of other names."""
+    return "TF has it, but this version does not" if name in _OTHERS else ""
+
+
 def _place_of(name: str) -> str:
     """Which public name has the function of this name, in words; "" if there is none."""
     if name in __all__:
         return f"it is rt.{name}"
     return next((f"it is rt.{module.__name__.partition('.')[2]}.{name}" for module in _FUNCTIONS
-                 if name in module.__all__), "")
+                 if name in module.__all__), _absent(name))
 
 
 _FUNCTIONS = (nn, math, linalg, strings, random, signal, sparse, bitwise, debugging, image, io)
+_OF_ONE_KIND = (strings, random, signal, sparse, image, io)
+"""Modules in which a name means something else than in the others: `sparse.softmax`, `random.split`."""
 hint_at_names(
-    autodiff, autograph, config, data, errors, initializers, lookup, nest, numpy, profiler, saved_model, summary, train)
+    autodiff, autograph, config, data, errors, initializers, lookup, nest, numpy, profiler, saved_model, summary, train,
+    *_OF_ONE_KIND, why=_absent)
 hint_at_names(*_FUNCTIONS, why=_place_of)
 
 

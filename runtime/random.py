@@ -16,8 +16,10 @@ from runtime.ops.random import (
     truncated_normal,
     uniform,
 )
+from runtime.ops.random_distributions import gamma, poisson
 
 __all__ = [
-    "Algorithm", "Generator", "categorical", "get_global_generator", "normal", "set_global_generator", "set_seed",
-    "shuffle", "stateless_normal", "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    "Algorithm", "Generator", "categorical", "gamma", "get_global_generator", "normal", "poisson",
+    "set_global_generator", "set_seed", "shuffle", "stateless_normal", "stateless_truncated_normal",
+    "stateless_uniform", "truncated_normal", "uniform",
 ]

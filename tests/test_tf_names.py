@@ -243,3 +243,10 @@ def test_autograph_takes_tensorflows_arguments() -> None:
 
         assert left(1) == 1 and ag.convert(left) is left
         assert decorate(func=left) is left
+
+
+def test_settings_of_tf_that_do_nothing() -> None:
+    for device in rt.config.list_physical_devices("GPU"):
+        rt.config.experimental.set_memory_growth(device, True)
+    rt.config.experimental.set_memory_growth("CPU:0", True)
+    rt.config.experimental.enable_op_determinism()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -159,7 +159,7 @@ allocated_memory: Final = np.zeros(2, np.int64)
 
 
 class experimental:
-    """Memory statistics of native code (`tf.config.experimental`)."""
+    """Memory statistics of native code, and settings of TF that do nothing here (`tf.config.experimental`)."""
 
     @staticmethod
     def get_memory_info(device: str) -> dict[str, int]:
@@ -182,6 +182,15 @@ class experimental:
         """
         _only_cpu(device)
         allocated_memory[1] = allocated_memory[0]
+
+    @staticmethod
+    def set_memory_growth(device: Any, enable: bool) -> None:
+        """Does nothing: it is of GPUs, which are not there (`tf.config.experimental.set_memory_growth`)."""
+
+    @staticmethod
+    def enable_op_determinism() -> None:
+        """Does nothing: with the same seeds all results are the same anyway
+        (`tf.config.experimental.enable_op_determinism`)."""
 
 
 def _only_cpu(device: str) -> None:

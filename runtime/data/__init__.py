@@ -4,9 +4,9 @@ from __future__ import annotations
 from runtime.data import experimental
 from runtime.data.dataset import Dataset
 from runtime.data.iterators import DatasetIterator
-from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec
+from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Options
 from runtime.data.text_files import TextLineDataset, TFRecordDataset
 from runtime.data.threads import AUTOTUNE
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Dataset", "DatasetIterator", "DatasetSpec",
-           "TFRecordDataset", "TextLineDataset", "experimental"]
+           "Options", "TFRecordDataset", "TextLineDataset", "experimental"]

@@ -1,14 +1,15 @@
 """Datasets: sequences of elements that stream one at a time (`tf.data`)."""
 from __future__ import annotations
 
+import copy
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import autograph as ag
-from runtime.core.errors import InvalidArgumentError, NotFoundError, StagingError
+from runtime.core.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, StagingError
 from runtime.core.positions import located
 from runtime.core.pytree import flatten, map_structure
 from runtime.core.tensor import Tensor
@@ -19,7 +20,7 @@ from runtime.data.buffering import Buffering
 from runtime.data.iterators import DatasetIterator
 from runtime.data.mapping import Mapping
 from runtime.data.ordering import Ordering
-from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec
+from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, DatasetSpec, Element, Options
 from runtime.data.sources import Sources
 from runtime.function.function import Function
 from runtime.staging.backend import BACKEND
@@ -68,6 +69,36 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
         """
         return convert_to_tensor(self._cardinality, dtype=int64)
 
+    def assert_cardinality(self, expected_cardinality: Any, name: str | None = None) -> Dataset:
+        """The same elements; FailedPreconditionError when they turn out to be more or fewer
+        (`tf.data.Dataset.assert_cardinality`). The dataset has that cardinality."""
+        expected = int(expected_cardinality)
+        known = self._cardinality
+        if known != UNKNOWN_CARDINALITY and known != expected:
+            raise located(_wrong_cardinality(expected, known))
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            count = 0
+            for element in self._elements(arrays):
+                count += 1
+                if count > expected >= 0:
+                    raise _wrong_cardinality(expected, "more")
+                yield element
+            if count != expected:
+                raise _wrong_cardinality(expected, count)
+
+        return self._derived(elements, cardinality=expected)
+
+    def options(self) -> Options:
+        """The settings given by `with_options` (`tf.data.Dataset.options`)."""
+        return self._options
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The same dataset with these settings, which have no effect (`tf.data.Dataset.with_options`)."""
+        made = copy.copy(self)
+        made._options = self._options.merge(options)
+        return made
+
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The elements as NumPy arrays and scalars (`tf.data.Dataset.as_numpy_iterator`)."""
         return (map_structure(_in_numpy, element) for element in self)
@@ -114,6 +145,12 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self.element_spec!r}>"
+
+
+def _wrong_cardinality(expected: int, found: Any) -> FailedPreconditionError:
+    names = {INFINITE_CARDINALITY: "infinitely many"}
+    return FailedPreconditionError(f"the dataset was expected to contain {names.get(expected, expected)} elements, but "
+                                   f"contains {names.get(found, found)}")
 
 
 def _matching(patterns: Any) -> list[bytes]:

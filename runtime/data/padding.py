@@ -46,6 +46,7 @@ class Padding:
 
 
 def _shape(shape: Any, type: TensorType) -> tuple[int | None, ...]:
+    shape = [shape] if isinstance(shape, int) else shape
     dims = tuple([None if n is None or int(n) == -1 else int(n) for n in shape])
     if len(dims) != len(type.shape) or any(
             n is not None and m is not None and n < m for n, m in zip(dims, type.shape, strict=True)):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -13,7 +14,7 @@ from runtime.staging.values.iterables import Staged
 
 __all__ = [
     "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "Block", "Blocks", "DatasetSpec", "Draws", "Element", "Elements",
-    "Pipeline", "array_of", "flat", "packed", "spec_of", "tensor_types", "types_of",
+    "Options", "Pipeline", "array_of", "flat", "packed", "spec_of", "tensor_types", "types_of",
 ]
 
 INFINITE_CARDINALITY: Final = -1
@@ -47,6 +48,31 @@ class Draws:
         return generator
 
 
+class Options(SimpleNamespace):
+    """Settings of a dataset (`tf.data.Options`), which have no effect here: elements come in order, and how many are
+    computed ahead is said where they are computed.
+
+    They can be set and read: `options.deterministic = False`, `options.threading.private_threadpool_size = 1`. Those
+    that TF has groups for are namespaces, other settings are None before they are set.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if name not in _GROUPS:
+            return None
+        vars(self)[name] = SimpleNamespace()
+        return vars(self)[name]
+
+    def merge(self, options: Options) -> Options:
+        """These settings, and those of `options` in place of the same ones (`tf.data.Options.merge`)."""
+        return Options(**{**vars(self), **vars(options)})
+
+
+_GROUPS: Final = ("autotune", "experimental_distribute", "experimental_optimization", "experimental_service",
+                  "experimental_threading", "threading")
+
+
 class Pipeline(Staged):
     """A sequence of elements, each a structure of tensors and datasets, that can be iterated over any number of times.
 
@@ -65,6 +91,7 @@ class Pipeline(Staged):
         self.element_spec = element_spec
         self._elements = elements
         self._cardinality = cardinality
+        self._options = Options()
 
     def _derived(
         self: P, elements: Elements, sources: Sequence[Any] = (), spec: Any = None, cardinality: int | None = None,
@@ -72,8 +99,10 @@ class Pipeline(Staged):
     ) -> P:
         """A dataset of these elements, with this one's sources and draws and the additional ones; other arguments
         default to this dataset's."""
-        return type(self)((*self.sources, *sources), self.element_spec if spec is None else spec, elements,
+        made = type(self)((*self.sources, *sources), self.element_spec if spec is None else spec, elements,
                           self._cardinality if cardinality is None else cardinality, (*self.draws, *draws))
+        made._options = self._options
+        return made
 
 
 class DatasetSpec:

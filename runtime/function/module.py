@@ -26,8 +26,10 @@ class Module:
 
     @property
     def name_scope(self) -> name_scope:
-        """Prefixes the names of variables made inside with the module's name."""
-        return name_scope(self.name)
+        """Prefixes the names of variables made inside with the module's name. Its own name is that prefix."""
+        scope = name_scope(self.name)
+        scope.name = scope.prefix
+        return scope
 
     @property
     def variables(self) -> tuple[Variable, ...]:

@@ -87,11 +87,12 @@ class name_scope:
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
         self.name = name or default_name or ""
+        self.prefix = f"{self.name}/" if self.name else ""
         self._outer: list[str] = []
 
     def __enter__(self) -> str:
         self._outer.append(creation.scope)
-        creation.scope = f"{creation.scope}{self.name}/" if self.name else ""
+        creation.scope = f"{creation.scope}{self.prefix}" if self.prefix else ""
         scope.path = creation.scope.rstrip("/")
         return creation.scope
 

@@ -21,8 +21,8 @@ from runtime.ops.shape import transpose as transposed
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "central_crop",
     "convert_image_dtype", "crop_to_bounding_box", "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb",
-    "pad_to_bounding_box", "per_image_standardization", "psnr", "resize_with_crop_or_pad", "rgb_to_grayscale",
-    "rgb_to_hsv", "rot90", "total_variation", "transpose",
+    "image_gradients", "pad_to_bounding_box", "per_image_standardization", "psnr", "resize_with_crop_or_pad",
+    "rgb_to_grayscale", "rgb_to_hsv", "rot90", "sobel_edges", "total_variation", "transpose",
 ]
 
 
@@ -243,6 +243,25 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     axes = [-3, -2, -1]
     down, right = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
     return named(reduce_sum(abs(down), axis=axes) + reduce_sum(abs(right), axis=axes), name)
+
+
+def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
+    """The differences to the next row and to the next column (`tf.image.image_gradients`): two tensors of the images'
+    shape, zero in the last row and in the last column."""
+    x = image_of(image, "image_gradients")
+    down, right = x[..., 1:, :, :] - x[..., :-1, :, :], x[..., :, 1:, :] - x[..., :, :-1, :]
+    around = [[0, 0]] * (x.ndim - 3)
+    return pad(down, [*around, [0, 1], [0, 0], [0, 0]]), pad(right, [*around, [0, 0], [0, 1], [0, 0]])
+
+
+def sobel_edges(image: Any) -> Tensor:
+    """The responses to Sobel's filters, down and right, as a new last axis (`tf.image.sobel_edges`): shape
+    [..., height, width, channels, 2]. Images are mirrored at their edges."""
+    x = image_of(image, "sobel_edges")
+    x = pad(x, [*[[0, 0]] * (x.ndim - 3), [1, 1], [1, 1], [0, 0]], "REFLECT")
+    across = x[..., :, :-2, :] + 2 * x[..., :, 1:-1, :] + x[..., :, 2:, :]
+    along = x[..., :-2, :, :] + 2 * x[..., 1:-1, :, :] + x[..., 2:, :, :]
+    return stack([across[..., 2:, :, :] - across[..., :-2, :, :], along[..., :, 2:, :] - along[..., :, :-2, :]], -1)
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:

@@ -20,7 +20,11 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, current_graph
 from runtime.core.types import DType, TensorType, as_dtype, check_room, dtype_of
 from runtime.ops import math
+from runtime.ops.bitcast import bitcast
+from runtime.ops.concat_split import concat
 from runtime.ops.gather import gather
+from runtime.ops.logic import bitwise_or, left_shift
+from runtime.ops.math import cast
 from runtime.ops.op_makers import FLOATS, INTS, apply_one, check_dtype, named
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim, shape_argument
@@ -28,7 +32,8 @@ from runtime.ops.sorting import argsort
 
 __all__ = [
     "Algorithm", "Generator", "categorical", "get_global_generator", "normal", "set_global_generator", "set_seed",
-    "shuffle", "stateless_normal", "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
+    "shuffle", "source_of_seed", "stateless_normal", "stateless_truncated_normal", "stateless_uniform",
+    "truncated_normal", "uniform",
 ]
 
 Dims = tuple[int | None, ...]
@@ -109,7 +114,7 @@ def set_seed(seed: int) -> None:
     _seeds.reset(abs(int(seed)))
 
 
-def _source(seed: Any) -> Source:
+def source_of_seed(seed: Any) -> Source:
     return _seeds.source(None if seed is None else abs(int(seed)))
 
 
@@ -312,10 +317,20 @@ def _uniform(source: Source, shape: Any, minval: Any, maxval: Any, dtype: Any) -
     want = as_dtype(dtype)
     if not want.is_integer:
         return _between(_floats(source, shape, want), minval, 1 if maxval is None else maxval)
+    if minval is None and maxval is None:
+        return _any_int(lambda k, low, high: _uniform(source, shape, low, high, t.int64), want)
     low, high = _bounds("random.uniform", minval, maxval, want)
     dims, operand = shape_argument("random.uniform", shape)
     operands = () if operand is None else (operand,)
     return apply_one(RANDOM_INT, low, high, *operands, dims=dims, source=source)
+
+
+def _any_int(draw: Callable[[int, int, int], Tensor], dtype: DType) -> Tensor:
+    """Ints of the whole range of `dtype`. `draw(k, low, high)` gives int64 between bounds, another one for each k."""
+    info = np.iinfo(dtype.as_numpy_dtype)
+    if info.bits < 64:
+        return cast(draw(0, int(info.min), int(info.max) + 1), dtype)
+    return bitcast(bitwise_or(left_shift(draw(0, 0, 2**32), 32), draw(1, 0, 2**32)), dtype)
 
 
 def _bounds(op: str, minval: Any, maxval: Any, dtype: DType) -> list[Any]:
@@ -326,20 +341,21 @@ def _bounds(op: str, minval: Any, maxval: Any, dtype: DType) -> list[Any]:
 
 def uniform(shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32, seed: Any = None,
             name: str | None = None) -> Tensor:
-    """Uniform from `minval` to below `maxval`: floats (by default below 1), or ints (`tf.random.uniform`)."""
-    return named(_uniform(_source(seed), shape, minval, maxval, dtype), name)
+    """Uniform from `minval` to below `maxval`: floats (by default below 1), or ints, of the whole range of the dtype if
+    both are None (`tf.random.uniform`)."""
+    return named(_uniform(source_of_seed(seed), shape, minval, maxval, dtype), name)
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32, seed: Any = None,
            name: str | None = None) -> Tensor:
     """Normally distributed floats (`tf.random.normal`)."""
-    return named(_scaled(_floats(_source(seed), shape, dtype), mean, stddev), name)
+    return named(_scaled(_floats(source_of_seed(seed), shape, dtype), mean, stddev), name)
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = t.float32, seed: Any = None,
                      name: str | None = None) -> Tensor:
     """Normally distributed floats within two standard deviations (`tf.random.truncated_normal`)."""
-    from_uniform = _floats(_source(seed), shape, dtype)
+    from_uniform = _floats(source_of_seed(seed), shape, dtype)
     return named(_scaled(lambda _: _truncated(from_uniform), mean, stddev), name)
 
 
@@ -352,12 +368,16 @@ def _truncated(draw: Floats) -> Tensor:
 def stateless_uniform(shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = t.float32,
                       name: str | None = None, alg: Any = "auto_select") -> Tensor:
     """Uniform numbers from `minval` to below `maxval` that depend only on `seed`, two ints: floats (by default below
-    1), or ints (`tf.random.stateless_uniform`). ValueError for ints without `maxval`; InvalidArgumentError if that is
-    not greater than `minval`. `alg`: one of TF's, which has no effect."""
+    1), or ints, of the whole range of the dtype if both are None (`tf.random.stateless_uniform`). ValueError for ints
+    with `minval` alone; InvalidArgumentError if `maxval` is not greater. `alg`: one of TF's, which has no effect."""
     _algorithm(alg)
     want = as_dtype(dtype)
     if not want.is_integer:
         return named(_between(_stateless(seed, shape, want), minval, 1 if maxval is None else maxval), name)
+    if minval is None and maxval is None:
+        pair = convert_to_tensor(seed)
+        return named(_any_int(lambda k, low, high: stateless_uniform(
+            shape, concat([pair, cast([k], pair.dtype)], 0) if k else pair, low, high, t.int64), want), name)
     low, high = _bounds("random.stateless_uniform", minval, maxval, want)
     dims, operand = shape_argument("random.stateless_uniform", shape)
     operands = () if operand is None else (operand,)

@@ -45,6 +45,12 @@ def _check(x: TensorType, variable: Storage, what: str) -> None:
 
 
 def _shape_error(shape: Shape, variable: Storage) -> ShapeError:
+    if len(shape) != len(variable.type.shape):
+        return ShapeError(
+            f"Cannot assign value to variable '{variable.name}': Shape mismatch. The variable shape "
+            f"{shape_text(variable.type.shape)}, and the assigned value shape {shape_text(shape)} are incompatible: a "
+            "variable keeps the rank of its initial value, also with shape=TensorShape(None)",
+            remedy="Reshape the value, or make a variable for each rank.")
     return ShapeError(
         f"Cannot assign value to variable '{variable.name}': Shape mismatch. The variable shape "
         f"{shape_text(variable.type.shape)}, and the assigned value shape {shape_text(shape)} are incompatible",

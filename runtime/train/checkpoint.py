@@ -158,7 +158,8 @@ class Checkpoint(Composite):
 
     `Checkpoint(model=model, optimizer=optimizer)`: variables are named by the attributes, items and keys that lead to
     them, as in `model/layers/0/kernel`; `Checkpoint(root)` names them as seen from the object `root`. Those of Keras
-    objects are named by number; the names of attributes find them, too. `save_counter` counts the saves. Iterators of datasets are saved, too: they resume at their position.
+    objects are named by number; the names of attributes find them, too. `save_counter` counts the saves. Iterators of
+    datasets are saved, too: they resume at their position.
     """
 
     def __init__(self, root: Any = None, **objects: Any) -> None:

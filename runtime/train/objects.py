@@ -88,7 +88,7 @@ def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
     for name, part in sorted(getattr(x, "__dict__", {}).items()):
         if is_variable(part):
             yield name.lstrip("_"), part
-        elif not name.startswith("_") and (isinstance(part, (Mapping, list, tuple)) or hasattr(type(part), "variables")):
+        elif name[0] != "_" and (isinstance(part, (Mapping, list, tuple)) or hasattr(type(part), "variables")):
             yield name, part
     yield "layers", getattr(x, "layers", ())
 

@@ -408,3 +408,30 @@ def test_elements_that_may_not_be_there() -> None:
         second.get_value()
     with pytest.raises(rt.errors.UnimplementedError, match="catch OutOfRangeError"):
         rt.function(lambda: numbers.get_next_as_optional().has_value())()
+
+
+def test_options_have_no_effect() -> None:
+    options = rt.data.Options()
+    options.deterministic = False
+    options.threading.private_threadpool_size = 1
+    options.experimental_distribute.auto_shard_policy = None
+    dataset = rt.data.Dataset.range(4).with_options(options)
+    assert [int(x) for x in dataset] == [0, 1, 2, 3] and int(rt.data.experimental.cardinality(dataset)) == 4
+    found = dataset.map(lambda x: x + 1).options()
+    assert found.deterministic is False and found.threading.private_threadpool_size == 1
+    assert found.experimental_slack is None and rt.data.Dataset.range(1).options().deterministic is None
+
+
+def test_assert_cardinality() -> None:
+    some = rt.data.Dataset.range(10).filter(lambda x: x < 3)
+    assert int(some.assert_cardinality(3).cardinality()) == len(list(some.assert_cardinality(3))) == 3
+    for count, text in (2, "2 elements, but contains more"), (4, "4 elements, but contains 3"):
+        with pytest.raises(rt.errors.FailedPreconditionError, match=f"was expected to contain {text}"):
+            list(some.assert_cardinality(count))
+    with pytest.raises(rt.errors.FailedPreconditionError, match="infinitely many elements, but contains 10"):
+        rt.data.Dataset.range(10).assert_cardinality(rt.data.INFINITE_CARDINALITY)
+
+
+def test_padding_to_a_length() -> None:
+    rows = rt.data.Dataset.range(1, 3).map(lambda x: rt.fill([x], x)).padded_batch(2, padded_shapes=5)
+    assert [x.numpy().tolist() for x in rows] == [[[1, 0, 0, 0, 0], [2, 2, 0, 0, 0]]]

@@ -387,3 +387,16 @@ def test_products_of_rows(trace):
     assert items.numpy().tolist() == [40.0, 2.0] and row.numpy().tolist() == [0.5, 2.0]
     with pytest.raises(IndexError, match="out of bounds"):
         n.scatter_mul(rt.IndexedSlices(rt.constant([2]), rt.constant([3])))
+
+
+def test_a_scope_of_a_module_has_its_prefix_as_name() -> None:
+    scope = rt.Module(name="m").name_scope
+    with scope:
+        assert scope.name == "m/" and rt.Variable(1.0, name="v").name == "m/v:0"
+
+
+def test_a_variable_keeps_its_rank() -> None:
+    v = rt.Variable(rt.zeros([2, 2]), shape=rt.TensorShape(None))
+    v.assign(rt.ones([3, 1]))
+    with pytest.raises(rt.errors.ShapeError, match=r"(?s)keeps the rank of its initial value.*for each rank"):
+        v.assign(rt.ones([3]))

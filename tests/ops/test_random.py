@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,3 +161,43 @@ def test_seeds_of_a_generator():
     assert seeds.dtype is rt.int64 and seeds.shape == (2, 3)
     np.testing.assert_array_equal(seeds, rt.function(lambda: other.make_seeds(3))())
     assert rt.random.stateless_uniform([2], seeds[:, 0]).shape == (2,) and (one.make_seeds(3) != seeds).numpy().all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+def test_ints_of_the_whole_range(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    generator = rt.random.Generator.from_seed(1)
+    for draw in (lambda n: rt.random.uniform([n], None, None, dtype, seed=1),
+                 lambda n: rt.random.stateless_uniform([n], (1, 2), None, None, dtype),
+                 lambda n: generator.uniform([n], None, None, dtype)):
+        for found in draw(4000), rt.function(draw)(rt.constant(4000)):
+            x = found.numpy()
+            assert x.dtype == dtype
+            for edge in info.min, info.max:  # every 256th of the range is hit
+                assert min(abs(int(x.min()) - edge), abs(int(x.max()) - edge)) < (info.max - info.min) / 256 + 1
+            assert x.dtype.itemsize == 1 or len(np.unique(x & np.asarray(255).astype(x.dtype))) == 256
+    stateless = [rt.random.stateless_uniform([3], (1, k), None, None, dtype).numpy().tolist() for k in (1, 1, 2)]
+    assert stateless[0] == stateless[1] != stateless[2]
+
+
+def test_distributions_of_numpy() -> None:
+    def gammas(n: Any) -> Any:
+        return rt.random.gamma([n], [1.0, 5.0], [1.0, 2.0])
+
+    def poissons(n: Any) -> Any:
+        return rt.random.poisson([n], [[3.0], [0.0]], rt.int32)
+
+    for way in (lambda f: f), rt.function:
+        rt.random.set_seed(1)
+        found = [way(f)(rt.constant(20000)) for f in (gammas, poissons)]
+        assert [(x.shape.as_list(), x.dtype) for x in found] == [
+            ([20000, 2], rt.float32), ([20000, 2, 1], rt.int32)]
+        np.testing.assert_allclose(np.mean(found[0], 0), [1.0, 2.5], rtol=0.03)
+        np.testing.assert_allclose(np.var(found[0], 0), [1.0, 1.25], rtol=0.1)
+        np.testing.assert_allclose(np.mean(found[1], 0), [[3.0], [0.0]], rtol=0.03)
+        rt.random.set_seed(1)
+        np.testing.assert_array_equal(way(gammas)(rt.constant(20000)), found[0])
+    assert rt.random.gamma([2], 3.0, seed=4).dtype == rt.float32
+    for wrong in (lambda: rt.random.gamma([2], 0.0)), (lambda: rt.random.poisson([2], -1.0)):
+        with pytest.raises(rt.errors.InvalidArgumentError, match=r"takes a parameter that is not negative"):
+            wrong()

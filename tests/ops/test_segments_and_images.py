@@ -331,3 +331,16 @@ def test_dtypes_and_measures():
     assert both(rt.image.total_variation, IMAGE) == pytest.approx(
         np.abs(np.diff(IMAGE, axis=0)).sum() + np.abs(np.diff(IMAGE, axis=1)).sum(), rel=1e-5)
     assert both(lambda a: rt.image.psnr(a, a + 0.1, 1.0), IMAGE) == pytest.approx(20, rel=1e-4)
+
+
+def test_edges_of_images() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 4, 5, 3)).astype(np.float32)
+    dy, dx = rt.function(rt.image.image_gradients)(x)
+    np.testing.assert_array_equal(dy, np.pad(np.diff(x, axis=1), [(0, 0), (0, 1), (0, 0), (0, 0)]))
+    np.testing.assert_array_equal(dx, np.pad(np.diff(x, axis=2), [(0, 0), (0, 0), (0, 1), (0, 0)]))
+    around = np.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0)], "reflect")
+    kernel = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])
+    for k, weights in enumerate((kernel, kernel.T)):
+        expected = sum(weights[i, j] * around[:, i:i + 4, j:j + 5] for i in range(3) for j in range(3))
+        for way in rt.image.sobel_edges, rt.function(rt.image.sobel_edges):
+            np.testing.assert_allclose(way(x)[..., k], expected, rtol=1e-5, atol=1e-5)
