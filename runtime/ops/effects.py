@@ -476,7 +476,7 @@ def _set_shape(x: GraphTensor, shape: Any) -> None:
     value, rank = x.value, wanted.rank
     node = value.node
     if node is None or node.op not in (PY_FUNCTION, NUMPY_FUNCTION):
-        value.type = x.type.with_shape(tuple(x.get_shape().merge_with(wanted)))
+        value.type = x.type.with_shape(tuple(TensorShape(x.type.shape).merge_with(wanted)))
         return
     i = node.outputs.index(value)
     if i in node.params.get("assumed", _NONE) and rank is not None and rank != x.ndim:
@@ -486,7 +486,7 @@ def _set_shape(x: GraphTensor, shape: Any) -> None:
                 f"the shape {wanted} is declared after the result was used{f' by {user.op.name}' if user else ''}, as "
                 f"a tensor of rank {x.ndim}", remedy=_GIVE_SHAPE))
         value.type = x.type.with_shape((None,) * rank)
-    value.type = x.type.with_shape(tuple(x.get_shape().merge_with(wanted)))
+    value.type = x.type.with_shape(tuple(TensorShape(x.type.shape).merge_with(wanted)))
     types = node.params["types"]
     node.params["types"] = (*types[:i], value.type, *types[i + 1:])
 
