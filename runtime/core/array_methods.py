@@ -25,7 +25,7 @@ def _call(name: str, *args: Any, out: Any = None, **keywords: Any) -> Tensor:
     if out is not None:
         put: Tensor = OPERATIONS.put_out(result, out, f"the method {name!r}")
         return put
-    return OPERATIONS.as_object(result) if getattr(args[0], "is_object", False) else result
+    return OPERATIONS.as_object(result, args) if getattr(args[0], "is_object", False) else result
 
 
 def _unless_true(where: Any) -> Any:

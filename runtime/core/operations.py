@@ -88,7 +88,7 @@ class Operations(Late):
     """Raise an error if a tensor has been written through an alias."""
 
     # runtime.numpy.array_objects
-    as_object: Callable[[Any], Any]
+    as_object: Callable[..., Any]
     """The tensors produced in a graph by an operation on arrays, as array objects."""
 
     # runtime.numpy.dispatch

@@ -66,7 +66,7 @@ def _is_operand(x: Any) -> bool:
 def _made(result: Any, *operands: Any) -> Any:
     """The result of an operator, as an array object if one of the operands is one."""
     if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands):
-        return OPERATIONS.as_object(result)
+        return OPERATIONS.as_object(result, operands)
     return result
 
 

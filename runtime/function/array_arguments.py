@@ -21,10 +21,12 @@ from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
 from runtime.function.argument_structure import is_array
 from runtime.function.attribute_state import content_of
-from runtime.function.signature import ArrayPattern, share_memory
+from runtime.function.signature import ArrayPattern, layout_of, share_memory
 from runtime.function.visible_places import Visible
 from runtime.numpy.array_choices import JoinedArray, owners_of
-from runtime.numpy.array_objects import ArrayCell, StagedArray, as_object, put_result, read_only
+from runtime.numpy.array_layouts import Layout
+from runtime.numpy.array_objects import ArrayCell, StagedArray, put_result, read_only
+from runtime.numpy.array_results import as_object
 
 __all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
 
@@ -89,11 +91,11 @@ class ArrayArguments:
         self.places: list[tuple[int, ArrayCell, Any]] = []
         """The index of the leaf, or, after all leaves, of the captured array; its object; and the object's initial
         value."""
-        for i, same, writeable, shared in pattern:
+        for i, same, writeable, shared, layout in pattern:
             if same != i:
                 self.inputs[i] = self.inputs[same]
                 continue
-            cell = self._cell(i, inputs[i])
+            cell = self._cell(i, inputs[i], layout)
             if not writeable:
                 cell.refusal = read_only
             for j in shared:
@@ -105,11 +107,11 @@ class ArrayArguments:
         self.captured.update((id(array), self.inputs[own[id(array)]]) for array in captured if id(array) in own)
         for k, array in enumerate(self.inputs_outside):
             self.captured[id(array)] = self._cell(
-                len(inputs) + k, add_input(graph, of_arrays(type_of_array(array)), f"array_{k}"))
+                len(inputs) + k, add_input(graph, of_arrays(type_of_array(array)), f"array_{k}"), layout_of(array))
         self._holders: list[tuple[Any, Any, Any]] = []
 
-    def _cell(self, place: int, x: GraphTensor) -> ArrayCell:
-        cell = ArrayCell(x)
+    def _cell(self, place: int, x: GraphTensor, layout: Layout) -> ArrayCell:
+        cell = ArrayCell(x, layout=layout)
         cell.born = x.graph
         self.places.append((place, cell, x.value))
         if place < len(self.inputs):

@@ -40,6 +40,7 @@ from runtime.function.argument_structure import (
 from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec, is_exchangeable
 from runtime.numpy.array_choices import owners_of
+from runtime.numpy.array_layouts import Layout, described
 
 __all__ = [
     "ArrayPattern", "Call", "InvalidArgumentsError", "ObjectSpec", "Signature", "count", "share_memory", "weakly",
@@ -68,7 +69,7 @@ class Call:
     passed        the leaves as passed by the caller: a NumPy array where `leaves` has a tensor
     variables     the variables replaced by placeholders, without repetition; the key has their types
     arrays        for each array among the leaves: its index, the index of the first leaf that is the same array,
-                  whether it is writable, and the indices of earlier ones that share its memory
+                  whether it is writable, the indices of earlier ones that share its memory, and its layout
     attributes    the state whose contents are one of the arguments (`AttributeState`), if any
     finds_attributes  whether its trace may raise NeedsAttributes
     finds_numbers     whether its trace may ask for numbers as inputs (NeedsNumbers)
@@ -318,7 +319,7 @@ def with_arrays(call: Call | None, arrays: Sequence[Any], leaves: Sequence[Any])
     return made
 
 
-ArrayPattern = tuple[tuple[int, int, bool, tuple[int, ...]], ...]
+ArrayPattern = tuple[tuple[int, int, bool, tuple[int, ...], Layout], ...]
 
 
 def _arrays(passed: Sequence[Any]) -> ArrayPattern:
@@ -329,9 +330,16 @@ def _arrays(passed: Sequence[Any]) -> ArrayPattern:
             continue
         same = next((j for j, other in found if other is x), i)
         shared = tuple([j for j, other in found if other is not x and share_memory(other, x)]) if same == i else ()
-        pattern.append((i, same, not isinstance(x, np.ndarray) or is_writeable(x), shared))
+        pattern.append((i, same, not isinstance(x, np.ndarray) or is_writeable(x), shared, layout_of(x)))
         found.append((i, x))
     return tuple(pattern)
+
+
+def layout_of(x: Any) -> Layout:
+    """How the elements of an array lie in memory."""
+    if isinstance(x, np.ndarray):
+        return described(x)
+    return "C" if x.is_contiguous else None if x.model is None else described(x.model)
 
 
 def _is_plain(x: Any) -> bool:

@@ -6,21 +6,19 @@ Functions of `rt` use the tensor that an array contains at the time. Outside of 
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.array_methods import ArrayMethods
-from runtime.core.array_mode import are_objects, existed_before, note_array, note_object
-from runtime.core.array_promotion import mark_as_array
+from runtime.core.array_mode import note_object
 from runtime.core.errors import DTypeError, ShapeError, StagingError
 from runtime.core.graph import Value
 from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.trace import convert_to_tensor, current_graph, holds_tensor
 from runtime.core.types import TensorType
-from runtime.numpy import arrays, diagonals, functions
+from runtime.numpy import array_layouts, arrays, diagonals, functions
 from runtime.numpy.array_indexing import (
     as_tensor,
     cast_into,
@@ -44,8 +42,8 @@ from runtime.ops.gather import scatter
 from runtime.ops.shape import broadcast_to
 
 __all__ = [
-    "ArrayCell", "ArrayView", "ElementsView", "SingleView", "StagedArray", "as_object", "cast_into", "from_numpy",
-    "has_objects", "made_of", "new_array", "put_result", "read_only"]
+    "ArrayCell", "ArrayView", "ElementsView", "FlatView", "SingleView", "StagedArray", "cast_into",
+    "put_result", "read_only"]
 
 
 class StagedArray(GraphTensor):
@@ -84,16 +82,40 @@ class StagedArray(GraphTensor):
         """Replace the contents by a tensor of the same dtype and shape."""
         raise NotImplementedError
 
-    is_contiguous = False
-    """Whether the elements are one contiguous block of memory in order, so that `reshape` returns a view."""
+    @property
+    def model(self) -> array_layouts.Model | None:
+        """A model of its layout (`array_layouts`), if that is known."""
+        return None
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements are certainly one block of memory in order, so that `reshape` returns a view."""
+        model = self.model
+        return self._is_block() if model is None else bool(model.flags.c_contiguous)
+
+    def _is_block(self) -> bool:
+        return False
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether its axes certainly have NumPy's usual order in memory, as results of functions then have."""
+        model = self.model
+        return self.is_contiguous if model is None else array_layouts.is_in_order(model)
+
+    def copied_layout(self, order: str = "K") -> array_layouts.Layout:
+        """The layout of a copy in an order."""
+        model = self.model
+        if order in ("C", "F"):
+            return order
+        return ("C" if self.is_in_order else None) if model is None else array_layouts.kept(model, order)
 
     # Elements.
 
     def __getitem__(self, index: Any) -> Any:
-        index = plain_index(index)
+        given, index = index, plain_index(index)
         part = get_elements(self.__tensor__(), index)
         if not is_basic(index):
-            return ArrayCell(part) if part.ndim else part
+            return ArrayCell(part, layout=self._layout_at(given)) if part.ndim else part
         return ArrayView(self, index, part) if part.ndim or Ellipsis in entries_of(index) else part
 
     def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
@@ -102,11 +124,19 @@ class StagedArray(GraphTensor):
             return  # `a[i] += v` has changed the view in place already
         self.write(set_elements(self.__tensor__(), index, cast_into(value, self.dtype)))
 
+    def _layout_at(self, index: Any) -> array_layouts.Layout:
+        """The layout of the elements at an index with arrays: behind a slice it is not the usual one."""
+        entries = entries_of(index)
+        arrays_first = [isinstance(part, slice) or part is None or part is Ellipsis for part in entries]
+        is_usual = arrays_first == sorted(arrays_first) and self.is_in_order and all(
+            part.is_in_order for part in entries if isinstance(part, StagedArray))
+        return "C" if is_usual else None
+
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     def copy(self, order: str = "C") -> Any:
-        return ArrayCell(self.__tensor__())
+        return ArrayCell(self.__tensor__(), layout=self.copied_layout(order))
 
     __copy__ = copy
 
@@ -135,7 +165,7 @@ class StagedArray(GraphTensor):
 
     @property
     def flat(self) -> ElementsView:
-        return ElementsView(self, lambda x: arrays.reshape(x, -1), _reshaped_to(self))
+        return FlatView(self, lambda x: arrays.reshape(x, -1), _reshaped_to(self))
 
     @flat.setter
     def flat(self, value: Any) -> None:
@@ -149,55 +179,78 @@ class StagedArray(GraphTensor):
 
     @property
     def mT(self) -> Any:
-        return ElementsView(self, arrays.matrix_transpose, arrays.matrix_transpose)
+        return ElementsView(self, arrays.matrix_transpose, arrays.matrix_transpose, lambda x: x.swapaxes(-1, -2))
 
     def transpose(self, *axes: Any) -> Any:
         order = axes[0] if len(axes) == 1 else axes or None
         back = None if order is None else [int(i) for i in np.argsort(np.asarray(order) % self.ndim)]
-        return ElementsView(self, lambda x: arrays.transpose(x, order), lambda x: arrays.transpose(x, back))
+        return ElementsView(self, lambda x: arrays.transpose(x, order), lambda x: arrays.transpose(x, back),
+                            lambda x: x.transpose(order))
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         def swap(x: Any) -> Any:
             return arrays.swapaxes(x, axis1, axis2)
 
-        return ElementsView(self, swap, swap)
+        return ElementsView(self, swap, swap, lambda x: x.swapaxes(axis1, axis2))
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         wanted = shape[0] if len(shape) == 1 else shape
-        return self._reshaped(lambda x: arrays.reshape(x, wanted, order), order == "C")
+        made = self._reshaped(
+            order, lambda x, order: arrays.reshape(x, wanted, order), lambda x, order: array_layouts.reshaped(
+                x, wanted if isinstance(wanted, (list, tuple)) else [wanted], order), holds_tensor([wanted]))
+        return made.copy() if copy and isinstance(made, ElementsView) else made
 
     def ravel(self, order: str = "C") -> Any:
-        return self._reshaped(lambda x: arrays.ravel(x, order), order == "C")
+        model = self.model
+        if order == "K" and model is not None and not model.flags.forc:
+            return self.transpose(array_layouts.order_of_axes(model)).ravel()
+        return self._reshaped(order, arrays.ravel, array_layouts.raveled)
 
     def squeeze(self, axis: Any = None) -> Any:
-        return ElementsView(self, lambda x: arrays.squeeze(x, axis), _reshaped_to(self))
+        return ElementsView(self, lambda x: arrays.squeeze(x, axis), _reshaped_to(self), lambda x: x.squeeze(axis))
 
     def diagonal(self, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Any:
         made = ElementsView(self, lambda x: diagonals.diagonal(x, offset, axis1, axis2))
         made.refusal = read_only
         return made
 
-    def _reshaped(self, read: Callable[[Any], Any], in_order: bool) -> Any:
-        made = ElementsView(self, read, _reshaped_to(self) if in_order else None)
-        made.is_sure = in_order and self.is_contiguous
+    def _reshaped(
+        self, order: str, read: Callable[[Any, str], Any], of_model: Callable[[Any, str], array_layouts.Model | None],
+        is_open: bool = False,
+    ) -> Any:
+        """The elements in another shape: a view if the layout allows one, or else a copy. `of_model` gives the model
+        of a view, unless the shape `is_open`: known only when the graph runs."""
+        model = self.model
+        order = ("C" if order in ("A", "K") else order) if model is None else array_layouts.resolved_order(model, order)
+        seen = None if model is None or is_open else of_model(model, order)
+        if model is not None and not is_open and seen is None:
+            return ArrayCell(as_tensor(read(self.__tensor__(), order)), layout=order)
+        undo = _reshaped_to(self) if order == "C" else None
+        made = ElementsView(self, lambda x: read(x, order), undo, lambda _: seen)
+        made.is_sure = seen is not None or (order == "C" and self.is_contiguous)
         return made
 
     def flatten(self, order: str = "C") -> Any:
+        model = self.model
+        if order == "K" and model is not None:
+            return self.transpose(array_layouts.order_of_axes(model)).flatten()
+        order = order if model is None else array_layouts.resolved_order(model, order)
         return ArrayCell(as_tensor(arrays.ravel(self.__tensor__(), order)))
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
                ) -> Any:
         if not copy and arrays.numpy_dtype(dtype) is self.dtype:
             return self
-        return ArrayCell(as_tensor(arrays.astype(self.__tensor__(), dtype)))
+        return ArrayCell(as_tensor(arrays.astype(self.__tensor__(), dtype)), layout=self.copied_layout(order))
 
     def conj(self) -> Any:
-        return self if self.dtype.level < 3 else ArrayCell(as_tensor(complex_numbers.conj(self.__tensor__())))
+        return self if self.dtype.level < 3 else ArrayCell(
+            as_tensor(complex_numbers.conj(self.__tensor__())), layout=self.copied_layout())
 
     conjugate = conj
 
     def __pos__(self) -> Any:
-        return ArrayCell(self.__tensor__())
+        return ArrayCell(self.__tensor__(), layout=self.copied_layout())
 
     @property
     def real(self) -> Any:
@@ -246,12 +299,16 @@ class ArrayCell(StagedArray):
 
     born      the graph that was being traced when it was made
     refusal   makes the error for a write, if the array must not be written
+    layout    that of its elements in memory
     """
 
-    __slots__ = ("born", "leaf", "refusal")
+    __slots__ = ("born", "layout", "leaf", "refusal")
 
-    def __init__(self, leaf: GraphTensor, refusal: Callable[[], Exception] | None = None) -> None:
+    def __init__(
+        self, leaf: GraphTensor, refusal: Callable[[], Exception] | None = None, layout: array_layouts.Layout = "C"
+    ) -> None:
         self.leaf: GraphTensor = leaf
+        self.layout = layout
         self.memory = ()
         self.born, self.refusal = current_graph(), refusal
         note_object(self)
@@ -261,16 +318,28 @@ class ArrayCell(StagedArray):
             raise located(self.refusal())
         self.leaf = as_tensor(contents)
 
-    is_contiguous = True
+    @property
+    def model(self) -> array_layouts.Model | None:
+        return array_layouts.model_of(self.type.shape, self.dtype.np.itemsize, self.layout)
+
+    def _is_block(self) -> bool:
+        return self.layout == "C" or (self.layout is not None and self.ndim < 2 and type(self.layout) is str)
 
     def __leaves__(self) -> list[Any]:
         return [self.leaf]
 
     def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return ArrayCell(as_tensor(leaves[0]), self.refusal)
+        return ArrayCell(as_tensor(leaves[0]), self.refusal, self.layout)
 
     def __become__(self, leaves: Sequence[Any]) -> None:
         self.leaf = leaves[0]
+
+    def without_layout(self) -> ArrayCell:
+        """What stands for this array where its layout is not known."""
+        made = object.__new__(ArrayCell)
+        made.leaf, made.memory, made.born, made.refusal, made.layout = (
+            self.leaf, self.memory, self.born, self.refusal, None)
+        return made
 
 
 class ArrayView(StagedArray):
@@ -308,7 +377,14 @@ class ArrayView(StagedArray):
             super().__setitem__(index, value)
 
     @property
-    def is_contiguous(self) -> bool:  # type: ignore[override]
+    def model(self) -> array_layouts.Model | None:
+        return array_layouts.indexed(self.base.model, self.index)
+
+    @property
+    def is_in_order(self) -> bool:
+        return self.base.is_in_order or super().is_in_order
+
+    def _is_block(self) -> bool:
         own = [*entries_of(self.index)]
         while own and is_int(own[0]):
             own.pop(0)
@@ -354,17 +430,25 @@ class ElementsView(SingleView):
     `undo`, if there is one, returns the whole tensor for them.
 
     is_sure   whether it is certainly a view in NumPy: `reshape` of a non-contiguous array may copy
+    seen      gives its model for that of the base, if there is one
     """
 
-    __slots__ = ("_known", "base", "is_sure", "read", "refusal", "undo")
+    __slots__ = ("_known", "base", "is_sure", "read", "refusal", "seen", "undo")
 
     def __init__(
-        self, base: StagedArray, read: Callable[[Any], Any], undo: Callable[[Any], Any] | None = None
+        self, base: StagedArray, read: Callable[[Any], Any], undo: Callable[[Any], Any] | None = None,
+        seen: Callable[[Any], array_layouts.Model | None] | None = None,
     ) -> None:
+        self.seen = seen
         self.base, self.read, self.undo, self.memory = base, read, undo, ()
         self.is_sure = True
         self.refusal: Callable[[], Exception] | None = None
         self._known = known(base.value, as_tensor(read(base.__tensor__())))
+
+    @property
+    def model(self) -> array_layouts.Model | None:
+        model = None if self.seen is None else self.base.model
+        return None if self.seen is None or model is None else self.seen(model)
 
     @property
     def leaf(self) -> GraphTensor:
@@ -402,60 +486,14 @@ class ElementsView(SingleView):
         return viewed
 
 
-# Results of functions and operators.
+class FlatView(ElementsView):
+    """What `a.flat` is: its items are copies, and assigned to they are those of the array."""
 
-def as_object(result: Any) -> Any:
-    """The tensors of a graph made by a function, as arrays; scalars stay tensors."""
-    if type(result) is GraphTensor and result.type.shape:
-        return ArrayCell(result)
-    if type(result) in (tuple, list):
-        return type(result)(map(as_object, result))
-    return result
+    __slots__ = ()
 
-
-def has_objects(values: Iterable[Any]) -> bool:
-    """Whether one of the values is an array of a traced function."""
-    return any(isinstance(value, StagedArray) for value in values)
-
-
-def from_numpy(value: Any) -> Any:
-    """The result of a NumPy function called while a function is traced whose arrays are objects: an array becomes an
-    object, unless it is pre-existing or a view of a pre-existing one; so do arrays in tuples and lists. Any other value
-    is unchanged."""
-    if type(value) in (tuple, list) and any(type(part) is np.ndarray for part in value):
-        return type(value)(map(from_numpy, value))
-    if type(value) is not np.ndarray or value.dtype.kind not in "biufc":
-        return value
-    if not are_objects():
-        note_array()
-        return value
-    base: Any = value
-    while isinstance(base, np.ndarray):
-        if existed_before(base):
-            return value
-        base = base.base
-    return as_object(convert_to_tensor(value)) if current_graph() is not None and value.ndim else value
-
-
-def made_of(result: Any, operands: Iterable[Any]) -> Any:
-    """The result of a NumPy function for operands that include tensors: an array if one of these is an object, or if
-    only scalars among them are tensors."""
-    operands = [*operands]
-    if not has_objects(operands):
-        if any(isinstance(x, ArrayMethods) and getattr(x, "ndim", 0) for x in operands):
-            return result
-        if not are_objects():
-            note_array()
-            return result
-    return new_array(result)
-
-
-def new_array(result: Any) -> Any:
-    """`as_object` for the new result of a function; its dtype adapts to that of a tensor."""
-    result = as_object(result)
-    if type(result) is ArrayCell and result.value.node is not None:
-        mark_as_array(result)
-    return result
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return found.copy() if isinstance(found, StagedArray) else found
 
 
 # In place.
@@ -500,5 +538,3 @@ _IN_PLACE: Final = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "m
                     "rshift")
 for _name in _IN_PLACE:
     setattr(StagedArray, f"__i{_name}__", _in_place(f"__{_name}__"))
-
-OPERATIONS.define(as_object=as_object)

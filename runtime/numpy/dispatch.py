@@ -25,7 +25,10 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor
 from runtime.numpy import arrays
-from runtime.numpy.array_objects import ElementsView, StagedArray, made_of, new_array, put_result
+from runtime.numpy.array_layouts import Layout
+from runtime.numpy.array_objects import ArrayCell, ElementsView, StagedArray, put_result, read_only
+from runtime.numpy.array_results import has_objects, has_tensors, made_of, new_array
+from runtime.numpy.array_views import VIEWS, in_order
 from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
 from runtime.numpy.reductions import sums_between
 from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
@@ -38,7 +41,7 @@ __all__ = ["CHANGING", "CREATION", "FUNCTIONS", "call_method", "call_on_tensors"
 
 Function = Callable[..., Any]
 
-_KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray))
+_KEEPING: Final = frozenset((np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray))
 
 
 _ARRAY_FUNCTIONS: Final = frozenset(map(type, (*FUNCTIONS, *CREATION, np.add)))
@@ -60,9 +63,12 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if function is not np.concatenate:  # np.concatenate also takes arrays of different lengths
         args, kwargs = _stacked(args), {key: _stacked(value) for key, value in kwargs.items()}
     if (function in _KEEPING or function is np.array) and _returns_argument(function, *args, **kwargs):
-        return args[0]
+        return in_order(args[0], _ORDERS.get(function) or kwargs.get("order"))
     if function in CREATION:
-        return new_array(CREATION[function](*args, **kwargs))
+        made = new_array(CREATION[function](*args, **kwargs), args)
+        if isinstance(made, ArrayCell):
+            made.layout = _layout_of_new(function, args, kwargs)
+        return made
     if _is_ufunc_method(function):
         if args and isinstance(args[0], (list, tuple)) and holds_tensor(args[0]):
             args = convert_to_tensor(args[0]), *args[1:]
@@ -75,9 +81,22 @@ def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = Non
     is_array = isinstance(x, StagedArray) or (type(x) is GraphTensor and is_of_arrays(x.type))
     copies = kwargs.get("copy", function is np.array)
     return bool(
-        is_array and x.ndim and not copies and order in (None, "A", "C", "K")
+        is_array and x.ndim and not copies and order in (None, "A", "C", "F", "K")
         and kwargs.keys() <= {"copy", "device", "subok"}
         and (dtype is None or arrays.numpy_dtype(dtype) is x.dtype))
+
+
+_ORDERS: Final[Mapping[Any, str]] = {np.ascontiguousarray: "C", np.asfortranarray: "F"}
+
+
+def _layout_of_new(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Layout:
+    """The layout of an array that a function of CREATION makes."""
+    order = _ORDERS.get(function) or kwargs.get("order")
+    if function in _KEEPING or function is np.array:
+        if isinstance(args[0], StagedArray):
+            return args[0].copied_layout(order or "K")
+        return "F" if order == "F" else "C"
+    return "C" if order in (None, "C") else None
 
 
 def scalar_of(kind: type[Any], value: Any) -> Any:
@@ -116,8 +135,9 @@ def _stacked(x: Any) -> Any:
 _VIEWS: Final = frozenset(getattr(np, name) for name in (
     "atleast_1d", "atleast_2d", "broadcast_to", "diagonal", "expand_dims", "flip", "fliplr", "flipud", "moveaxis",
     "ravel", "reshape", "rot90", "squeeze", "swapaxes", "transpose", "split", "array_split",
-    "hsplit", "vsplit", "dsplit", "atleast_3d"))
+    "hsplit", "vsplit", "dsplit", "atleast_3d")) | {np.lib.stride_tricks.sliding_window_view}
 """Functions that give a view of an array."""
+_READ_ONLY: Final = frozenset((np.broadcast_to, np.lib.stride_tricks.sliding_window_view))
 _METHODS: Final = frozenset((np.ravel, np.reshape, np.squeeze, np.swapaxes, np.transpose, np.diagonal))
 
 
@@ -130,18 +150,29 @@ def _view(func: Any, x: StagedArray, args: tuple[Any, ...], kwargs: Mapping[str,
         return made if number is None else made[number]
 
     made = part(None, x.__tensor__())
-    if isinstance(made, (list, tuple)):
-        return [ElementsView(x, functools.partial(part, number)) for number in range(len(made))]
-    return ElementsView(x, functools.partial(part, None))
+    is_plain = func not in _READ_ONLY and not has_tensors([*args, *kwargs.values()])
+
+    def view(number: int | None) -> ElementsView:
+        def seen(model: Any) -> Any:
+            found = func(model, *args, **kwargs)
+            return found if number is None else found[number]
+
+        found = ElementsView(x, functools.partial(part, number), None, seen if is_plain else None)
+        found.refusal = read_only if func in _READ_ONLY else None
+        return found
+
+    return [*map(view, range(len(made)))] if isinstance(made, (list, tuple)) else view(None)
 
 
 def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    if func in VIEWS and has_objects(args) and _takes(VIEWS[func], args, kwargs):
+        found = VIEWS[func](*args, **kwargs)
+        if found is not None:
+            return found
     if args and isinstance(args[0], StagedArray):
         if func in CHANGING and _takes(CHANGING[func], args, kwargs):
             return CHANGING[func](*args, **kwargs)
-        if func is np.real:
-            return args[0].real
-        if func in _VIEWS:
+        if func in _VIEWS and _takes(FUNCTIONS[func], args, kwargs):
             return _view(func, args[0], args[1:], kwargs)
     if (len(args) > 1 or kwargs) and func in FUNCTIONS:
         args, kwargs = _by_name(func, args, kwargs)
@@ -151,9 +182,14 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     args, kwargs = arrays.as_elements(args, kwargs)
     result = _on_tensors(func, args, kwargs)
-    return new_array(result) if func in _LIKE else made_of(result, pytree.flatten([args, kwargs]))
+    operands = pytree.flatten([args, kwargs])
+    is_usual = func not in _UNUSUAL and kwargs.get("order") in (None, "C", "K")
+    return new_array(result, operands, is_usual) if func in _LIKE else made_of(result, operands, is_usual)
 
 
+_UNUSUAL: Final = frozenset((
+    np.apply_along_axis, np.argwhere, np.delete, np.einsum, np.nanpercentile, np.nanquantile, np.unique))
+"""Functions whose results can have another order in memory than their operands."""
 _LIKE: Final = frozenset((np.empty_like, np.full_like, np.ones_like, np.zeros_like))
 
 

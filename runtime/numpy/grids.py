@@ -10,7 +10,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.array_indexing import entries_of, located, numbers_in, plain_index
-from runtime.numpy.array_objects import from_numpy, made_of, new_array
+from runtime.numpy.array_results import from_numpy, made_of, new_array
 from runtime.numpy.arrays import arange, astype, concatenate, elements, linspace
 from runtime.ops import shape as shapes
 
@@ -24,7 +24,7 @@ def at_index(container: Any, index: Any) -> Any:
     """`np.r_[index]`, or the same for the others."""
     if not any(isinstance(part, Tensor) or holds_tensor([part]) for part in numbers_in(index)):
         return from_numpy(container[index])
-    index = plain_index(index)
+    given, index = index, plain_index(index)
     if isinstance(container, (type(np.mgrid), type(np.ogrid))):
         lines = [_line(part) for part in entries_of(index)]
         if len({line.dtype for line in lines}) > 1:
@@ -42,7 +42,7 @@ def at_index(container: Any, index: Any) -> Any:
     parts = _parts(index)
     if not is_rows:
         parts = [x if x.ndim > 1 else shapes.reshape(x, [-1, 1]) for x in parts]
-    return made_of(concatenate(parts, 0 if is_rows else -1), entries_of(index))
+    return made_of(concatenate(parts, 0 if is_rows else -1), entries_of(given))
 
 
 def _line(part: slice) -> Tensor:

@@ -167,11 +167,17 @@ def extract(condition: Any, arr: Any) -> Tensor:
 
 def trim_zeros(filt: Any, trim: str = "fb") -> Tensor:
     x = convert_to_tensor(filt)
+    first, last = without_zeros(x, trim)
+    return x[first:last + 1]
+
+
+def without_zeros(x: Tensor, trim: str) -> tuple[Any, Any]:
+    """The places of the first and the last element that `trim_zeros` keeps."""
     places = logic.where(logic.not_equal(x, 0))[:, 0]
     size = shapes.dim(x, 0, int64)
     first = reduction.reduce_min(concatenate([places, astype(size, int64)[None]])) if "f" in trim.lower() else 0
     last = reduction.reduce_max(concatenate([places, astype(-1, int64)[None]])) if "b" in trim.lower() else size - 1
-    return x[first:last + 1]
+    return first, last
 
 
 def resize(a: Any, new_shape: Any) -> Tensor:

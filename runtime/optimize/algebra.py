@@ -206,9 +206,11 @@ def once(b: Builder, node: Node) -> Result:
 
 @rule("abs of negative", "abs")
 def abs_of_negative(b: Builder, node: Node) -> Result:
-    """abs(-x): abs(x)."""
+    """abs(-x): abs(x), but for unsigned ints, of which -x is another number."""
     inner = made_by(node.inputs[0], "negative")
-    return None if inner is None else b.apply("abs", inner.inputs[0])
+    if inner is None or dtype_of(inner.inputs[0]).is_unsigned:
+        return None
+    return b.apply("abs", inner.inputs[0])
 
 
 @rule("stop_gradient", "stop_gradient")

@@ -162,6 +162,7 @@ HOLDS_OFF: list[tuple[str, Function, tuple[str, ...]]] = [
     ("twice", lambda x: -abs(-x), ("float32[]",)),
     ("once", lambda x: abs(rt.nn.relu(x)), ("float32[]",)),
     ("abs of negative", lambda x: -abs(x), ("float32[]",)),
+    ("abs of negative", lambda x: abs(-x), ("uint8[3]",)),  # -x is 256 - x
     ("stop_gradient", lambda x: x + 1, ("float32[]",)),
     ("not of a comparison", lambda x, y: rt.logical_not(x < y), ("float32[]", "float32[]")),  # nan
     ("not of a comparison", lambda x, y: rt.logical_not(x), ("bool[]", "bool[]")),

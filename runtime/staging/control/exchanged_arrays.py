@@ -17,6 +17,7 @@ from runtime.core.errors import StagingError
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_indexing import as_tensor, known
+from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell
 from runtime.ops.logic import equal, where
 from runtime.staging.values.alias_join import BodyEnd, Place, with_contents
@@ -112,15 +113,15 @@ class _NumberedArray(ArrayCell):
 
     __slots__ = ("number",)
 
-    def __init__(self, leaf: GraphTensor, number: Any) -> None:
-        super().__init__(leaf)
+    def __init__(self, leaf: GraphTensor, number: Any, layout: Layout) -> None:
+        super().__init__(leaf, layout=layout)
         self.number = number
 
     def __leaves__(self) -> list[Any]:
         return [self.leaf, self.number]
 
     def __rebuild__(self, leaves: Sequence[Any]) -> Any:
-        return _NumberedArray(as_tensor(leaves[0]), leaves[1])
+        return _NumberedArray(as_tensor(leaves[0]), leaves[1], self.layout)
 
     def __become__(self, leaves: Sequence[Any]) -> None:
         self.leaf, self.number = leaves
@@ -141,9 +142,11 @@ class _Numbered(Form):
         if len({*map(id, self.arrays)}) < max(len(self.arrays), 2) or any(
                 array.refusal is not None or array.type != self.arrays[0].type for array in self.arrays):
             raise _Unsuited
+        layouts = {array.layout for array in self.arrays}
+        layout = layouts.pop() if len(layouts) == 1 else None
         found: list[dict[Place, Any]] = [{} for _ in self.init]
         for number, ((i, place), array) in enumerate(zip(self.places, self.arrays, strict=True)):
-            found[i][place] = _NumberedArray(array.__tensor__(), number)
+            found[i][place] = _NumberedArray(array.__tensor__(), number, layout)
         return [*map(with_contents, self.init, found)]
 
     def check_join(self, loop: Loop, specs: Sequence[Spec]) -> None:

@@ -136,7 +136,7 @@ class _Arguments:
             if kind is ArrayCell:
                 number = self.number_of(x)
                 if number == len(arrays):
-                    arrays.append(ArrayCell(next(rest)))
+                    arrays.append(ArrayCell(next(rest), layout=x.layout))
                 return x if number is None else arrays[number]
             return next(rest) if kind in _LEAVES else x
 

@@ -60,7 +60,8 @@ from runtime.core.positions import located, staging_error
 from runtime.core.tensor import GraphTensor
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
-from runtime.numpy.array_objects import StagedArray, from_numpy
+from runtime.numpy.array_objects import StagedArray
+from runtime.numpy.array_results import from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.dict_lookup import method_of_dict

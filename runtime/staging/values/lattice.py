@@ -276,13 +276,21 @@ def _join_arrays_or_sets(a: Spec, b: Spec) -> Spec | None:
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and not isinstance(a.like, JoinedArray):
         if isinstance(b.like, ArrayCell) and b.like.refusal is not None and a.like.refusal is None:
             return join(b, a)
-        return None
+        return _join_layouts(a, b)
     contents = [contents_of_array(spec) for spec in (a, b)]
     if None in map(leaf_type, contents):
         return None
     arrays = [spec.like for spec in (a, b) if is_array(spec) and isinstance(spec, Custom)]
     owners = [owner for x in arrays for owner in owners_of(x)]
     return Custom(JoinedArray(arrays[0].some_elements(), owners), (_join_leaves(*contents),))
+
+
+def _join_layouts(a: Custom, b: Custom) -> Spec | None:
+    """The join of two arrays with different layouts, so that it has none that is known; None for others."""
+    if not (type(a.like) is type(b.like) is ArrayCell) or a.like.layout == b.like.layout:
+        return None
+    like = a.like.without_layout()
+    return join(dataclasses.replace(a, like=like), dataclasses.replace(b, like=like))
 
 
 def _join_sets(a: Spec, b: Spec) -> Spec | None:

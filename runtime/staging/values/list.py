@@ -17,7 +17,8 @@ from runtime.core.trace import capture, constant, convert_to_tensor, current_gra
 from runtime.core.types import TensorType
 from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_indexing import as_tensor, known
-from runtime.numpy.array_objects import ArrayCell, SingleView, StagedArray, as_object
+from runtime.numpy.array_objects import ArrayCell, SingleView, StagedArray
+from runtime.numpy.array_results import as_object
 from runtime.ops.lists import (
     ListValue,
     join_elements,

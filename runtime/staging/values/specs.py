@@ -74,7 +74,8 @@ class Custom:
     target: Any = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Custom) and self.alike(other) and self.children == other.children
+        return (isinstance(other, Custom) and self.alike(other) and self.children == other.children
+                and getattr(self.like, "layout", None) == getattr(other.like, "layout", None))
 
     def alike(self, other: Custom) -> bool:
         if isinstance(self.like, Variants) or isinstance(other.like, Variants):
