@@ -404,16 +404,29 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
 
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
              axis: int = 0) -> Any:
-    first, last = astype(start, float64), astype(stop, float64)
-    gaps = astype(num, float64) - 1.0 if endpoint else astype(num, float64)
+    found, step = spaced(start, stop, num, endpoint, _of_bounds(start, stop))
+    found = moveaxis(in_dtype(found, dtype), 0, axis)
+    return (found, step) if retstep else found
+
+
+def spaced(start: Any, stop: Any, num: Any, endpoint: bool, dtype: DType) -> tuple[Tensor, Tensor]:
+    """Numbers at equal distances, computed in a dtype, and the distance."""
+    first, last = astype(start, dtype), astype(stop, dtype)
+    gaps = astype(num, dtype) - 1.0 if endpoint else astype(num, dtype)
     step = (last - first) / math.maximum(gaps, 1.0)
-    places = astype(creation.range(num), float64)
+    places = astype(creation.range(num), dtype)
     places = shapes.reshape(places, [-1] + [1] * step.ndim)
     found = first + step * places
     if endpoint:
         found = logic.where(logic.logical_and(logic.equal(places, gaps), gaps > 0.0), last, found)
-    found = moveaxis(in_dtype(found, dtype), 0, axis)
-    return (found, step) if retstep else found
+    return found, step
+
+
+def _of_bounds(*bounds: Any) -> DType:
+    """The dtype of numbers between bounds: float32 if these are of arrays of float32, beside numbers of Python."""
+    own = [x for x in bounds if type(x) not in (int, float)]
+    return float32 if own and all(
+        isinstance(x, Tensor) and x.dtype is float32 and getattr(x.type, "of_arrays", False) for x in own) else float64
 
 
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Tensor:

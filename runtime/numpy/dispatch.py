@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from runtime.numpy.array_objects import ArrayCell, ElementsView, StagedArray, pu
 from runtime.numpy.array_results import has_objects, has_tensors, made_of, new_array
 from runtime.numpy.array_views import VIEWS, in_order
 from runtime.numpy.changing import CHANGING, change_at, put_out, refusal
-from runtime.numpy.reductions import sums_between
+from runtime.numpy.reductions import is_array, sums_between
 from runtime.numpy.table import ACCUMULATED, CREATION, FUNCTIONS, REDUCTIONS
 from runtime.numpy.table import method as method_of
 from runtime.numpy.ufuncs import UFUNCS
@@ -181,8 +181,8 @@ def _array_function(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         return put_out(_array_function(func, args, {**kwargs, "out": None}), out, _name(func))
     kwargs = {key: value for key, value in kwargs.items() if key != "out" or value is not None}
     args, kwargs = arrays.as_elements(args, kwargs)
-    result = _on_tensors(func, args, kwargs)
     operands = pytree.flatten([args, kwargs])
+    result = _of_arrays(_on_tensors(func, args, kwargs), operands)
     is_usual = func not in _UNUSUAL and kwargs.get("order") in (None, "C", "K")
     return new_array(result, operands, is_usual) if func in _LIKE else made_of(result, operands, is_usual)
 
@@ -216,7 +216,17 @@ def _array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: Mappi
                              " before the graph runs", remedy="Make that array in the function, or use the result.")
         locate(error, user_position())
         raise want_objects(error)
-    return made_of(_ufunc_on_tensors(ufunc, method, inputs, kwargs), inputs)
+    return made_of(_of_arrays(_ufunc_on_tensors(ufunc, method, inputs, kwargs), inputs), inputs)
+
+
+def _of_arrays(result: Any, operands: Sequence[Any]) -> Any:
+    """The result of a function of NumPy, whose tensors are of arrays if all that it was given are."""
+    given = [x for x in operands if isinstance(x, (GraphTensor, ArrayMethods))]
+    if given and all(map(is_array, given)):
+        for x in pytree.flatten(result):
+            if isinstance(x, GraphTensor) and x.value.node is not None and not x.type.weak and not is_array(x):
+                mark_as_array(x)
+    return result
 
 
 def _read(value: Any) -> Any:

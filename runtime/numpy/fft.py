@@ -7,7 +7,8 @@ from typing import Any
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float64
-from runtime.numpy.arrays import astype, concatenate, inexact, moveaxis, roll
+from runtime.numpy.arrays import astype, concatenate, moveaxis, roll
+from runtime.numpy.reductions import averaged
 from runtime.ops import complex_numbers, creation, fourier, math
 from runtime.ops import shape as shapes
 
@@ -37,7 +38,7 @@ def _scaled(x: Tensor, size: Any, norm: str | None, forward: bool) -> Tensor:
 
 
 def _transform(a: Any, n: Any, axis: int, norm: str | None, forward: bool) -> Tensor:
-    x = _sized(moveaxis(inexact(a), axis, -1), n)
+    x = _sized(moveaxis(averaged(a), axis, -1), n)
     found = (fourier.fft if forward else fourier.ifft)(x)
     return moveaxis(_scaled(found, shapes.dim(x, -1), norm, forward), -1, axis)
 
@@ -75,12 +76,12 @@ def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> T
 
 
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    x = _sized(moveaxis(inexact(a), axis, -1), n)
+    x = _sized(moveaxis(averaged(a), axis, -1), n)
     return moveaxis(_scaled(fourier.rfft(x), shapes.dim(x, -1), norm, True), -1, axis)
 
 
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    x = moveaxis(inexact(a), axis, -1)
+    x = moveaxis(averaged(a), axis, -1)
     size = 2 * (shapes.dim(x, -1) - 1) if n is None else n
     return moveaxis(_scaled(fourier.irfft(x, size), size, norm, False), -1, axis)
 
@@ -89,7 +90,7 @@ _OTHER = {None: "forward", "backward": "forward", "forward": "backward", "ortho"
 
 
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    return irfft(complex_numbers.conj(inexact(a)), n, axis, _OTHER[norm])
+    return irfft(complex_numbers.conj(averaged(a)), n, axis, _OTHER[norm])
 
 
 def ihfft(a: Any, n: Any = None, axis: int = -1, norm: str | None = None) -> Tensor:

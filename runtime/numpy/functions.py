@@ -11,21 +11,20 @@ from typing import Any
 import numpy as np
 
 from runtime.core.tensor import Tensor
-from runtime.core.trace import convert_to_tensor
-from runtime.core.types import int64
+from runtime.core.trace import convert_to_tensor, holds_tensor
+from runtime.core.types import float64, int64
 from runtime.numpy.arrays import (
     astype,
     concatenate,
     elements,
     floats,
-    inexact,
     meets,
     moveaxis,
     ravel,
     roll,
     together,
 )
-from runtime.numpy.reductions import is_array
+from runtime.numpy.reductions import averaged, doubles, is_array
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import boolean_mask, gather, scatter_nd
@@ -39,6 +38,8 @@ __all__ = [
     "take", "take_along_axis", "tensordot", "vdot", "vecdot", "where",
 ]
 
+_OF_NUMPY = np.generic, np.ndarray
+
 # Choice, order and sets.
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -46,6 +47,10 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return nonzero(condition)
     if is_array(condition) and not any(meets(each) for each in (x, y)):
         x, y = elements(x), elements(y)
+    if (isinstance(x, _OF_NUMPY) and not holds_tensor([y])) or (isinstance(y, _OF_NUMPY) and not holds_tensor([x])):
+        x, y = (np.asarray(value) if isinstance(value, (list, tuple)) else value for value in (x, y))
+        dtype = np.result_type(x, y)
+        x, y = np.asarray(x, dtype), np.asarray(y, dtype)
     return logic.where(astype(condition, bool), x, y)
 
 
@@ -132,7 +137,10 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
 def bincount(x: Any, weights: Any = None, minlength: Any = 0) -> Tensor:
     places = astype(ravel(x), int64)
     size = math.maximum(reduction.reduce_max(concatenate([places, np.array([-1])])) + 1, astype(minlength, int64))
-    updates = creation.ones_like(places) if weights is None else ravel(weights)
+    if weights is None:
+        updates = creation.ones_like(places)
+    else:
+        updates = ravel(weights if isinstance(weights, Tensor) and not is_array(weights) else astype(weights, float64))
     return scatter_nd(places[:, None], updates, [size])
 
 
@@ -159,7 +167,7 @@ def _edge(edge: Any, x: Tensor, axis: int) -> Any:
 
 def interp(x: Any, xp: Any, fp: Any) -> Tensor:
     """Linear interpolation between points, constant outside of them (`numpy.interp`)."""
-    x, xp, fp = floats(x, xp, fp)
+    x, xp, fp = floats(*[doubles(each) if isinstance(each, Tensor) else each for each in (x, xp, fp)])
     flat = ravel(x)
     last = shapes.dim(xp, 0, int64) - 1
     right = math.minimum(math.maximum(sorting.searchsorted(xp, flat, "right", int64), 1), last)
@@ -209,7 +217,7 @@ around = round
 
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x), and 1 at 0 (`numpy.sinc`)."""
-    angle = inexact(x) * np.pi
+    angle = averaged(x) * np.pi
     angle = logic.where(logic.equal(angle, 0), np.finfo(angle.dtype.np).eps, angle)
     return math.sin(angle) / angle
 

@@ -8,10 +8,11 @@ import numpy as np
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import int32, int64
-from runtime.numpy.arrays import astype, floats, inexact, larger, matrix_transpose, together
+from runtime.numpy.arrays import astype, floats, larger, matrix_transpose, moveaxis, together
 from runtime.numpy.diagonals import diagonal as diagonal_of
 from runtime.numpy.diagonals import trace as trace_of
 from runtime.numpy.functions import cross, outer, tensordot, vecdot
+from runtime.numpy.reductions import averaged
 from runtime.ops import complex_numbers, creation, decompositions, linalg, logic, math, reduction
 from runtime.ops import shape as shapes
 
@@ -44,31 +45,54 @@ class SlogdetResult(NamedTuple):
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    x = inexact(x)
+    x = averaged(x)
     if axis is None and ord is not None and x.ndim == 2:
         axis = (0, 1)
+    if isinstance(axis, (list, tuple)) and len(axis) == 2:
+        if ord in (2, -2, "nuc", -1, -np.inf):
+            found = _of_matrices(x, ord, axis)
+            for each in sorted(each % x.ndim for each in axis) if keepdims else ():
+                found = shapes.expand_dims(found, each)
+            return found
+    elif ord == -np.inf:
+        return reduction.reduce_min(math.abs(x), axis, keepdims)
+    elif ord == 0:
+        return reduction.reduce_sum(astype(logic.not_equal(x, 0), x.dtype.real_dtype), axis, keepdims)
+    elif isinstance(ord, (int, float)) and ord < 0:
+        return math.pow(reduction.reduce_sum(math.pow(math.abs(x), float(ord)), axis, keepdims), 1.0 / ord)
     return linalg.norm(x, "euclidean" if ord is None or ord == "fro" else ord, axis, keepdims)
 
 
+def _of_matrices(x: Tensor, ord: Any, axis: Any) -> Tensor:
+    """The norm of matrices that is made of singular values, or of the least sum along an axis."""
+    matrices = moveaxis(x, axis, (-2, -1))
+    if ord in (-1, -np.inf):
+        return reduction.reduce_min(reduction.reduce_sum(math.abs(matrices), -2 if ord == -1 else -1), -1)
+    values = svdvals(matrices)
+    if ord == "nuc":
+        return reduction.reduce_sum(values, -1)
+    return (reduction.reduce_max if ord == 2 else reduction.reduce_min)(values, -1)
+
+
 def inv(a: Any) -> Tensor:
-    return linalg.inv(inexact(a))
+    return linalg.inv(averaged(a))
 
 
 def det(a: Any) -> Tensor:
-    return linalg.det(inexact(a))
+    return linalg.det(averaged(a))
 
 
 def slogdet(a: Any) -> Any:
-    return SlogdetResult(*decompositions.slogdet(inexact(a)))
+    return SlogdetResult(*decompositions.slogdet(averaged(a)))
 
 
 def solve(a: Any, b: Any) -> Tensor:
-    x, y = floats(a, b)
+    x, y = floats(*[averaged(each) if isinstance(each, Tensor) else each for each in (a, b)])
     return linalg.solve(x, y[..., None])[..., 0] if y.ndim == 1 else linalg.solve(x, y)
 
 
 def cholesky(a: Any) -> Tensor:
-    return linalg.cholesky(inexact(a))
+    return linalg.cholesky(averaged(a))
 
 
 def eigh(a: Any, UPLO: str = "L") -> Any:
@@ -81,22 +105,22 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
 
 def _lower(a: Any, UPLO: str) -> Tensor:
     """A Hermitian matrix with its elements in the lower triangle, where the decompositions read them."""
-    x = inexact(a)
+    x = averaged(a)
     return x if UPLO == "L" else complex_numbers.conj(linalg.matrix_transpose(x))
 
 
 def qr(a: Any, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
         raise NotImplementedError(f"qr takes the modes reduced, complete and r, not {mode!r}")
-    found = decompositions.qr(inexact(a), mode == "complete")
+    found = decompositions.qr(averaged(a), mode == "complete")
     return found[1] if mode == "r" else QRResult(*found)
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """u, s and vᴴ, as `numpy.linalg.svd`."""
     if not compute_uv:
-        return decompositions.svd(inexact(a), compute_uv=False)
-    s, u, v = decompositions.svd(inexact(a), full_matrices)
+        return decompositions.svd(averaged(a), compute_uv=False)
+    s, u, v = decompositions.svd(averaged(a), full_matrices)
     return SVDResult(u, s, complex_numbers.conj(linalg.matrix_transpose(v)))
 
 
@@ -115,7 +139,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
-    x = inexact(A)
+    x = averaged(A)
     s = svdvals(x)
     most = reduction.reduce_max(s, -1, True)
     if tol is None:
@@ -126,7 +150,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 
 def cond(x: Any, p: Any = None) -> Tensor:
-    a = inexact(x)
+    a = averaged(x)
     if p is None or p == 2:
         s = svdvals(a)
         return s[..., 0] / s[..., -1]
@@ -135,7 +159,7 @@ def cond(x: Any, p: Any = None) -> Tensor:
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     """The solution, the sums of squared residuals, the rank and the singular values, as `numpy.linalg.lstsq`."""
-    x, y = floats(a, b)
+    x, y = floats(*[averaged(each) if isinstance(each, Tensor) else each for each in (a, b)])
     s = svdvals(x)
     rows, columns = shapes.dims(x)
     least = max(np.finfo(x.dtype.np).eps * max(rows, columns), 0) if rcond is None and type(rows) is type(
@@ -191,7 +215,7 @@ def matrix_power(a: Any, n: int) -> Tensor:
 
 
 def vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    x = math.abs(inexact(x))
+    x = math.abs(averaged(x))
     if ord == 2:
         return math.sqrt(reduction.reduce_sum(x * x, axis, keepdims))
     return linalg.norm(x, ord, axis, keepdims)

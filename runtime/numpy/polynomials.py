@@ -7,7 +7,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.arrays import astype, concatenate, floats, larger, together
-from runtime.numpy.reductions import averaged
+from runtime.numpy.reductions import doubles, is_array, with_ints
 from runtime.numpy.statistics import convolve
 from runtime.ops import creation, decompositions, math, reduction
 from runtime.ops import shape as shapes
@@ -16,7 +16,7 @@ __all__ = ["polyadd", "polyder", "polyfit", "polyint", "polymul", "polysub", "po
 
 
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Tensor:
-    values = convert_to_tensor(x)
+    values = with_ints(x)
     count = shapes.dim(values, 0) if N is None else N
     powers = creation.range(count)
     powers = astype(powers if increasing else powers[::-1], values.dtype)
@@ -38,7 +38,7 @@ def polyval(p: Any, x: Any) -> Tensor:
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None) -> Tensor:
     if full:
         raise NotImplementedError("polyfit gives the coefficients alone, not with full=True")
-    values, wanted = floats(averaged(x), averaged(y))
+    values, wanted = floats(doubles(x), doubles(y))
     matrix = vander(values, deg + 1)
     rhs = wanted if wanted.ndim == 2 else wanted[:, None]
     if w is not None:
@@ -50,7 +50,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
 
 
 def polyder(p: Any, m: int = 1) -> Tensor:
-    x = convert_to_tensor(p)
+    x = with_ints(p) if m else convert_to_tensor(p)
     for _ in range(m):
         powers = creation.range(shapes.dim(x, 0, int64) - 1, 0, -1)
         x = x[:-1] * astype(powers, x.dtype)
@@ -58,7 +58,8 @@ def polyder(p: Any, m: int = 1) -> Tensor:
 
 
 def polyint(p: Any, m: int = 1) -> Tensor:
-    x = astype(p, float64) if convert_to_tensor(p).dtype.level < 2 else convert_to_tensor(p)
+    x = doubles(p) if is_array(p) else convert_to_tensor(p)
+    x = x if x.dtype.level >= 2 else astype(x, float64)
     for _ in range(m):
         powers = creation.range(shapes.dim(x, 0, int64), 0, -1)
         x = concatenate([x / astype(powers, x.dtype), creation.zeros([1], x.dtype)])

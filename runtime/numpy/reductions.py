@@ -13,7 +13,7 @@ import numpy as np
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import float16, float32, float64, int8, int64, uint64
+from runtime.core.types import complex128, float16, float32, float64, int8, int64, uint64
 from runtime.numpy.arrays import astype, concatenate, floats, inexact, moveaxis, ones_like, ravel
 from runtime.ops import creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
@@ -53,6 +53,18 @@ def averaged(x: Any, dtype: Any = None) -> Tensor:
         return inexact(astype(x, dtype))
     found = convert_to_tensor(x)
     return astype(found, float64) if found.dtype.level < 2 and is_array(x) else inexact(found)
+
+
+def doubles(x: Any) -> Tensor:
+    """What NumPy computes in 64 bits: ints and floats of arrays as float64; those of tensors as in `averaged`."""
+    found = averaged(x)
+    return astype(found, complex128 if found.dtype.is_complex else float64) if is_array(x) else found
+
+
+def with_ints(x: Any) -> Tensor:
+    """The elements of an array in the dtype that NumPy gives them beside int64; a tensor as it is."""
+    found = convert_to_tensor(x)
+    return astype(found, np.promote_types(found.dtype.np, np.int64)) if is_array(x) else found
 
 
 def _where(x: Tensor, where: Any, instead: Any) -> Tensor:

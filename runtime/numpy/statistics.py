@@ -16,15 +16,15 @@ from runtime.numpy.arrays import (
     expand_dims,
     floats,
     larger,
-    linspace,
     moveaxis,
     operands,
     ravel,
     smaller,
+    spaced,
     together,
 )
 from runtime.numpy.functions import diff, dot, searchsorted
-from runtime.numpy.reductions import averaged, cumsum, is_array, max, mean, min, sum
+from runtime.numpy.reductions import averaged, cumsum, doubles, is_array, max, mean, min, sum
 from runtime.ops import complex_numbers, concat_split, creation, linalg, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather, scatter_nd
@@ -149,10 +149,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if edges.ndim:
         return edges
     x = ravel(averaged(a))
-    low, high = (min(x), max(x)) if range is None else (astype(bound, float64) for bound in range)
+    low, high = (min(x), max(x)) if range is None else (astype(bound, x.dtype) for bound in range)
     flat = logic.equal(low, high)
     low, high = logic.where(flat, low - 0.5, low), logic.where(flat, high + 0.5, high)
-    found: Tensor = linspace(low, high, bins + 1)
+    found: Tensor = spaced(low, high, bins + 1, True, x.dtype)[0]
     return found
 
 
@@ -229,7 +229,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
     """The variables in rows, of floats."""
     def rows(values: Any) -> Tensor:
-        x = averaged(values)
+        x = doubles(values)
         return x[None] if x.ndim < 2 else x if rowvar else shapes.transpose(x)
 
     return rows(m) if y is None else concatenate([*floats(rows(m), rows(y))])

@@ -9,8 +9,9 @@ import numpy as np
 
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
-from runtime.core.types import int32
+from runtime.core.types import int8, int32
 from runtime.numpy.arrays import astype, floats, inexact, operands
+from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, creation, logic, math
 
 __all__ = ["UFUNCS"]
@@ -79,6 +80,19 @@ def _extreme(function: Function) -> Function:
         return math.of_bool_arrays(function.__name__, *arrays) if arrays and arrays[0].dtype.is_bool else function(x, y)
 
     return chosen
+
+
+def _absolute(x: Any) -> Any:
+    return x if is_bool_array(x) else abs(x)
+
+
+def _square(x: Any) -> Any:
+    return astype(x, int8) if is_bool_array(x) else math.square(x)
+
+
+def is_bool_array(x: Any) -> bool:
+    """Whether a value is of bools of arrays."""
+    return is_array(x) and x.dtype.is_bool
 
 
 def _fmod(x: Any, y: Any) -> Any:
@@ -161,8 +175,8 @@ UFUNCS: Final[dict[str, Function]] = {
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
     "maximum": _extreme(math.maximum), "minimum": _extreme(math.minimum),
     "fmax": _unless_nan(math.maximum), "fmin": _unless_nan(math.minimum),
-    "negative": operator.neg, "positive": operator.pos, "absolute": operator.abs, "abs": operator.abs,
-    "fabs": _of_floats(math.abs), "sign": math.sign, "square": math.square, "reciprocal": _reciprocal,
+    "negative": operator.neg, "positive": operator.pos, "absolute": _absolute, "abs": _absolute,
+    "fabs": _of_floats(math.abs), "sign": math.sign, "square": _square, "reciprocal": _reciprocal,
     "conjugate": complex_numbers.conj, "conj": complex_numbers.conj,
     "sqrt": _of_floats(math.sqrt), "cbrt": _of_floats(math.cbrt), "exp": _of_floats(math.exp),
     "exp2": _of_floats(math.exp2), "expm1": _of_floats(math.expm1), "log": _of_floats(math.log),
