@@ -220,8 +220,7 @@ class StagedArray(GraphTensor):
     ) -> Any:
         """The elements in another shape: a view if the layout allows one, or else a copy. `of_model` gives the model
         of a view, unless the shape `is_open`: known only when the graph runs."""
-        model = self.model
-        order = ("C" if order in ("A", "K") else order) if model is None else array_layouts.resolved_order(model, order)
+        model, order = self.model, self._order(order)
         seen = None if model is None or is_open else of_model(model, order)
         if model is not None and not is_open and seen is None:
             return ArrayCell(as_tensor(read(self.__tensor__(), order)), layout=order)
@@ -234,8 +233,18 @@ class StagedArray(GraphTensor):
         model = self.model
         if order == "K" and model is not None:
             return self.transpose(array_layouts.order_of_axes(model)).flatten()
-        order = order if model is None else array_layouts.resolved_order(model, order)
-        return ArrayCell(as_tensor(arrays.ravel(self.__tensor__(), order)))
+        return ArrayCell(as_tensor(arrays.ravel(self.__tensor__(), self._order(order))))
+
+    def _order(self, order: str) -> str:
+        """The order, C or F, that A and K mean. StagingError if the layout is not known."""
+        model = self.model
+        if order in ("A", "K") and model is None:
+            if self.is_contiguous:
+                return "C"
+            raise located(StagingError(
+                "the order of the elements of an array in memory is asked for, and it is not known here",
+                remedy="Say which order: a.ravel('C'), or 'F'."))
+        return order if model is None else array_layouts.resolved_order(model, order)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
                ) -> Any:

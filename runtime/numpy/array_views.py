@@ -45,6 +45,13 @@ def _copy(a: StagedArray, order: str = "K", subok: bool = False) -> Any:
     return a.copy(order)
 
 
+def _nan_to_num(x: StagedArray, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    if copy:
+        return None
+    x.write(functions.nan_to_num(x.__tensor__(), True, nan, posinf, neginf))
+    return x
+
+
 def _broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     found = rearranging.broadcast_arrays(*args)
     return tuple([_broadcast(x, found[0].type.shape, k, args) for k, x in enumerate(args)])
@@ -82,5 +89,5 @@ def _einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Any:
 
 VIEWS: Final[Mapping[Any, Callable[..., Any]]] = {
     np.real: _real, np.diag: _diag, np.trim_zeros: _trim_zeros, np.copy: _copy,
-    np.broadcast_arrays: _broadcast_arrays, np.einsum: _einsum}
+    np.nan_to_num: _nan_to_num, np.broadcast_arrays: _broadcast_arrays, np.einsum: _einsum}
 """What these functions return for an array; None where that is not a view."""

@@ -8,7 +8,9 @@ import numpy as np
 
 from autograph.backend import has_staged_items
 from runtime.core import pytree
+from runtime.core.array_mode import need_objects
 from runtime.core.array_promotion import is_of_arrays, mark_as_array
+from runtime.core.errors import StagingError
 from runtime.core.op import CAST
 from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_tensor, promoted_arrays
@@ -27,12 +29,12 @@ from runtime.ops import shape as shapes
 from runtime.ops.static_arguments import axes_of
 
 __all__ = [
-    "append", "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "astype", "atleast_1d", "atleast_2d",
-    "atleast_3d", "broadcast_to", "column_stack", "concat", "concatenate", "copy", "dstack", "empty", "empty_like",
-    "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack", "identity", "linspace",
-    "matrix_transpose", "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "permute_dims", "ravel", "repeat",
-    "reshape", "roll", "rot90", "shape", "size", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
-    "vstack", "zeros", "zeros_like",
+    "append", "arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "astype",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack", "concat", "concatenate", "copy",
+    "dstack", "empty", "empty_like", "expand_dims", "eye", "flip", "fliplr", "flipud", "full", "full_like", "hstack",
+    "identity", "linspace", "matrix_transpose", "meshgrid", "moveaxis", "ndim", "ones", "ones_like", "permute_dims",
+    "ravel", "repeat", "reshape", "result_type", "roll", "rollaxis", "rot90", "shape", "size", "squeeze", "stack",
+    "swapaxes", "tile", "transpose", "unstack", "vstack", "zeros", "zeros_like",
 ]
 
 
@@ -42,7 +44,7 @@ def asarray(a: Any, dtype: Any = None, copy: bool | None = None, order: str = "K
     return x if x.ndim >= ndmin else x[(None,) * (ndmin - x.ndim)]
 
 
-array = asanyarray = ascontiguousarray = asarray
+array = asanyarray = ascontiguousarray = asfortranarray = asarray
 
 
 def elements(a: Any) -> Tensor:
@@ -151,6 +153,16 @@ def floats(*values: Any) -> list[Tensor]:
         inexact(x) if isinstance(x, Tensor) else x for x in map(read, values)]))]
 
 
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The common dtype of arrays, dtypes and numbers, of which Python's adapt."""
+    def kind(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x.np if isinstance(x, DType) else x
+        return (False, 0, 0.0, 0j)[x.dtype.level] if x.type.weak else x.dtype.np
+
+    return as_dtype(np.result_type(*map(kind, arrays_and_dtypes)))
+
+
 def in_dtype(x: Tensor, dtype: Any) -> Tensor:
     return x if dtype is None else astype(x, dtype)
 
@@ -167,6 +179,7 @@ def smaller(x: Any, y: Any) -> Any:
 # Shapes.
 
 def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
+    _check_order(a, order)
     if order == "F":
         return transpose(shapes.reshape(transpose(a), [*shape][::-1] if isinstance(shape, (list, tuple)) else [shape]))
     return shapes.reshape(a, shape if isinstance(shape, (list, tuple, Tensor, np.ndarray)) and not (
@@ -174,7 +187,14 @@ def reshape(a: Any, shape: Any, order: str = "C") -> Tensor:
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
+    _check_order(a, order)
     return shapes.reshape(transpose(a) if order == "F" else a, [-1])
+
+
+def _check_order(x: Any, order: str) -> None:
+    """Trace again with arrays as objects, if the order is that of their elements in memory."""
+    if order in ("A", "K") and isinstance(x, GraphTensor) and x.type.of_arrays and x.ndim > 1:
+        need_objects(StagingError("the order of the elements of an array in memory is asked for"))
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
@@ -197,6 +217,12 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     return shapes.moveaxis(convert_to_tensor(a), source, destination)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+    x = convert_to_tensor(a)
+    axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
+    return shapes.moveaxis(x, axis, start - 1 if axis < start else start)
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
@@ -438,5 +464,11 @@ def identity(n: Any, dtype: Any = float) -> Tensor:
     return eye(n, dtype=dtype)
 
 
-def meshgrid(*xi: Any, indexing: str = "xy") -> list[Tensor]:
-    return creation.meshgrid(*xi, indexing=indexing)
+def meshgrid(*xi: Any, indexing: str = "xy", sparse: bool = False) -> list[Tensor]:
+    if not sparse:
+        return creation.meshgrid(*xi, indexing=indexing)
+    places = [*range(len(xi))]
+    if indexing == "xy" and len(xi) > 1:
+        places[:2] = 1, 0
+    return [shapes.reshape(x, [-1 if axis == place else 1 for axis in range(len(xi))])
+            for x, place in zip(xi, places, strict=True)]

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.tensor import Tensor
+from runtime.core.array_mode import want_objects
+from runtime.core.positions import staging_error
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor
 from runtime.core.types import float64, int64
 from runtime.numpy.arrays import (
@@ -195,8 +197,12 @@ def array_equal(a1: Any, a2: Any) -> Any:
     return reduction.reduce_all(same) if isinstance(same, Tensor) else convert_to_tensor(bool(np.all(same)))
 
 
-def nan_to_num(x: Any, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+               ) -> Tensor:
     tensor = convert_to_tensor(x)
+    if not copy and isinstance(tensor, GraphTensor) and not tensor.is_object:
+        raise want_objects(staging_error("np.nan_to_num with copy=False changes an array, and a tensor does not change",
+                                         "Assign its result: x = np.nan_to_num(x)."))
     if tensor.dtype.level < 2:
         return tensor
     most = float(np.finfo(tensor.dtype.np).max)

@@ -357,6 +357,20 @@ def ravel_multi_index(multi_index: Any, dims: Any) -> Tensor:
     return convert_to_tensor(found)
 
 
+WINDOWS: Final[dict[str, Callable[[Any], Any]]] = {
+    "hanning": lambda x: 0.5 + 0.5 * math.cos(np.pi * x), "hamming": lambda x: 0.54 + 0.46 * math.cos(np.pi * x),
+    "blackman": lambda x: 0.42 + 0.5 * math.cos(np.pi * x) + 0.08 * math.cos(2 * np.pi * x),
+    "bartlett": lambda x: 1 - math.abs(x)}
+"""By name: the weight at a place, which goes from -1 to 1."""
+
+
+def window(name: str, M: Any) -> Tensor:
+    """A window of `M` points (`numpy.hanning` and its like)."""
+    count = astype(M, float64)
+    places = (2 * astype(creation.range(M), float64) + 1 - count) / math.maximum(count - 1, 1.0)
+    return convert_to_tensor(WINDOWS[name](places))
+
+
 def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
              ) -> Tensor:
     found = math.pow(astype(base, float64), linspace(start, stop, num, endpoint))

@@ -40,10 +40,11 @@ FUNCTIONS: Final[Mapping[Any, Function]] = {
 
 CREATION: Final[Mapping[Any, Function]] = {
     **{getattr(np, name): getattr(arrays, name) for name in (
-        "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "empty", "eye", "full", "identity", "linspace",
-        "ones", "zeros")},
+        "arange", "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "empty", "eye", "full",
+        "identity", "linspace", "ones", "zeros")},
     np.tri: diagonals.tri, np.tril_indices: diagonals.tril_indices, np.triu_indices: diagonals.triu_indices,
     np.indices: rearranging.indices, np.logspace: rearranging.logspace, np.geomspace: rearranging.geomspace,
+    **{getattr(np, name): functools.partial(rearranging.window, name) for name in rearranging.WINDOWS},
     np.fft.fftfreq: fft.fftfreq, np.fft.rfftfreq: fft.rfftfreq}
 """Functions that NumPy does not dispatch by the class of an argument: converted code does, if one is a tensor of the
 graph."""

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor, promoted_arrays
-from runtime.core.types import int8, int32
+from runtime.core.types import int8, int32, uint8
 from runtime.numpy.arrays import astype, floats, inexact, operands
 from runtime.numpy.reductions import is_array
 from runtime.ops import complex_numbers, creation, logic, math
@@ -38,6 +39,13 @@ def _operator(name: str, reflected: str = "") -> Function:
         return getattr(y, backward)(x)
 
     return operate
+
+
+def _equality(name: str) -> Function:
+    def compare(x: Any, y: Any) -> Any:
+        return getattr(OPERATIONS, name)(x, y) if isinstance(x, Tensor) else getattr(OPERATIONS, name)(y, x)
+
+    return compare
 
 
 def _whole(function: Function) -> Function:
@@ -118,6 +126,16 @@ def _trunc(x: Any) -> Any:
     return logic.where(x < 0, math.ceil(x), math.floor(x))
 
 
+def _bitwise_count(x: Any) -> Any:
+    """How many bits of the absolute value are 1."""
+    x = convert_to_tensor(x)
+    rest: Any = math.abs(x)
+    found: Any = 0
+    for _ in range(x.dtype.size * 8):
+        found, rest = found + rest % 2, rest // 2
+    return astype(found, uint8)
+
+
 def _heaviside(x: Any, at_zero: Any) -> Any:
     x = inexact(x)
     one = x * 0 + 1
@@ -170,7 +188,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "invert": operator.invert, "bitwise_not": operator.invert, "bitwise_invert": operator.invert,
     "less": _operator("lt", "__gt__"), "less_equal": _operator("le", "__ge__"),
     "greater": _operator("gt", "__lt__"), "greater_equal": _operator("ge", "__le__"),
-    "equal": logic.equal, "not_equal": logic.not_equal,
+    "equal": _equality("equal"), "not_equal": _equality("not_equal"),
     "logical_and": _logical(logic.logical_and), "logical_or": _logical(logic.logical_or),
     "logical_xor": _logical(logic.logical_xor), "logical_not": _logical(logic.logical_not),
     "maximum": _extreme(math.maximum), "minimum": _extreme(math.minimum),
@@ -190,7 +208,7 @@ UFUNCS: Final[dict[str, Function]] = {
     "asinh": _of_floats(math.asinh), "acosh": _of_floats(math.acosh), "atanh": _of_floats(math.atanh),
     "arctan2": _both_floats(math.atan2), "atan2": _both_floats(math.atan2), "hypot": _both_floats(math.hypot),
     "copysign": _both_floats(math.copysign), "nextafter": _both_floats(math.nextafter),
-    "gcd": math.gcd, "lcm": math.lcm, "heaviside": _heaviside,
+    "bitwise_count": _bitwise_count, "gcd": math.gcd, "lcm": math.lcm, "heaviside": _heaviside,
     "degrees": lambda x: inexact(x) * _DEGREES, "rad2deg": lambda x: inexact(x) * _DEGREES,
     "radians": lambda x: inexact(x) / _DEGREES, "deg2rad": lambda x: inexact(x) / _DEGREES,
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(_trunc), "rint": _of_floats(math.rint),

@@ -1,7 +1,7 @@
 """Comparison, logic, bits and selection."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -147,8 +147,30 @@ def _beside(x: Any, other: Any) -> Any:
     return apply(CAST, x, dtype=t.float64, weak=True)
 
 
+_BEYOND: Final = {"less": True, "less_equal": True, "greater": False, "greater_equal": False}
+"""By comparison: its result for a number and one that is too great for the first one's dtype."""
+
+
+def _comparison(compare: Callable[..., Tensor], name: str) -> Callable[[Any, Any], Tensor]:
+    """A comparison that, for ints of NumPy's arrays and an int of Python's which their dtype cannot hold, has the same
+    result for all, as in NumPy."""
+    def compared(x: Any, y: Any) -> Tensor:
+        if type(y) is not int or not isinstance(x, GraphTensor) or not x.dtype.is_integer or not (
+                x.is_object or (x.type.of_arrays and not x.type.weak)):
+            return compare(x, y)
+        low, high = x.dtype.limits
+        if low <= y <= high:
+            return compare(x, y)
+        is_true = name == "not_equal" if name not in _BEYOND else _BEYOND[name] is (y > high)
+        return equal(x, x) if is_true else not_equal(x, x)
+
+    return compared
+
+
 OPERATIONS.define(
-    bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_xor=bitwise_xor, invert=invert, less=less,
-    less_equal=less_equal, greater=greater, greater_equal=greater_equal, equal=equal, not_equal=not_equal,
+    **{name: _comparison(compare, name) for name, compare in (
+        ("less", less), ("less_equal", less_equal), ("greater", greater), ("greater_equal", greater_equal),
+        ("equal", equal), ("not_equal", not_equal))},
+    bitwise_and=bitwise_and, bitwise_or=bitwise_or, bitwise_xor=bitwise_xor, invert=invert,
     left_shift=left_shift, right_shift=right_shift,
 )

@@ -458,9 +458,17 @@ def _dividing(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     def operator(x: Any, y: Any) -> Any:
         if _is_pythons(x) and _is_pythons(y) and (function is truediv or _is_inexact(x) or _is_inexact(y)):
             _check_divisor(y)
-        return function(x, y)
+        arrays = None if function is truediv or (isinstance(y, (int, float)) and y) else promoted_arrays([x, y], False)
+        return function(x, y) if arrays is None or not arrays[0].dtype.is_integer else _unless_zero(function, *arrays)
 
     return operator
+
+
+def _unless_zero(function: Callable[..., Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """The quotient or remainder of ints of arrays, which is 0 where the divisor is, as in NumPy."""
+    is_zero = equal(y, 0)
+    found: Tensor = where(is_zero, 0, function(x, where(is_zero, 1, y)))
+    return found
 
 
 def _is_pythons(x: Any) -> bool:
@@ -490,11 +498,11 @@ def _with_numbers(name: str, x: Any, y: Any) -> Any:
     """The operator `name` for two operands, at least one of dtype bool.
 
     A bool scalar is treated as a Python int, weak in a graph. Bools of higher rank take the dtype of the numbers that
-    they are combined with; if both operands are bools, the operator decides whether it accepts them. Arrays follow
-    NumPy.
+    they are combined with; if both operands are bools, the operator decides whether it accepts them. Arrays and their
+    elements follow NumPy.
     """
     x, y = _operand(x), _operand(y)
-    arrays = promoted_arrays([x, y], joins=False) if _rank(x) or _rank(y) or (_is_bool(x) and _is_bool(y)) else None
+    arrays = promoted_arrays([x, y], joins=False)
     if arrays is not None:
         return of_bool_arrays(name, *arrays) if arrays[0].dtype.is_bool else _OF_PYTHON[name](*arrays)
     if _is_bool(x) and _is_bool(y) and (name in ("equal", "not_equal") or _rank(x) or _rank(y)):

@@ -10,6 +10,7 @@ from runtime.core.positions import user_position
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import convert_to_tensor
+from runtime.numpy.reductions import is_array
 from runtime.ops.logic import bitwise_and
 from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
@@ -78,7 +79,7 @@ def _within(numbers: Any, value: Any) -> Any:
 def _among(items: Any, value: Any) -> Any:
     if items.ndim == 0:
         raise TypeError("a scalar tensor has no items to look among")
-    if items.ndim > 1:
+    if items.ndim > 1 and not is_array(items):
         error = ShapeError(
             f"`in` compares items, and the truth of their comparison is ambiguous: the tensor is {items.type}",
             remedy="Say which axis is to be equal: rt.reduce_any(rt.reduce_all(xs == x, axis=1)).")

@@ -16,7 +16,7 @@ from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.trace import apply
+from runtime.core.trace import apply, current_graph
 from runtime.numpy.arrays import ravel
 from runtime.numpy.dispatch import scalar_of
 from runtime.numpy.rearranging import broadcast_arrays
@@ -37,6 +37,8 @@ def instead_of(fn: Any, values: Sequence[Any]) -> Function | None:
     """What to call in place of a class of NumPy, or the call of a `vectorize`, for some arguments; None for others."""
     if fn is np.ndindex:
         return _index
+    if fn is np.fromiter and current_graph() is not None:
+        return _from_items
     if not any(isinstance(value, GraphTensor) for value in values):
         return None
     if isinstance(fn, type) and issubclass(fn, np.generic) and issubclass(fn, (np.number, np.bool_)):
@@ -77,6 +79,12 @@ def _enumerated(arr: Any) -> Any:
         return StagedZip(places, elements)
     rows: Any = EagerRows(elements)
     return zip(places, rows, strict=True)
+
+
+def _from_items(iter: Any, dtype: Any, count: int = -1) -> Any:
+    """`numpy.fromiter`: the array of a list of the items."""
+    items = operators.call(list)(iter)
+    return operators.call(np.array)(items if count < 0 else operators.item(items, slice(count)), dtype)
 
 
 def _vectorized(fn: Any, /, *args: Any, **keywords: Any) -> Any:

@@ -1,0 +1,58 @@
+"""Functions of NumPy of a few lines, in traced functions."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from traced_once import on
+
+import runtime as rt
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "result_type": lambda x: (np.zeros(2, np.result_type(x, np.float32)), np.zeros(2, np.result_type(x, 1)),
+                              np.zeros(2, np.result_type(x.astype(np.int8), 0.5, np.float16))),
+    "asfortranarray": lambda x: np.asfortranarray(x).ravel("K"),
+    "sparse meshgrid": lambda x: np.meshgrid(x[0], x[1], sparse=True),
+    "sparse meshgrid ij": lambda x: np.meshgrid(x[0], x[1, :2], indexing="ij", sparse=True),
+    "rollaxis": lambda x: (np.rollaxis(x, 1), np.rollaxis(x[None], 2, 1), np.rollaxis(x[None], 0, 3),
+                           np.rollaxis(x[None], -1), np.rollaxis(x[None], 0, -1)),
+    "nan_to_num": lambda x: np.nan_to_num(np.sqrt(x), True, 7.0), "bitwise_count": lambda x: np.bitwise_count(
+        np.int16(-200) + x.astype(np.int16)),
+    "fromiter": lambda x: (np.fromiter((v * v for v in x[0]), dtype=float), np.fromiter(x[1], np.int32, 2)),
+    "array of a list": lambda x: np.array([float(v) for v in x[0]]) / 3,
+}
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_as_in_numpy(program: Callable[[Any], Any], executor: str) -> None:
+    x = np.arange(6.0).reshape(2, 3) - 2
+    wanted, found = program(x), on(executor, program)(x)
+    for want, got in zip(*[y if isinstance(y, (tuple, list)) else (y,) for y in (wanted, found)], strict=True):
+        np.testing.assert_allclose(got, want)
+        assert np.asarray(got).dtype == want.dtype and np.shape(got) == want.shape
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("window", [np.hanning, np.hamming, np.blackman, np.bartlett])
+def test_windows(window: Callable[..., Any], executor: str) -> None:
+    f = rt.function(lambda n: window(n), executor=executor)
+    for n in (1, 2, 7, 8):
+        np.testing.assert_allclose(f(rt.constant(n)), window(n), atol=1e-12)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_nan_to_num_in_place(executor: str) -> None:
+    def f(x):
+        y = np.nan_to_num(x, copy=False, nan=5.0)
+        y[0] = 7
+        return x.sum()
+
+    given, passed = np.array([1.0, np.nan, np.inf]), np.array([1.0, np.nan, np.inf])
+    assert float(on(executor, f)(passed)) == f(given)
+    np.testing.assert_array_equal(passed, given)
+    with pytest.raises(rt.errors.StagingError, match="a tensor does not change"):
+        rt.function(lambda x: np.nan_to_num(x, copy=False))(rt.constant([1.0]))
