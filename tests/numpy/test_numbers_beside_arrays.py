@@ -22,6 +22,7 @@ BOOLS: dict[str, Callable[[Any], Any]] = {
     "times": lambda x: (x[0] > 0) * 3_000_000_000, "plus": lambda x: ((x[0] > 0) + 70000) * 70000,
     "quotient": lambda x: (x[0] > 0) / 3, "any": lambda x: (x > 0).any() + 1,
     "several": lambda x: (x[0] > 0) * 70000 * (x[1] > 0) * 70000, "float": lambda x: (x[0] > 0) * 0.5,
+    "sum": lambda x: sum(x > 0) * 2_000_000_000,
     "elements": lambda x: (x > 0) * 70000 * 70000, "compared": lambda x: (x[0] > 0) == 1,
 }
 

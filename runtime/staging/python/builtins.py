@@ -24,6 +24,7 @@ from runtime.core.tensor import EagerTensor, Tensor, not_iterable
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import DType
+from runtime.numpy.reductions import is_array
 from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import equal, greater, greater_equal, less_equal, not_equal, where
 from runtime.ops.math import cast
@@ -365,7 +366,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if not x.ndim:
         raise not_iterable()
     if x.dtype.is_bool:
-        x = apply(CAST, x, dtype=t.int32, weak=True)
+        x = apply(CAST, x, dtype=t.int64) if is_array(x) else apply(CAST, x, dtype=t.int32, weak=True)
     total = reduce_sum(x, axis=0)
     return total if isinstance(start, builtins.int) and start == 0 else start + total
 
