@@ -14,7 +14,7 @@ from autograph.backend import of_trace
 from runtime.core.array_mode import TraceAgain
 from runtime.core.types import Shape, TensorShape
 
-__all__ = ["NeedsKnownShapes", "relaxed", "static_shape"]
+__all__ = ["NeedsKnownShapes", "is_relaxed", "relaxed", "static_shape"]
 
 
 class NeedsKnownShapes(TraceAgain):
@@ -39,6 +39,11 @@ class relaxed(AbstractContextManager[None]):
 
     def __exit__(self, *_: object) -> None:
         _trace.is_relaxed = self.before
+
+
+def is_relaxed() -> bool:
+    """Whether a function is being traced for several shapes at once."""
+    return _trace.is_relaxed
 
 
 def static_shape(dims: Shape) -> TensorShape:

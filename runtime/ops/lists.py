@@ -24,6 +24,7 @@ from runtime.core.string_arrays import of_scalars, zeros
 from runtime.core.tensor import EagerList, GraphList
 from runtime.core.trace import apply
 from runtime.core.types import (
+    DType,
     ListType,
     TensorType,
     Type,
@@ -60,12 +61,21 @@ def join_elements(a: TensorType, b: TensorType) -> TensorType:
 
     DTypeError for differing strong dtypes, ShapeError for differing ranks.
     """
-    dtype, weak = promote((a, b), "the elements of a list")
+    dtype, weak = _promoted(a, b, "the elements of a list")
     shape = join_shapes(a.shape, b.shape)
     if shape is None:
         raise ShapeError(f"the elements of a list have different ranks: {a} and {b}",
                          remedy="Use one list for each rank, or bring the elements to one rank with rt.reshape.")
     return TensorType(dtype, shape, weak)
+
+
+def _promoted(a: TensorType, b: TensorType, what: str) -> tuple[DType, bool]:
+    """The dtype of elements of two types, and whether they are Python's numbers. Ints of a tensor become floats of
+    Python beside such."""
+    for ints, floats in ((a, b), (b, a)):
+        if ints.dtype.is_integer and not ints.weak and floats.weak and floats.dtype.is_floating:
+            return floats.dtype, True
+    return promote((a, b), what)
 
 
 def _list(op: str, type: Type) -> ListType:
@@ -261,7 +271,7 @@ def _agree(list: Any, x: Any) -> tuple[Any, Any]:
     found: TensorType = x.type
     if element.dtype is found.dtype and (found.weak or not element.weak):
         return list, x
-    dtype, weak = promote((element, found), "the list and the element")
+    dtype, weak = _promoted(element, found, "the list and the element")
     if element.dtype is not dtype or element.weak is not weak:
         list = list_cast(list, TensorType(dtype, element.shape, weak))
     if found.dtype is not dtype:
@@ -286,7 +296,7 @@ _EXTEND: Final = Op("list_extend", _extend_kernel, _extend_rule, doc="The elemen
 
 def list_extend(list: Any, other: Any) -> Any:
     """The list extended by the elements of the list `other`."""
-    dtype, weak = promote((list.type.element, other.type.element), "the two lists")
+    dtype, weak = _promoted(list.type.element, other.type.element, "the two lists")
     list, other = (
         x if x.type.element.dtype is dtype and x.type.element.weak is weak
         else list_cast(x, TensorType(dtype, x.type.element.shape, weak)) for x in (list, other))

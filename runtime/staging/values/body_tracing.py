@@ -15,10 +15,11 @@ from typing import Any, Final, Protocol
 
 from autograph.backend import at_end, is_body, is_internal, lower_limit, of_trace, outermost, raise_limit, settle
 from runtime.core.array_mode import note_undone
-from runtime.core.errors import InaccessibleTensorError, StagingError
+from runtime.core.errors import InaccessibleTensorError, OpError, StagingError
 from runtime.core.graph import COUNT, Graph, Node
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
+from runtime.core.relaxed_shapes import NeedsKnownShapes, is_relaxed
 from runtime.core.tensor_writes import Leaving
 from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
@@ -118,6 +119,8 @@ def trace_body(
             if written is not None:
                 raise written from None
             accident = is_accident(exc)  # reads the traceback, which `raise_error` drops
+            if is_relaxed() and (accident or isinstance(exc, OpError)):
+                raise NeedsKnownShapes from exc
             with raising(exc):
                 raise_error(settle(exc) or exc)
             if accident:

@@ -519,6 +519,36 @@ def test_lists_of_several_structures_are_joined(program: Callable[..., Any], exe
     check_sizes(program, executor, 11, 1, 3)
 
 
+def distances(n: Any, weights: Any) -> Any:
+    found = [float("inf")] * n
+    found[0] = weights[0]
+    found.append(weights[1])
+    return found
+
+
+def table_with_inf(n: Any, weights: Any) -> Any:
+    found = [[0] * n for _ in range(n)]
+    found[0][1] = float("inf")
+    found[1][0] = weights[0]
+    return found
+
+
+def halves_between(n: Any, weights: Any) -> Any:
+    found = []
+    for weight in weights:
+        found.append(weight)
+        if weight > 1:
+            found.append(0.5)
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("program", [distances, table_with_inf, halves_between])
+def test_ints_of_tensors_are_floats_in_lists_with_floats(program: Callable[..., Any], dtype: str) -> None:
+    found = rt.function(program)(rt.constant(3), rt.constant([4, 1, 2], dtype))
+    assert plain(found) == program(3, [4, 1, 2])
+
+
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_random_programs(first: int) -> None:
     """See `tests.elements`."""
