@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ _SUMS: Final = frozenset(("add", "multiply", "maximum", "floordiv", "mod", "mini
 
 class _Known(threading.local):
     def __init__(self) -> None:
-        self.values: dict[int, Value] = {}
+        self.values: weakref.WeakSet[Value] = weakref.WeakSet()
 
 
 _known: Final = of_trace(_Known())
@@ -28,7 +29,7 @@ _known: Final = of_trace(_Known())
 
 def note_not_negative(value: Value) -> None:
     """Record that a scalar is never negative, such as the index of a loop."""
-    _known.values[id(value)] = value
+    _known.values.add(value)
 
 
 def is_from_start(index: Any) -> bool:
@@ -50,7 +51,7 @@ def from_start(index: Any, owner: list[Any]) -> Any:
 
 def _is_not_negative(value: Value, depth: int) -> bool:
     value = source_of(value)
-    if id(value) in _known.values:
+    if value in _known.values:
         return True
     if value.constant is not None:
         return bool(np.all(value.constant >= 0))
