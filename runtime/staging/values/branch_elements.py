@@ -15,7 +15,7 @@ from runtime.staging.values.list_elements import hoisted, is_index
 from runtime.staging.values.open_bodies import Changes, Element, bodies_open
 from runtime.staging.values.optional import MaybeObject
 
-__all__ = ["Alternatives", "JoinedPlaces", "any_like", "element_at", "list_of", "record_place"]
+__all__ = ["Alternatives", "JoinedPlaces", "any_like", "element_at", "record_place"]
 
 
 class Ended(Protocol):
@@ -26,7 +26,7 @@ class Ended(Protocol):
     def place_of(self, i: int) -> Element | None: ...
 
 
-def list_of(i: int, branches: Sequence[Ended]) -> list[Any] | None:
+def _list_of(i: int, branches: Sequence[Ended]) -> list[Any] | None:
     """The list of which a variable has an element at the ends of all branches that leave it with a value; None if there
     is none."""
     found = _places(i, branches)
@@ -47,7 +47,7 @@ class JoinedPlaces:
         self.found: dict[int, tuple[list[Any], Any]] = {}
         """By variable, the list, and the index in it; None if that is an output."""
         for i, before in enumerate(init):
-            owner = list_of(i, branches)
+            owner = _list_of(i, branches)
             containers = [unwrapped(branch.values[i]) for branch in branches if branch.values is not None]
             if owner is not None and any(each is not unwrapped(before) for each in containers):
                 indices = [e.index for e in _places(i, branches) if e is not None]

@@ -30,7 +30,8 @@ def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> Stag
     return staging_error(
         f"the state of this loop has no type that stays the same: after {traces} traces it is still"
         f" {', '.join(map(text, specs))}, and it was {', '.join(map(text, start))}",
-        "Give the loop fixed shapes with set_loop_options(shape_invariants=...).")
+        "Give each of them one type before the loop, and tensors fixed shapes with"
+        " set_loop_options(shape_invariants=...).")
 
 
 def _kinds(spec: Spec) -> Iterator[type]:
