@@ -70,7 +70,8 @@ def function(
 
     input_signature   a TensorSpec for each argument: then there is one trace, and arguments are converted to it
     autograph         convert control flow that depends on tensors; if false, write it with `rt.cond` and the like
-    reduce_retracing  make a dimension unknown at the second shape, not at the third
+    reduce_retracing  make a dimension unknown at the second shape, not at the third; a function whose Python code reads
+                      such a dimension (`x.shape[0]`) is traced for each shape
     executor          what runs the graphs: "native" (compiled), "numpy" (the reference), or None: native if
                       llvmlite is installed, unless `rt.config.set_default_executor` says otherwise
     fast_math         native code may reorder float arithmetic and assume that NaN and infinity do not occur
