@@ -177,7 +177,8 @@ class Program:
         start = self.pick("None", "people[0]", self.record())
         found = f"{name} is None or " if start == "None" else ""
         self.records.append(each)
-        lines = [f"{space}{name} = {start}", f"{space}for {each} in {self.pick('people', 'people', 'table.values()')}:"]
+        over = self.pick("people", "people", "people[1:]", "people[:2]", "table.values()")
+        lines = [f"{space}{name} = {start}", f"{space}for {each} in {over}:"]
         if self.random.random() < 0.4:
             lines += [f"{space}    {line}" for line in (
                 "if total > 90 or len(people) > 12:", "    break", "total += 1")]

@@ -63,7 +63,8 @@ def wide(x: Any) -> Any:
     return made
 
 
-_WIDE = {int32: int64, float32: float64, complex64: complex128}
+_WIDE = {int32: int64, int64: int64, float32: float64, float64: float64, complex64: complex128, complex128: complex128}
+"""The dtypes of arrays of Python's numbers."""
 
 
 def as_elements(args: Any, kwargs: Any) -> tuple[Any, Any]:

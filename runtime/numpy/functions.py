@@ -23,6 +23,7 @@ from runtime.numpy.arrays import (
     meets,
     moveaxis,
     ravel,
+    read,
     roll,
     together,
 )
@@ -190,7 +191,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 def array_equal(a1: Any, a2: Any) -> Any:
-    x, y = (a if isinstance(a, Tensor) else np.asarray(a) for a in (a1, a2))
+    x, y = (a if isinstance(a, Tensor) else np.asarray(a) for a in map(read, (a1, a2)))
     if x.ndim != y.ndim:
         return convert_to_tensor(False)
     same = x == y

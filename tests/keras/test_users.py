@@ -214,12 +214,6 @@ def test_names_that_keras_has_only_in_tensorflow() -> None:
     assert tf.losses is keras.losses and tf.metrics is keras.metrics and tf.optimizers is keras.optimizers
 
 
-def test_a_model_is_not_what_is_saved(tmp_path: Any) -> None:
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(1)])
-    with pytest.raises(TypeError, match=r"not <Sequential.*[\s\S]*model\.export\(folder\)"):
-        tf.saved_model.save(model, tmp_path)
-
-
 @pytest.mark.parametrize("make", [lambda: keras.layers.Dense(2), lambda: keras.Sequential([keras.layers.LSTM(2)])])
 def test_arrays_of_changing_sizes_go_through_layers(make: Any) -> None:
     """The traced function takes arrays of NumPy; from the third size on the number of rows is unknown."""

@@ -185,7 +185,7 @@ UNTRIED = {
     "amax", "asanyarray", "ascontiguousarray", "atleast_1d", "concat", "eigh", "iscomplexobj", "isrealobj",
     "matrix_transpose", "min", "permute_dims", "qr", "slogdet", "unique_values", "unstack", "vecdot", "vector_norm",
     "imag", "slogdet", "full", "linspace", "svdvals", "matrix_norm", "unique_counts", "cumulative_sum",
-    "cumulative_prod", "unique_inverse", "trapz"}
+    "cumulative_prod", "unique_inverse", "trapz", "asfortranarray", "result_type", "rollaxis"}
 """Other names of what is tried, or of ops that have tests of their own."""
 
 

@@ -41,6 +41,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "concatenate": lambda x: np.concatenate([counted(x)[1], counted(x)[1]]) ** 2,
     "append": lambda x: np.append(np.zeros(1), counted(x)[2]),
     "floats": lambda x: np.array([counted(x)[2], 1.0]) / 3,
+    "thirds": lambda x: np.array(counted(x)[1]) / 3,
+    "of_ints": lambda x: np.array([int(v) for v in x]) / 3,
+    "root": lambda x: np.sqrt(counted(x)[0]),
     "beside_an_array": lambda x: np.maximum(x.astype(np.int16), counted(x)[0] // BIG),
     "clip": lambda x: np.clip(x.astype(np.float32), 0, counted(x)[0]),
 }

@@ -187,7 +187,7 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
             rt.saved_model.save(function, tmp_path)
         assert Path(__file__).name in str(info.value)
     for thing in (5, "x", object(), [1]):
-        with pytest.raises(TypeError, match=r"an rt\.Module or an rt\.function"):
+        with pytest.raises(TypeError, match=r"an rt\.Module, an rt\.function or a Keras model"):
             rt.saved_model.save(thing, tmp_path)
     assert float(rt.saved_model.load(tmp_path)(1.0)) == 2.0  # what was there is whole
 

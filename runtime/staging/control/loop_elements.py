@@ -19,7 +19,8 @@ from runtime.staging.values.index_signs import from_start, note_not_negative
 from runtime.staging.values.lattice import Origins, Spec
 from runtime.staging.values.list_elements import hoisted, place_of
 from runtime.staging.values.list_specs import is_staged_spec
-from runtime.staging.values.open_bodies import elements_with, ended_at, enter, own_of
+from runtime.staging.values.open_bodies import elements_with, ended_at, enter, has_left_slices, own_of
+from runtime.staging.values.shared_elements import forget_slices
 
 __all__ = ["ElementPlaces", "following_elements"]
 
@@ -43,6 +44,10 @@ class _Unknown(BaseException):
     def __init__(self, variable: int) -> None:
         super().__init__("the place of an element is not known")
         self.variable = variable
+
+
+class _Sliced(Exception):
+    """The body changes a list of which it iterates over a slice: the slice then has elements of its own."""
 
 
 class Loop(Protocol):
@@ -70,7 +75,10 @@ class ElementPlaces:
         self.names = [*names, *[f"{names[i]}_index" for i in self.found]]
 
     def check(self, loop: Loop) -> None:
-        """Called after a trace of the body. Raises _Chosen if there are more such variables."""
+        """Called after a trace of the body. Raises _Chosen if there are more such variables; _Sliced if the body has
+        changed a list of which it iterates over a slice."""
+        if has_left_slices():
+            raise _Sliced
         chosen = {i: place for i, place in _chosen(loop, self.begin).items()
                   if i < self.count and i not in self.others and i not in self.found}
         if chosen:
@@ -171,6 +179,9 @@ def following_elements(
         except _Unknown as unknown:
             others.add(unknown.variable)
             found = {i: place for i, place in found.items() if i not in others}
+        except _Sliced:
+            if not forget_slices():
+                raise
         rollback(mark)
         for container, parts in before:
             if not same_parts(parts, parts_in(container)):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from autograph.backend import containers_in, is_record
+from autograph.backend import containers_in, is_record, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.positions import Position
 from runtime.core.tensor import GraphTensor
@@ -19,7 +19,8 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     changed = next(iter(containers_in([value]).values()), value)
     kind, copy = _kind(changed)
     links = (" Linked objects cannot grow in staged code: keep their parts in lists, indices in place of references."
-             if is_record(changed) else "")
+             if is_record(changed) and any(part is None or type(part) is type(changed)
+                                           for _, part in parts_in(changed)) else "")
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and one"
         " of them is changed: staged code does not see the change by the other name",

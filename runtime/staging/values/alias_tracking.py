@@ -31,7 +31,7 @@ from runtime.staging.values.open_bodies import (
     elements_with,
     open_now,
 )
-from runtime.staging.values.shared_elements import link_replaced, settle_links
+from runtime.staging.values.shared_elements import link_replaced, settle_links, slice_of
 
 __all__ = [
     "after_return",
@@ -91,7 +91,7 @@ class tracking(AbstractContextManager[Any]):
             settle_links(body.first_link)
         open_now.bodies = self.before
         if self.outer:
-            self.outer[-1].places = body.at_end
+            self.outer[-1].places, self.outer[-1].has_left_slices = body.at_end, body.has_left_slices
         if self.outer and self.outer[-1].carried and (exc is None or isinstance(exc, Exception)):
             body.hand_back(self.outer[-1])
         if exc is None:
@@ -176,7 +176,8 @@ class in_use(AbstractContextManager[Sequence[Any]]):
     def __enter__(self) -> Sequence[Any]:
         self.was_staged, self.outer = has_staged_items(self.items), open_now.in_use
         open_now.in_use = (*self.outer, self.items)
-        return (self.items,) if self.was_staged else ()
+        part = slice_of(self.items)
+        return (self.items, *(() if part is None else (part.source,))) if self.was_staged else ()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         open_now.in_use = self.outer

@@ -21,7 +21,7 @@ _SUMS: Final = frozenset(("add", "multiply", "maximum", "floordiv", "mod", "mini
 
 class _Known(threading.local):
     def __init__(self) -> None:
-        self.values: weakref.WeakSet[Value] = weakref.WeakSet()
+        self.values: dict[int, weakref.ref[Value]] = {}
 
 
 _known: Final = of_trace(_Known())
@@ -29,7 +29,7 @@ _known: Final = of_trace(_Known())
 
 def note_not_negative(value: Value) -> None:
     """Record that a scalar is never negative, such as the index of a loop."""
-    _known.values.add(value)
+    _known.values[id(value)] = weakref.ref(value)
 
 
 def is_from_start(index: Any) -> bool:
@@ -51,7 +51,8 @@ def from_start(index: Any, owner: list[Any]) -> Any:
 
 def _is_not_negative(value: Value, depth: int) -> bool:
     value = source_of(value)
-    if value in _known.values:
+    known = _known.values.get(id(value))
+    if known is not None and known() is value:
         return True
     if value.constant is not None:
         return bool(np.all(value.constant >= 0))

@@ -41,6 +41,7 @@ from runtime.staging.values.open_bodies import (
     bodies_open,
     elements_with,
     is_same,
+    note_same_elements,
 )
 from runtime.staging.values.shared_elements import has_twice, is_shared, link, may_have_common, note_shared
 
@@ -123,7 +124,9 @@ def _put_back(
     if changed and (is_shared(owner) or not all(_is_one(e, known) and e.whole is not None and not e.changes
                                                        for e in stale)):
         refuse_element(changed[0])
+    before = owner[0]
     change()
+    note_same_elements(owner, before)
     for move in moves:
         move.items = owner[0]
     for e in {id(e.whole): e for e in stale}.values():

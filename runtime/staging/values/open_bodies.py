@@ -27,6 +27,7 @@ __all__ = [
     "KnownElements",
     "Move",
     "Relation",
+    "Slice",
     "begin_body",
     "bodies_open",
     "carrying",
@@ -36,9 +37,11 @@ __all__ = [
     "end_statement",
     "ended_at",
     "enter",
+    "has_left_slices",
     "is_followed",
     "is_same",
     "known_elements",
+    "note_same_elements",
     "open_now",
     "own_of",
     "places_at_end",
@@ -134,6 +137,16 @@ class Move:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """A new list that has the elements of `source` from index `start` on. `items`: the contents of both then."""
+
+    owner: Any
+    source: Any
+    start: Any
+    items: tuple[StagedItems, StagedItems]
+
+
+@dataclass(frozen=True)
 class Relation:
     """May-alias pair."""
 
@@ -166,6 +179,12 @@ class Body:
     is_loop: bool = False
     links: list[tuple[Any, Any]] = field(default_factory=list)
     """For a function: lists that may have an element in common (`shared_elements`)."""
+    slices: dict[int, Slice] = field(default_factory=dict)
+    """For a function: by id, the lists that are slices of others."""
+    read: list[tuple[Any, StagedItems]] = field(default_factory=list)
+    """The lists that iterated slices were read from, with their contents then."""
+    has_left_slices: bool = False
+    """Whether the last nested body changed a list of which it iterates over a slice."""
     first_link: int = 0
     """The number of these when the body began."""
     shared: int = 0
@@ -241,6 +260,7 @@ class Body:
 
     def end(self) -> None:
         """Called at the end of the body, while the state is that of the body."""
+        self.has_left_slices |= any(not is_staged_list(owner) or not owner[0].same(items) for owner, items in self.read)
         self.ended = {id(e): self._state(own) for e, own in self.received}
         self.at_end = self.current()
         self.changed = {id(e) for e in self.elements if e.changes}
@@ -360,6 +380,18 @@ def end_body() -> None:
 def is_followed(element: Element) -> bool:
     """Whether the bodies of the statement being staged have changed the list of an element as they did the element."""
     return any(body.states.get(id(element)) == CURRENT for body in open_now.bodies)
+
+
+def note_same_elements(owner: Any, before: StagedItems) -> None:
+    """Called after a change in an element of a list: the list has the elements that it had with the contents
+    `before`."""
+    for body in open_now.bodies:
+        body.read[:] = [(x, owner[0] if x is owner and items.same(before) else items) for x, items in body.read]
+
+
+def has_left_slices() -> bool:
+    """Whether the body that was traced last changed a list of which it iterates over a slice."""
+    return bool(open_now.bodies) and open_now.bodies[-1].has_left_slices
 
 
 def places_at_end() -> Mapping[int, Element]:

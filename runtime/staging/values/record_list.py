@@ -42,7 +42,8 @@ from runtime.staging.values.list_elements import (
     record_taken,
     renewed,
 )
-from runtime.staging.values.shared_elements import link
+from runtime.staging.values.open_bodies import Slice
+from runtime.staging.values.shared_elements import link, note_slice, read_slice, slice_of
 
 __all__ = ["StagedRecords"]
 
@@ -101,7 +102,17 @@ class StagedRecords(StagedSequence):
     # For staging.
 
     def __iterable__(self) -> Counted:
-        return Counted(self.length, lambda i: self._get(i), (self,))
+        part = slice_of(self.owner)
+        return Counted(self.length, self._get if part is None else lambda i: self._of_slice(part, i), (self,))
+
+    def _of_slice(self, part: Slice, index: Any) -> Any:
+        """An element of a list that is a slice of another, as one of that."""
+        found = read_slice(part)
+        if found is None:
+            return self._get(index)
+        source, start = found
+        view: Any = source[0].view(source)
+        return view._get(start + index)
 
     def __truth__(self) -> Any:
         return self.columns[0].__truth__()
@@ -158,7 +169,7 @@ class StagedRecords(StagedSequence):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             made = StagedRecords([column[index] for column in self.columns], self.structure)
-            link(made.owner, self.owner)
+            note_slice(made.owner, self.owner, index)
             return made
         return self._get(index)
 

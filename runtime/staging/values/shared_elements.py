@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograph.backend import has_staged_items, references
-from runtime.staging.values.open_bodies import bodies_open, contents_of, open_now
+from runtime.staging.values.index_signs import is_from_start
+from runtime.staging.values.list import is_staged_list
+from runtime.staging.values.open_bodies import Slice, bodies_open, contents_of, open_now, own_of
 
-__all__ = ["has_twice", "is_shared", "link", "link_entries", "link_replaced", "may_have_common", "note_shared",
-           "settle_links"]
+__all__ = ["forget_slices", "has_twice", "is_shared", "link", "link_entries", "link_replaced", "may_have_common",
+           "note_shared", "note_slice", "read_slice", "settle_links", "slice_of"]
 
 
 def note_shared() -> None:
@@ -28,6 +30,43 @@ def link(owner: Any, other: Any) -> None:
         note_shared()
     elif bodies_open():
         bodies_open()[0].links.append((owner, other))
+
+
+def note_slice(owner: Any, source: Any, index: slice) -> None:
+    """Record that a list is a slice of another, with which it is linked."""
+    link(owner, source)
+    start = 0 if index.start is None else index.start
+    if bodies_open() and index.step in (None, 1) and is_from_start(start):
+        bodies_open()[0].slices[id(owner)] = Slice(owner, source, start, (owner[0], source[0]))
+
+
+def slice_of(owner: Any) -> Slice | None:
+    """What a list is a slice of, if code can reach only the other list, and both are as they were; else None."""
+    found = bodies_open()[0].slices.get(id(owner)) if bodies_open() else None
+    if found is None or found.owner is not owner or references([owner]).total():
+        return None
+    same = all(is_staged_list(x) and x[0].same(items)
+               for x, items in zip((owner, found.source), found.items, strict=True))
+    return found if same else None
+
+
+def read_slice(part: Slice) -> tuple[list[Any], Any] | None:
+    """Called in the body of a loop over a slice: the list that it is of, as the body has it, and where it starts there;
+    None if the elements are those of a list of its own."""
+    source = own_of(part.source) if id(part.owner) in bodies_open()[0].slices else None
+    if source is None or not is_staged_list(source):
+        return None
+    bodies_open()[-1].read.append((source, source[0]))
+    return source, part.start
+
+
+def forget_slices() -> bool:
+    """After a loop's body that changed a list of which it iterates over a slice: slices have elements of their own from
+    now on. Returns whether there were any."""
+    slices = bodies_open()[0].slices
+    had = bool(slices)
+    slices.clear()
+    return had
 
 
 def is_shared(owner: list[Any]) -> bool:
@@ -135,4 +174,6 @@ class _Lists:
     def is_reachable(self, root: int) -> bool:
         """Whether user code can reach a list."""
         forms = self.copies.get(root, [])
-        return any(form is one for form in forms for one in open_now.in_use) or references(forms).total() > 0
+        slices = bodies_open()[0].slices  # of which loops read the elements of other lists
+        in_use = [one for one in open_now.in_use if id(one) not in slices]
+        return any(form is one for form in forms for one in in_use) or references(forms).total() > 0
