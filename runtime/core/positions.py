@@ -85,12 +85,13 @@ _internal_files: Final[dict[str, bool]] = {}
 
 def is_users(frame: FrameType) -> bool:
     """Whether a frame is the user's: outside of the two packages, of packages that are not converted, such as NumPy,
-    and of functools (Keras caches properties with it), whose lines are not informative."""
+    and of functools (Keras caches properties with it) and abc (`isinstance`), whose lines are not informative."""
     filename = frame.f_code.co_filename
     internal = _internal_files.get(filename)
     if internal is None:
         package = frame.f_globals.get("__name__", "").partition(".")[0]
-        internal = is_internal(filename) or filename.startswith("<frozen ") or package in (*PACKAGES, "functools")
+        internal = is_internal(filename) or filename.startswith("<frozen ") or package in (
+            *PACKAGES, "abc", "functools")
         _internal_files[filename] = internal
     return not internal
 

@@ -269,8 +269,9 @@ def _class_of(owner: Any) -> type:
     return owner if isinstance(owner, type) else type(owner)
 
 
-def _holds(module: str) -> bool:
-    return module.partition(".")[0].lstrip("_") in _HOLDING
+def _holds(module: object) -> bool:
+    """Whether a class of this `__module__` holds what it is given; Cython's classes have a descriptor there."""
+    return isinstance(module, str) and module.partition(".")[0].lstrip("_") in _HOLDING
 
 
 def _type_inspects(cls: type) -> bool:

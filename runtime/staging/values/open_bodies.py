@@ -183,6 +183,8 @@ class Body:
     """For a function: by id, the lists that are slices of others."""
     read: list[tuple[Any, StagedItems]] = field(default_factory=list)
     """The lists that iterated slices were read from, with their contents then."""
+    kept: list[tuple[Any, Any]] = field(default_factory=list)
+    """Lists in which the last statement changed no more than elements, each with its contents before."""
     has_left_slices: bool = False
     """Whether the last nested body changed a list of which it iterates over a slice."""
     first_link: int = 0
@@ -269,6 +271,12 @@ class Body:
         """By id, the containers that are elements of lists and in step with them."""
         return {id(e.value): e for e in self.elements if e.whole is e.value and e.is_current()}
 
+    def keep_read(self, kept: Sequence[tuple[Any, Any]]) -> None:
+        """Called after changes in elements of lists, each given with its contents before: they have the elements that
+        slices were read from."""
+        self.read[:] = [(x, x[0] if any(x is owner and items.same(before) for owner, before in kept) else items)
+                        for x, items in self.read]
+
     def settle_relations(self) -> None:
         """After a statement, forget the pairs that it made whose containers are elements of one list: a change of the
         one is made in the other, if that is the same element."""
@@ -331,6 +339,8 @@ class carrying(AbstractContextManager[None]):
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         body = self.body
         if kind is None:
+            body.kept += [(e.owner, e.items) for e in body.carried
+                          if body.states.get(id(e)) == CURRENT and isinstance(e.index, GraphTensor)]
             body.renewed += body.renew(body.carried)
         body.carried, body.states = self.outer
 
@@ -340,7 +350,8 @@ def end_statement() -> None:
     if open_now.bodies:
         body = open_now.bodies[-1]
         body.renew(body.renewed)
-        body.renewed = []
+        body.keep_read(body.kept)
+        body.renewed, body.kept = [], []
         body.elements[:] = [replace(e, changes=Changes([e.value])) if e.changes.is_settled and not e.changes.seen else e
                             for e in body.elements]
         body.settle_relations()
@@ -385,8 +396,8 @@ def is_followed(element: Element) -> bool:
 def note_same_elements(owner: Any, before: StagedItems) -> None:
     """Called after a change in an element of a list: the list has the elements that it had with the contents
     `before`."""
-    for body in open_now.bodies:
-        body.read[:] = [(x, owner[0] if x is owner and items.same(before) else items) for x, items in body.read]
+    if open_now.bodies:
+        open_now.bodies[-1].keep_read([(owner, before)])
 
 
 def has_left_slices() -> bool:

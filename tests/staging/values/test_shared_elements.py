@@ -138,11 +138,21 @@ def best_of_slices_in_turn(n: Any) -> Any:
     return ps
 
 
+def changed_in_a_branch(n: Any) -> Any:
+    ps = [Body(i * 7 % 5) for i in range(n)]
+    best = ps[0]
+    for i, p in enumerate(ps[1:]):
+        if p.x > best.x:
+            best = p
+            best.life += i
+    return ps
+
+
 @executors
 @pytest.mark.parametrize("fn", [
     filtered, taken_from_sorted, best_after_the_first, sorted_in_a_branch, round_robin, joined_lists,
     best_of_a_slice, best_of_the_first_half, compared_with_the_next, changed_by_a_slice,
-    replaced_in_the_list, best_of_slices_in_turn,
+    replaced_in_the_list, best_of_slices_in_turn, changed_in_a_branch,
 ])
 def test_elements_in_one_list_that_is_left_change(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 8, 1, 4)
@@ -245,16 +255,6 @@ def twice_in_one_list(n: Any) -> Any:
     return rows
 
 
-def changed_in_a_branch(n: Any) -> Any:
-    ps = [Body(i * 7 % 5) for i in range(n)]
-    best = ps[0]
-    for i, p in enumerate(ps[1:]):
-        if p.x > best.x:
-            best = p
-            best.life += i
-    return ps
-
-
 def best_of_a_slice_with_a_name(n: Any) -> Any:
     ps = [Body(i * 7 % 5) for i in range(n)]
     rest = ps[1:]
@@ -280,7 +280,7 @@ def first_of_a_new_list(n: Any) -> Any:
     half_is_kept, element_kept_by_a_name, two_lists, slice_of_the_iteration_before,
     slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
     element_of_the_list_before, list_of_the_caller, twice_in_one_list,
-    first_of_a_new_list, changed_in_a_branch, best_of_a_slice_with_a_name,
+    first_of_a_new_list, best_of_a_slice_with_a_name,
 ])
 def test_elements_in_two_lists_that_are_left_do_not_change(fn: Any) -> None:
     check_refused(fn, "is changed after it was")
