@@ -132,6 +132,10 @@ class Program:
         if kind < 0.6 or not depth:
             return [space + self.simple()]
         inner = indent + 1
+        if kind < 0.66:
+            return [f"{space}try:", *self.block(depth - 1, False, inner),
+                    f"{space}    total += 10 // ({self.number()} % 3)", *self.block(0, False, inner),
+                    f"{space}except ZeroDivisionError:", *self.block(0, False, inner)]
         if kind < 0.78:
             lines = [f"{space}if {self.condition()}:", *self.block(depth - 1, in_loop, inner)]
             if self.random.random() < 0.5:

@@ -373,7 +373,7 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     if shape is None or (a.dtype is not b.dtype and not adapts):
         return None
     try:
-        of_arrays = (a.of_arrays or a.weak) and (b.of_arrays or b.weak)
+        of_arrays = (a.of_arrays or b.of_arrays) and all(type.of_arrays or type.weak for type in (a, b))
         dtype, weak = promote((a, b), widens=adapts)
         becomes_number = not shape and dtype.level == 2 and {a.dtype.level, b.dtype.level} == {1, 2}
         return TensorType(dtype, shape, weak or (a.weak != b.weak and becomes_number), of_arrays)

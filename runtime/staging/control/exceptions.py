@@ -43,7 +43,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.memory_specs import same_types, specs_after
 from runtime.staging.values.object_conflicts import retrace_if_objects
-from runtime.staging.values.open_bodies import Bodies, bodies_open
+from runtime.staging.values.open_bodies import Bodies, bodies_open, carrying
 
 __all__ = ["may_raise", "refuse_errors", "stage_try"]
 
@@ -364,10 +364,11 @@ def stage_try(
     """
     assert current_graph() is not None
     mark = checkpoint()
-    staged = _Try(body, handlers, init, names, read)
-    staged.settle()
-    staged.handle()
-    if staged.traced:
-        return staged.apply()
+    with carrying():
+        staged = _Try(body, handlers, init, names, read)
+        staged.settle()
+        staged.handle()
+        if staged.traced:
+            return staged.apply()
     rollback(mark)
     return as_originals(body(*init))

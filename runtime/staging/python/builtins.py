@@ -366,7 +366,8 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if not x.ndim:
         raise not_iterable()
     if x.dtype.is_bool:
-        x = apply(CAST, x, dtype=t.int64) if is_array(x) else apply(CAST, x, dtype=t.int32, weak=True)
+        of_arrays = is_array(x) and not x.type.weak
+        x = apply(CAST, x, dtype=t.int64) if of_arrays else apply(CAST, x, dtype=t.int32, weak=True)
     total = reduce_sum(x, axis=0)
     return total if isinstance(start, builtins.int) and start == 0 else start + total
 

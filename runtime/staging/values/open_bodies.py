@@ -423,6 +423,9 @@ class KnownElements:
 
     body: Body
     elements: Sequence[Element]
+    seen: Sequence[bool]
+    """Which of these had been changed."""
+    read: Sequence[tuple[Any, StagedItems]]
     states: Mapping[int, int]
     written: int
     function: Body
@@ -436,8 +439,8 @@ def known_elements() -> KnownElements | None:
     if not open_now.bodies:
         return None
     function, body = open_now.bodies[0], open_now.bodies[-1]
-    return KnownElements(body, [*body.elements], {**body.states}, len(body.written), function, function.shared,
-                         [*function.links], [
+    return KnownElements(body, [*body.elements], [e.changes.seen for e in body.elements], [*body.read],
+                         {**body.states}, len(body.written), function, function.shared, [*function.links], [
         (one, parts_in(one)) for each in (*body.around, body) for e in each.elements if e.whole is not None
         for one in (e.value, e.owner)])
 
@@ -446,7 +449,9 @@ def restore_elements(known: KnownElements) -> None:
     """Return to the snapshot: forget later records, undo later changes."""
     known.body.elements[:], known.function.shared = known.elements, known.shared
     known.function.links[:] = known.links
-    known.body.states = {**known.states}
+    known.body.states, known.body.read[:] = {**known.states}, known.read
+    for element, seen in zip(known.elements, known.seen, strict=True):
+        element.changes.seen = seen
     del known.body.written[known.written:]
     for container, parts in known.contents:
         if not same_parts(parts, parts_in(container)):

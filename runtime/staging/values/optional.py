@@ -6,6 +6,7 @@ adds a check to the graph, in program order, which raises Python's error.
 from __future__ import annotations
 
 import builtins
+import copy
 import operator
 import sys
 import threading
@@ -199,6 +200,14 @@ class MaybeObject:
         """The value, after a check."""
         self.presence.check()
         return self.content
+
+    def __copy__(self) -> Any:
+        self.presence.check_bound()
+        return attach(copy.copy(self.content), self.presence)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        self.presence.check_bound()
+        return attach(copy.deepcopy(self.content, memo), self.presence)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -151,24 +151,12 @@ def changed_in_an_iteration_that_drops_it(n: Any) -> Any:
     return rows
 
 
-def changed_in_a_try_that_drops_it(n: Any) -> Any:
-    rows = rows_of(n)
-    row = rows[0]
-    try:
-        row[0] = 5
-        10 // n
-        row = [1, 1]
-    except ZeroDivisionError:
-        row = [0, 0]
-    return rows
-
-
 @pytest.mark.parametrize("fn", [
     put_and_changed_in_the_next_iteration, put_in_a_branch_and_changed_in_the_next_iteration,
     put_within_a_tuple_and_changed_in_the_next_iteration, put_by_a_callee_and_changed_in_the_next_iteration,
     put_before_an_error, put_before_a_raise, maybe_none_and_put, read_and_changed_in_the_next_iteration,
     read_in_one_branch, last_read_in_a_loop,
-    changed_in_an_iteration_that_drops_it, changed_in_a_try_that_drops_it,
+    changed_in_an_iteration_that_drops_it,
 ])
 def test_a_change_in_another_iteration_branch_or_handler(fn: Any) -> None:
     what = "put into" if fn.__name__.startswith(("put", "maybe")) else "read from"
