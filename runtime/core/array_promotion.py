@@ -25,7 +25,8 @@ from runtime.core.types import (
 )
 
 __all__ = [
-    "array_types", "common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mark_as_array", "of_arrays"]
+    "OF_64_BITS", "array_types", "common_dtype", "is_of_arrays", "join_arrays", "made_of_arrays", "mark_as_array",
+    "of_arrays"]
 
 
 def is_of_arrays(type: Type) -> bool:
@@ -94,7 +95,7 @@ def array_types(types: Sequence[TensorType], constants: Sequence[Any], joins: bo
     for type, x in zip(types, constants, strict=True):
         is_number = type.weak or isinstance(x, bool)
         if is_number and (joins or isinstance(x, (list, tuple, range))):
-            type = TensorType(_OF_64_BITS[type.dtype.level], type.shape, of_arrays=True)
+            type = TensorType(OF_64_BITS[type.dtype.level], type.shape, of_arrays=True)
         elif is_number:
             type = TensorType(type.dtype, type.shape, weak=True)
         elif x is not None:
@@ -119,5 +120,5 @@ def join_arrays(a: Type, b: Type) -> TensorType | None:
 
 _PYTHON: Final = False, 0, 0.0, 0j
 """By the kind of a Python number: one that `np.result_type` knows as such."""
-_OF_64_BITS: Final = bool_, int64, float64, complex128
+OF_64_BITS: Final = bool_, int64, float64, complex128
 """By the kind of a Python number: the dtype of an array of such."""

@@ -9,7 +9,7 @@ import numpy as np
 from autograph.backend import has_staged_items
 from runtime.core import pytree
 from runtime.core.array_mode import need_objects
-from runtime.core.array_promotion import is_of_arrays, mark_as_array
+from runtime.core.array_promotion import OF_64_BITS, is_of_arrays, mark_as_array
 from runtime.core.errors import StagingError
 from runtime.core.op import CAST
 from runtime.core.tensor import GraphTensor, Tensor
@@ -17,11 +17,8 @@ from runtime.core.trace import apply, convert_beside, convert_to_tensor, holds_t
 from runtime.core.types import (
     DType,
     as_dtype,
-    complex64,
-    complex128,
     float32,
     float64,
-    int32,
     int64,
 )
 from runtime.ops import concat_split, creation, linalg, logic, math
@@ -55,16 +52,11 @@ def elements(a: Any) -> Tensor:
 
 def wide(x: Any) -> Any:
     """A tensor of Python's numbers in 64 bits, as NumPy makes arrays of them; any other value itself."""
-    wanted = _WIDE.get(x.dtype) if isinstance(x, GraphTensor) and x.type.weak else None
-    if wanted is None:
+    if not (isinstance(x, GraphTensor) and x.type.weak and (x.dtype.level or x.ndim)):
         return x
-    made = apply(CAST, x, dtype=wanted)
+    made = apply(CAST, x, dtype=OF_64_BITS[x.dtype.level])
     mark_as_array(made)
     return made
-
-
-_WIDE = {int32: int64, int64: int64, float32: float64, float64: float64, complex64: complex128, complex128: complex128}
-"""The dtypes of arrays of Python's numbers."""
 
 
 def as_elements(args: Any, kwargs: Any) -> tuple[Any, Any]:

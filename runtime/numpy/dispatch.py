@@ -24,7 +24,6 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor, holds_tensor
-from runtime.core.types import bool_, complex128, float64, int64
 from runtime.numpy import arrays
 from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell, ElementsView, StagedArray, put_result, read_only
@@ -66,7 +65,7 @@ def call_on_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if (function in _KEEPING or function is np.array) and _returns_argument(function, *args, **kwargs):
         return in_order(args[0], _ORDERS.get(function) or kwargs.get("order"))
     if function in CREATION:
-        made = new_array(_of_64_bits(CREATION[function](*args, **kwargs)), args)
+        made = new_array(arrays.wide(CREATION[function](*args, **kwargs)), args)
         if isinstance(made, ArrayCell):
             made.layout = _layout_of_new(function, args, kwargs)
         return made
@@ -85,12 +84,6 @@ def _returns_argument(function: Any, x: Any, dtype: Any = None, order: Any = Non
         is_array and x.ndim and not copies and order in (None, "A", "C", "F", "K")
         and kwargs.keys() <= {"copy", "device", "subok"}
         and (dtype is None or arrays.numpy_dtype(dtype) is x.dtype))
-
-
-def _of_64_bits(made: Any) -> Any:
-    """An array of Python's numbers, which are elements of 64 bits."""
-    is_open = isinstance(made, GraphTensor) and made.type.weak and made.ndim
-    return arrays.astype(made, (bool_, int64, float64, complex128)[made.dtype.level]) if is_open else made
 
 
 _ORDERS: Final[Mapping[Any, str]] = {np.ascontiguousarray: "C", np.asfortranarray: "F"}

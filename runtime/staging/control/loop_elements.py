@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Protocol
 
-from autograph.backend import containers_in, fill, has_staged_items, is_container, parts_in, same_parts, unwrapped
+from autograph.backend import has_staged_items, is_container, unwrapped
 from runtime.core.tensor import GraphTensor
 from runtime.staging.control.loop_bodies import Wrapped
 from runtime.staging.values.alias_join import BodyEnd, without_age
@@ -166,7 +166,6 @@ def following_elements(
     elements of a list, with their places as state, and if these are not known after an iteration, without them."""
     mark = checkpoint()
     begin = {i: place for i, value in enumerate(init) if (place := place_of(unwrapped(value))) is not None}
-    before = [(container, parts_in(container)) for container in containers_in(init).values()]
     found: dict[int, Place] = {}
     others: set[int] = set()
     specs: dict[int, Spec] = {}
@@ -183,6 +182,3 @@ def following_elements(
             if not forget_slices():
                 raise
         rollback(mark)
-        for container, parts in before:
-            if not same_parts(parts, parts_in(container)):
-                fill(container, parts)

@@ -109,7 +109,7 @@ def put(x: Any, owner: list[Any], index: Any, change: Callable[[], object]) -> N
     if back:
         _put_back(x, owner, change, known, back, found)
     else:
-        _put_new(x, owner, index, change, known)
+        _put_new(x, owner, index, change, known, found)
 
 
 def _put_back(
@@ -140,13 +140,17 @@ def _put_back(
         body.written.append(owner)
 
 
-def _put_new(x: Any, owner: list[Any], index: Any, change: Callable[[], object], known: Sequence[Element]) -> None:
+def _put_new(
+    x: Any, owner: list[Any], index: Any, change: Callable[[], object], known: Sequence[Element],
+    found: Collection[int],
+) -> None:
     """Put another element at an index: that is the element there from now on, and the one before is not. An element
-    that was read from another place of the list is in both until that is replaced, as in an exchange."""
+    that was read from another place of the list is in both until that is replaced, as in an exchange. `found`: the ids
+    of its parts."""
     body, function = bodies_open()[-1], bodies_open()[0]
     moves, shared, count = _moves_in(owner), function.shared, len(body.elements)
     links = len(function.links)
-    place = owner[0].view(owner).length if index is None and containers_in([x]) else index
+    place = owner[0].view(owner).length if index is None and found else index
     record_put(x, owner)
     before = [e for e in known if e.whole is x and not e.is_taken]
     stay = _staying(owner, known, index)

@@ -40,15 +40,6 @@ def taken_from_sorted(n: Any) -> Any:
     return done
 
 
-def best_after_the_first(n: Any) -> Any:
-    ps = [Body(i * 7 % 5) for i in range(n)]
-    best = ps[0]
-    for p in ps[1:]:
-        if p.x > best.x:
-            best = p
-    return best.x, best.life
-
-
 def sorted_in_a_branch(n: Any) -> Any:
     rows = [[i, 0] for i in range(n)]
     if n > 2:
@@ -88,7 +79,7 @@ def best_of_a_slice(n: Any) -> Any:
         if p.x > best.x:
             best = p
     best.life = 5
-    return ps
+    return best.x, best.life, ps
 
 
 def best_of_the_first_half(n: Any) -> Any:
@@ -150,7 +141,7 @@ def changed_in_a_branch(n: Any) -> Any:
 
 @executors
 @pytest.mark.parametrize("fn", [
-    filtered, taken_from_sorted, best_after_the_first, sorted_in_a_branch, round_robin, joined_lists,
+    filtered, taken_from_sorted, sorted_in_a_branch, round_robin, joined_lists,
     best_of_a_slice, best_of_the_first_half, compared_with_the_next, changed_by_a_slice,
     replaced_in_the_list, best_of_slices_in_turn, changed_in_a_branch,
 ])
