@@ -6,14 +6,15 @@ import dis
 import linecache
 import sys
 import threading
+from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, TypeVar
 
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "located", "place_of_result", "return_position",
-           "scope", "staging_error", "user_position"]
+__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "lines_running", "located", "place_of_result",
+           "return_position", "scope", "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -150,6 +151,15 @@ def asked_by_library(what: str, remedy: str) -> tuple[str, str]:
     return (f"{what}, where {name!r} of {library} asks for it",
             "Compose it of functions of rt or of NumPy that have a counterpart (docs/numpy.md), or call it in a"
             " function for rt.numpy_function.")
+
+
+def lines_running() -> Iterator[tuple[str, int]]:
+    """The files and lines of the user's frames, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_users(frame):
+            yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
 
 
 def user_position() -> Position | None:

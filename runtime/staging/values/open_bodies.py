@@ -118,6 +118,10 @@ class Element:
         return replace(self, items=self.owner[0], changes=Changes([self.value]))
 
 
+Link = tuple[Any, Any, Position | None]
+"""Two lists that may have an element in common (`shared_elements`), and where that came to be."""
+
+
 @dataclass
 class Move:
     """An element of a staged list that was also put at another index of it, as the first half of an exchange does: it
@@ -127,7 +131,7 @@ class Move:
     owner: list[Any]
     index: Any
     count: int
-    links: Sequence[tuple[Any, Any]] = ()
+    links: Sequence[Link] = ()
     """The links that it made."""
     items: StagedItems | None = None
     """The contents of the list since."""
@@ -177,8 +181,7 @@ class Body:
     exits: set[int] = field(default_factory=set)
     """The ids of copies that `record_exit` added: containers that are their own copies."""
     is_loop: bool = False
-    links: list[tuple[Any, Any]] = field(default_factory=list)
-    """For a function: lists that may have an element in common (`shared_elements`)."""
+    links: list[Link] = field(default_factory=list)
     slices: dict[int, Slice] = field(default_factory=dict)
     """For a function: by id, the lists that are slices of others."""
     read: list[tuple[Any, StagedItems]] = field(default_factory=list)
@@ -430,7 +433,7 @@ class KnownElements:
     written: int
     function: Body
     shared: int
-    links: Sequence[tuple[Any, Any]]
+    links: Sequence[Link]
     contents: Sequence[tuple[Any, list[tuple[Any, Any]]]]
 
 

@@ -6,10 +6,14 @@ elements. What a body leaves in two lists, and two places in one list, matter un
 """
 from __future__ import annotations
 
+import ast
+import functools
+import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autograph.backend import has_staged_items, references
+from runtime.core.positions import lines_running, user_position
 from runtime.staging.values.index_signs import is_from_start
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.open_bodies import Slice, bodies_open, contents_of, open_now, own_of
@@ -29,7 +33,7 @@ def link(owner: Any, other: Any) -> None:
     if owner is None or other is None:
         note_shared()
     elif bodies_open():
-        bodies_open()[0].links.append((owner, other))
+        bodies_open()[0].links.append((owner, other, user_position()))
 
 
 def note_slice(owner: Any, source: Any, index: slice) -> None:
@@ -80,7 +84,8 @@ def is_shared(owner: list[Any]) -> bool:
         return False
     lists = _Lists()
     own, linked = lists.root(owner), lists.linked(owner)
-    return lists.has_twice(linked) or any(root != own and lists.is_reachable(root) for root in linked)
+    return lists.has_twice(linked) or any(
+        root != own and lists.is_reachable(root) for root in linked) or lists.may_be_operands(linked)
 
 
 def has_twice(owner: list[Any]) -> bool:
@@ -123,12 +128,12 @@ def settle_links(first: int) -> None:
     new = function.links[first:]
     if new:
         lists = _Lists()
-        for owner, _ in new:
+        for owner, _, _ in new:
             linked = lists.linked(owner)
             if lists.has_twice(linked) or sum(map(lists.is_reachable, linked)) > 1:
                 note_shared()
                 break
-        function.links[first:] = [(_outside(a, copies), _outside(b, copies)) for a, b in new]
+        function.links[first:] = [(_outside(a, copies), _outside(b, copies), place) for a, b, place in new]
 
 
 def _outside(owner: Any, copies: Mapping[int, tuple[Any, Any]]) -> Any:
@@ -144,7 +149,13 @@ class _Lists:
     def __init__(self) -> None:
         self.copies: dict[int, list[Any]] = {}
         """By that id, the list and its copies."""
-        self.links = [(self.root(a), self.root(b)) for a, b in bodies_open()[0].links]
+        function = bodies_open()[0]
+        self.in_use = [one for one in open_now.in_use if id(one) not in function.slices]
+        """Those that loops run over, but for slices of which they read the elements of other lists."""
+        self.links = [(self.root(a), self.root(b)) for a, b, _ in function.links]
+        read = {self.root(x) for body in bodies_open() for x, _ in body.read}
+        self.places = [None if id(a) in function.slices and self.root(b) in read else place
+                       for a, b, place in function.links]
         for body in bodies_open():
             for copy, original in body.copies.values():
                 if original is not None and original is not copy:
@@ -174,6 +185,32 @@ class _Lists:
     def is_reachable(self, root: int) -> bool:
         """Whether user code can reach a list."""
         forms = self.copies.get(root, [])
-        slices = bodies_open()[0].slices  # of which loops read the elements of other lists
-        in_use = [one for one in open_now.in_use if id(one) not in slices]
-        return any(form is one for form in forms for one in in_use) or references(forms).total() > 0
+        return any(form is one for form in forms for one in self.in_use) or references(forms).total() > 0
+
+    def may_be_operands(self, linked: set[int]) -> bool:
+        """Whether one of these lists may be an operand without a name, as in `f(rows[1:], change(rows))`: the statement
+        that made it still runs."""
+        places = {place for pair, place in zip(self.links, self.places, strict=True)
+                  if place is not None and not linked.isdisjoint(pair)}
+        return any(_statement(place.filename, place.lineno) == _statement(place.filename, lineno)
+                   for place in places for filename, lineno in lines_running() if filename == place.filename)
+
+
+def _statement(filename: str, lineno: int) -> tuple[int, int] | None:
+    """The first and last line of the innermost statement with a line, or of its header; None if that is not known."""
+    found = [span for span in _statements(tuple(linecache.getlines(filename))) if span[0] <= lineno <= span[1]]
+    return max(found, default=None)
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(lines: tuple[str, ...]) -> list[tuple[int, int]]:
+    try:
+        nodes = [*ast.walk(ast.parse("".join(lines)))]
+    except (SyntaxError, ValueError):
+        return []
+    statements = [node for node in nodes if isinstance(node, ast.stmt)]
+    spans = []
+    for node in statements:
+        body = getattr(node, "body", None)
+        spans.append((node.lineno, max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno))
+    return spans

@@ -246,6 +246,31 @@ def twice_in_one_list(n: Any) -> Any:
     return rows
 
 
+def operand_without_a_name(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+
+    def change(rows: Any) -> Any:
+        rows[1][1] = 5
+        return 0
+
+    def first(rows: Any, k: Any) -> Any:
+        return rows[0][1] + k
+
+    return first(
+        rows[1:],
+        change(rows))
+
+
+def sorted_operand(n: Any) -> Any:
+    rows = [[i, 0] for i in range(n)]
+
+    def change(rows: Any) -> Any:
+        rows[1][1] = 5
+        return [[7, 7]]
+
+    return sorted(rows, key=lambda r: r[0]) + change(rows)
+
+
 def best_of_a_slice_with_a_name(n: Any) -> Any:
     ps = [Body(i * 7 % 5) for i in range(n)]
     rest = ps[1:]
@@ -271,7 +296,7 @@ def first_of_a_new_list(n: Any) -> Any:
     half_is_kept, element_kept_by_a_name, two_lists, slice_of_the_iteration_before,
     slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
     element_of_the_list_before, list_of_the_caller, twice_in_one_list,
-    first_of_a_new_list, best_of_a_slice_with_a_name,
+    first_of_a_new_list, best_of_a_slice_with_a_name, operand_without_a_name, sorted_operand,
 ])
 def test_elements_in_two_lists_that_are_left_do_not_change(fn: Any) -> None:
     check_refused(fn, "is changed after it was")
