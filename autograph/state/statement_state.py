@@ -106,6 +106,11 @@ class State:
         self.paths = [path_of(name) for name in names]
         self.orders = KeyOrders(())
 
+    def synthetic(self) -> Iterator[CellType]:
+        """The variables that no user code has."""
+        yield from self.roots.values()
+        yield from (cell for name, cell in self.cells.items() if name.startswith("ag__"))
+
     def reachable(self) -> Iterator[tuple[str, Any]]:
         """The variables that the bodies use, with their values: those of enclosing functions, and globals."""
         for name, cell in (*self.roots.items(), *self.cells.items()):
@@ -380,7 +385,7 @@ class Body:
         own = containers_in(values)
         outer, noted.cells = noted.cells, set()
         around = within.variables, within.reached
-        within.variables = *within.variables, *state.aliased.values(), *state.roots.values()
+        within.variables = *within.variables, *state.synthetic()
         within.reached = heap.reach.objects
         hides = False
         chosen: set[int] = set()

@@ -6,15 +6,14 @@ import dis
 import linecache
 import sys
 import threading
-from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, TypeVar
 
 from autograph.backend import PACKAGES, is_internal, per_code
 from runtime.core.errors import StagingError, locate
 
-__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "lines_running", "located", "place_of_result",
-           "return_position", "scope", "staging_error", "user_position"]
+__all__ = ["Position", "asked_by_library", "computed_for", "is_users", "located", "place_of_result",
+           "position_at", "return_position", "scope", "staging_error", "user_position"]
 
 E = TypeVar("E", bound=Exception)
 
@@ -153,15 +152,6 @@ def asked_by_library(what: str, remedy: str) -> tuple[str, str]:
             " function for rt.numpy_function.")
 
 
-def lines_running() -> Iterator[tuple[str, int]]:
-    """The files and lines of the user's frames, innermost first."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_users(frame):
-            yield frame.f_code.co_filename, frame.f_lineno
-        frame = frame.f_back
-
-
 def user_position() -> Position | None:
     """The position in the user's innermost frame, or the one set by `computed_for`."""
     if _origin.position is not None:
@@ -172,9 +162,13 @@ def user_position() -> Position | None:
         frame = frame.f_back
     if frame is None:
         return None
-    code, place = frame.f_code, frame.f_lasti // 2
-    line = _lines(code)[place] if place >= 0 else None
-    return Position(code.co_filename, line or frame.f_lineno, code.co_name, code, frame.f_lasti, scope=scope.path)
+    return position_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def position_at(code: CodeType, lasti: int, default: int = 0) -> Position:
+    """The position of the instruction at that offset; `default`: the line of instructions that have none."""
+    line = _lines(code)[lasti // 2] if lasti >= 0 else None
+    return Position(code.co_filename, line or default, code.co_name, code, lasti, scope=scope.path)
 
 
 @per_code

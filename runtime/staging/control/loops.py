@@ -45,7 +45,7 @@ from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, tr
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
-from runtime.staging.values.index_signs import note_not_negative
+from runtime.staging.values.indices import note_counter
 from runtime.staging.values.iterables import Counted, Stream
 from runtime.staging.values.iteration_values import note_index
 from runtime.staging.values.lattice import (
@@ -72,7 +72,7 @@ from runtime.staging.values.lattice import (
 )
 from runtime.staging.values.list_elements import check_repeated
 from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects, unsettled
-from runtime.staging.values.shared_elements import link_entries
+from runtime.staging.values.shared_elements import link_entries, owners_in
 from runtime.staging.values.trials import Trial
 
 __all__ = ["stage_reduce", "stage_while"]
@@ -182,13 +182,14 @@ class _Loop:
         leaves = iter(self.inputs)
         live_out: Origins = {}
         begins: dict[int, Sequence[Any]] = {}
+        owners = owners_in(self.init)
         with Contents(self.init) as contents:
 
             def values() -> list[Any]:
                 self.entry = rebuild_all(self.specs, leaves, self.names, self.origins)
                 self.began = list(map(contents_begun, self.entry, self.init))
                 alias_tracking.record_copies(self.origins, live_out, True, begins)
-                link_entries(self.began, self.init)
+                link_entries(self.began, self.init, owners)
                 holders = holders_of(self.names, self.init, self.began).values()
                 alias_tracking.record_split(copy for several in holders for _, copy in several
                                      if any(copy is not other for _, other in several))
@@ -561,7 +562,7 @@ def stage_reduce(
 
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
-            note_not_negative(index.value)
+            note_counter(index.value)
             if isinstance(items.length, int):
                 note_index(index.value, items.length)
             return [lambda: items.item(index)]

@@ -11,7 +11,7 @@ from runtime.core.positions import user_position
 from runtime.core.tensor import GraphTensor
 from runtime.ops.logic import where
 from runtime.staging.values.describe import absent
-from runtime.staging.values.list_elements import hoisted, is_index
+from runtime.staging.values.indices import hoisted, is_index
 from runtime.staging.values.open_bodies import Changes, Element, bodies_open
 from runtime.staging.values.optional import MaybeObject
 

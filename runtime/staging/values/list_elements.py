@@ -6,12 +6,10 @@ cannot propagate, to another copy or to another list with the element, is an err
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, NoReturn
-
-import numpy as np
 
 from autograph.backend import (
     containers_in,
@@ -24,14 +22,12 @@ from autograph.backend import (
     refill,
     with_parts,
 )
-from runtime.core.graph import Value
 from runtime.core.positions import staging_error, user_position
-from runtime.core.tensor import GraphTensor
-from runtime.core.trace import apply, current_graph, wrap
+from runtime.core.waiting_operands import Waiting
 from runtime.ops.logic import less, less_equal, logical_and, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
-from runtime.staging.values.index_signs import from_start, is_from_start, source_of
+from runtime.staging.values.indices import from_start, is_from_start, is_index
 from runtime.staging.values.list import PUTS, is_staged_list
 from runtime.staging.values.open_bodies import (
     Changes,
@@ -40,13 +36,13 @@ from runtime.staging.values.open_bodies import (
     Move,
     bodies_open,
     elements_with,
-    is_same,
     note_same_elements,
+    outermost_of,
 )
 from runtime.staging.values.shared_elements import has_twice, is_shared, link, may_have_common, note_shared
 
 __all__ = [
-    "become_rows", "begin_statement", "check_repeated", "following", "hoisted", "is_index", "is_same_element",
+    "become_rows", "begin_statement", "check_repeated", "following", "is_same_element",
     "place_of", "put", "put_back", "record_items", "record_of", "record_put", "record_read",
     "record_taken", "refuse_identity", "renewed",
 ]
@@ -77,7 +73,7 @@ def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[in
         if key not in except_for:
             for e in elements_with(value):
                 if not e.is_taken:
-                    link(e.owner, owner)
+                    link(e.owner, owner, e.index)
             if any(body.is_loop and key in body.copies for body in bodies_open()):
                 note_shared()
             _record(Element(value, Changes([value]), user_position(), True, owner))
@@ -209,8 +205,15 @@ def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
     if not others:
         return []
     counts = _live_references([one for e in others for one in (e.value, e.owner) if one is not None])
-    return [e for e in others if (counts[id(e.value)] or is_in_use(e.value)) and (
-        e.owner is None or e.owner is owner or not counts[id(e.owner)])]
+    waiting, root = Waiting(), outermost_of(owner)
+    return [e for e in others if (
+        e.owner is None or e.owner is owner or not counts[id(e.owner)] if _has_name(e, counts) else
+        waiting.has(e.made) and (e.owner is None or outermost_of(e.owner) is root))]
+
+
+def _has_name(e: Element, counts: Mapping[int, int]) -> bool:
+    """Whether user code can reach an element. `counts`: how often, by id."""
+    return bool(counts[id(e.value)]) or is_in_use(e.value)
 
 
 def _live_references(values: Sequence[Any]) -> Any:
@@ -230,54 +233,6 @@ def _direct(x: Any) -> list[Any]:
     """The containers that are parts of a container, or of tuples in it."""
     return [found for _, part in parts_in(x)
             for found in (_direct(part) if isinstance(part, tuple) else [part] if is_container(part) else [])]
-
-
-def is_index(a: Any, b: Any) -> bool:
-    """Whether two indices are the same: `i + 1` is, each time."""
-    if a is None or b is None:
-        return False
-    if type(a) is int and type(b) is int:
-        return a == b
-    if isinstance(a, tuple) and isinstance(b, tuple):  # keys of a dict
-        return len(a) == len(b) and all(map(is_index, a, b))
-    return is_same(a, b) or (isinstance(a, GraphTensor) and isinstance(b, GraphTensor) and _are_equal(a.value, b.value))
-
-
-def hoisted(index: Any) -> Any:
-    """An index that a nested body computed, as a value of the graph being traced; None if it depends on others of that
-    body."""
-    if isinstance(index, tuple):
-        parts = [*map(hoisted, index)]
-        return None if None in parts else type(index)(*parts) if hasattr(index, "_fields") else tuple(parts)
-    if not isinstance(index, GraphTensor):
-        return index
-    return _hoisted(index.value, 4)
-
-
-def _hoisted(value: Value, depth: int) -> Any:
-    value, graph = source_of(value), current_graph()
-    while graph is not None and graph is not value.graph:
-        graph = graph.parent
-    if graph is not None:
-        return wrap(value)
-    node = value.node
-    if node is None or not depth or node.subgraphs or node.op.effect or not node.single:
-        return None
-    inputs = [_hoisted(each, depth - 1) for each in node.inputs]
-    return None if any(each is None for each in inputs) else apply(node.op, *inputs, **node.params)
-
-
-def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
-    """Whether two values of the graph are computed in the same way."""
-    a, b = source_of(a), source_of(b)
-    if a is b:
-        return True
-    one, other = a.node, b.node
-    if one is None or other is None or not depth or one.op is not other.op or one.subgraphs or one.op.effect:
-        return a.constant is not None and b.constant is not None and a.type == b.type and bool(
-            np.array_equal(a.constant, b.constant))
-    return len(one.inputs) == len(other.inputs) and one.params == other.params and all(
-        _are_equal(x, y, depth - 1) for x, y in zip(one.inputs, other.inputs, strict=True))
 
 
 def _any_present(index: Any, length: Any) -> Any:
@@ -412,8 +367,8 @@ def begin_statement() -> None:
     known = [e for e in body.elements if id(e) not in body.unused and e.is_current()]
     if len(known) > _FEW:
         counts = _live_references([e.value for e in known])
-        unused = [e for e in known if not (counts[id(e.value)] or is_in_use(e.value))]
-        body.unused.update((id(e), e) for e in unused)
+        waiting = Waiting()
+        body.unused.update((id(e), e) for e in known if not (_has_name(e, counts) or waiting.has(e.made)))
         known = [e for e in known if id(e) not in body.unused]
     body.renewed, body.tracked = [], known
 

@@ -10,12 +10,13 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from autograph.backend import containers_in, fill, is_container, objects_in, of_trace, parts_in, same_parts
+from autograph.backend import containers_in, fill, is_container, objects_in, of_trace, parts_in, same_parts, was_before
 from runtime.core.positions import Position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import Text
+from runtime.core.waiting_operands import Moment, now
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject
 
@@ -43,6 +44,7 @@ __all__ = [
     "known_elements",
     "note_same_elements",
     "open_now",
+    "outermost_of",
     "own_of",
     "places_at_end",
     "restore_elements",
@@ -100,6 +102,8 @@ class Element:
     """Whether it was removed from the list."""
     is_own: bool = False
     """Whether changes are allowed: only the list has the element, and it is updated or the element was removed."""
+    made: Moment = field(default_factory=now, compare=False)
+    """When it was read or put in."""
     may_be_absent: bool = False
     """Whether the variable with the element may be None or unbound; then the index may be any."""
 
@@ -118,8 +122,14 @@ class Element:
         return replace(self, items=self.owner[0], changes=Changes([self.value]))
 
 
-Link = tuple[Any, Any, Position | None]
-"""Two lists that may have an element in common (`shared_elements`), and where that came to be."""
+class Link(NamedTuple):
+    """Two lists that may have elements in common (`shared_elements`)."""
+
+    owner: Any
+    other: Any
+    made: Moment
+    index: Any = None
+    """The index of the only common element in the list that had it before, if known."""
 
 
 @dataclass
@@ -192,6 +202,8 @@ class Body:
     """Whether the last nested body changed a list of which it iterates over a slice."""
     first_link: int = 0
     """The number of these when the body began."""
+    links_new_lists: bool = True
+    """Whether lists may be linked that the body has made."""
     shared: int = 0
     """For a function: how often it traced code after which several places in staged lists may share one element."""
     moves: list[Move] = field(default_factory=list)
@@ -377,6 +389,14 @@ def own_of(owner: list[Any]) -> Any:
     return owner if not copies else copies[0] if len(copies) == 1 else None
 
 
+def outermost_of(owner: Any) -> Any:
+    """What a list is outside of the open bodies, which have copies of it."""
+    for body in reversed(open_now.bodies):
+        original = body.copies.get(id(owner), (None, None))[1]
+        owner = owner if original is None else original
+    return owner
+
+
 def begin_body() -> None:
     """Called at the beginning of the open body, when the state is that of the body, in which elements are in step with
     their lists."""
@@ -387,8 +407,12 @@ def begin_body() -> None:
 def end_body() -> None:
     """Called at the end of the open body, while the state is that of the body."""
     if open_now.bodies:
-        open_now.bodies[-1].end()
-        open_now.bodies[-1].is_of_statement = True
+        body = open_now.bodies[-1]
+        body.end()
+        body.is_of_statement = True
+        body.links_new_lists = not all(
+            id(x) in body.copies or was_before(x)
+            for each in open_now.bodies[0].links[body.first_link:] for x in (each.owner, each.other))
 
 
 def is_followed(element: Element) -> bool:

@@ -6,20 +6,28 @@ elements. What a body leaves in two lists, and two places in one list, matter un
 """
 from __future__ import annotations
 
-import ast
-import functools
-import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from autograph.backend import has_staged_items, references
-from runtime.core.positions import lines_running, user_position
-from runtime.staging.values.index_signs import is_from_start
+from autograph.backend import containers_in, has_staged_items, references
+from runtime.core.trace import current_graph
+from runtime.core.waiting_operands import Waiting, now
+from runtime.staging.values.alias_errors import refuse_element
+from runtime.staging.values.indices import differ_by_iteration, is_from_start
 from runtime.staging.values.list import is_staged_list
-from runtime.staging.values.open_bodies import Slice, bodies_open, contents_of, open_now, own_of
+from runtime.staging.values.open_bodies import (
+    Body,
+    Link,
+    Slice,
+    bodies_open,
+    contents_of,
+    elements_with,
+    open_now,
+    own_of,
+)
 
 __all__ = ["forget_slices", "has_twice", "is_shared", "link", "link_entries", "link_replaced", "may_have_common",
-           "note_shared", "note_slice", "read_slice", "settle_links", "slice_of"]
+           "note_shared", "note_slice", "owners_in", "read_slice", "settle_links", "slice_of"]
 
 
 def note_shared() -> None:
@@ -28,12 +36,13 @@ def note_shared() -> None:
         bodies_open()[0].shared += 1
 
 
-def link(owner: Any, other: Any) -> None:
-    """Record that two lists, or (the same) two places in a list, may have an element in common; None: any list."""
+def link(owner: Any, other: Any, index: Any = None) -> None:
+    """Record that two lists, or (the same) two places in a list, may have elements in common; None: any list. `index`:
+    that in `owner` of the only one, if known."""
     if owner is None or other is None:
         note_shared()
     elif bodies_open():
-        bodies_open()[0].links.append((owner, other, user_position()))
+        bodies_open()[0].links.append(Link(owner, other, now(), index))
 
 
 def note_slice(owner: Any, source: Any, index: slice) -> None:
@@ -112,28 +121,62 @@ def link_replaced(owner: Any, other: Any) -> None:
         link(owner, other)
 
 
-def link_entries(began: Sequence[Mapping[Any, Any]], init: Sequence[Any]) -> None:
-    """Called at the beginning of a loop's body, with the containers that represent those of the values before it."""
-    for copies, before in zip(began, init, strict=True) if bodies_open()[0].links else ():
+def owners_in(values: Iterable[Any]) -> dict[int, list[Any]]:
+    """By id, the containers of Python in these values that have elements of staged lists, with those."""
+    found = {}
+    for value in values if bodies_open() else ():
+        for container in contents_of(value).values():
+            if not has_staged_items(container):
+                owners = [e.owner for part in containers_in([container]).values() if part is not container
+                          for e in elements_with(part) if not e.is_taken]
+                if owners:
+                    found[id(container)] = owners
+    return found
+
+
+def link_entries(
+    began: Sequence[Mapping[Any, Any]], init: Sequence[Any], owners: Mapping[int, Sequence[Any]]
+) -> None:
+    """Called at the beginning of a loop's body, with the containers that represent those of the values before it.
+    `owners`: of the elements in those that staged lists represent (`owners_in`)."""
+    for copies, before in zip(began, init, strict=True) if owners or bodies_open()[0].links else ():
         earlier = contents_of(before)
         for place, copy in copies.items():
-            if earlier.get(place, copy) is not copy and (has_staged_items(copy) or has_staged_items(earlier[place])):
-                link(copy, earlier[place])
+            other = earlier.get(place, copy)
+            if other is not copy and (has_staged_items(copy) or has_staged_items(other)):
+                link(copy, other)
+            for owner in owners.get(id(other), ()) if has_staged_items(copy) else ():
+                link(copy, owner)
 
 
 def settle_links(first: int) -> None:
     """Called at the end of a body, whose links begin with that number, while the state is that of the body: an element
     that it leaves in two places is in two in the next iteration, and after the statement."""
-    function, copies = bodies_open()[0], bodies_open()[-1].copies
+    function, body = bodies_open()[0], bodies_open()[-1]
     new = function.links[first:]
     if new:
         lists = _Lists()
-        for owner, _, _ in new:
-            linked = lists.linked(owner)
-            if lists.has_twice(linked) or sum(map(lists.is_reachable, linked)) > 1:
+        for each in new:
+            linked = lists.linked(each.owner)
+            has_several = sum(map(lists.is_reachable, linked)) > 1
+            if lists.has_twice(linked) or (has_several and body.links_new_lists):
                 note_shared()
                 break
-        function.links[first:] = [(_outside(a, copies), _outside(b, copies), place) for a, b, place in new]
+            if has_several and body.is_loop:
+                _check_repeated(body, lists, linked, [each.index for each in new])
+        function.links[first:] = [
+            each._replace(owner=_outside(each.owner, body.copies), other=_outside(each.other, body.copies))
+            for each in new]
+
+
+def _check_repeated(body: Body, lists: _Lists, linked: set[int], indices: Sequence[Any]) -> None:
+    """StagingError if an iteration of a loop may change an element that an earlier one has put in another list: the
+    body changes elements of linked lists. It may change the element of the iteration, as in `for r in rows: r.n += 1;
+    out.append(r)`. `indices`: those of the elements that the body puts in lists."""
+    for e in body.elements:
+        if e.is_own and e.changes and e.owner is not None and lists.root(e.owner) in linked and not (
+                differ_by_iteration([e.index, *indices], current_graph())):
+            refuse_element(e)
 
 
 def _outside(owner: Any, copies: Mapping[int, tuple[Any, Any]]) -> Any:
@@ -152,10 +195,10 @@ class _Lists:
         function = bodies_open()[0]
         self.in_use = [one for one in open_now.in_use if id(one) not in function.slices]
         """Those that loops run over, but for slices of which they read the elements of other lists."""
-        self.links = [(self.root(a), self.root(b)) for a, b, _ in function.links]
+        self.links = [(self.root(a), self.root(b)) for a, b, *_ in function.links]
         read = {self.root(x) for body in bodies_open() for x, _ in body.read}
-        self.places = [None if id(a) in function.slices and self.root(b) in read else place
-                       for a, b, place in function.links]
+        self.made = [None if id(a) in function.slices and self.root(b) in read else made
+                     for a, b, made, _ in function.links]
         for body in bodies_open():
             for copy, original in body.copies.values():
                 if original is not None and original is not copy:
@@ -188,29 +231,7 @@ class _Lists:
         return any(form is one for form in forms for one in self.in_use) or references(forms).total() > 0
 
     def may_be_operands(self, linked: set[int]) -> bool:
-        """Whether one of these lists may be an operand without a name, as in `f(rows[1:], change(rows))`: the statement
-        that made it still runs."""
-        places = {place for pair, place in zip(self.links, self.places, strict=True)
-                  if place is not None and not linked.isdisjoint(pair)}
-        return any(_statement(place.filename, place.lineno) == _statement(place.filename, lineno)
-                   for place in places for filename, lineno in lines_running() if filename == place.filename)
-
-
-def _statement(filename: str, lineno: int) -> tuple[int, int] | None:
-    """The first and last line of the innermost statement with a line, or of its header; None if that is not known."""
-    found = [span for span in _statements(tuple(linecache.getlines(filename))) if span[0] <= lineno <= span[1]]
-    return max(found, default=None)
-
-
-@functools.lru_cache(maxsize=64)
-def _statements(lines: tuple[str, ...]) -> list[tuple[int, int]]:
-    try:
-        nodes = [*ast.walk(ast.parse("".join(lines)))]
-    except (SyntaxError, ValueError):
-        return []
-    statements = [node for node in nodes if isinstance(node, ast.stmt)]
-    spans = []
-    for node in statements:
-        body = getattr(node, "body", None)
-        spans.append((node.lineno, max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno))
-    return spans
+        """Whether one of these lists may be an operand without a name, as in `f(rows[1:], change(rows))`."""
+        waiting = Waiting()
+        return any(made is not None and not linked.isdisjoint(pair) and waiting.has(made)
+                   for pair, made in zip(self.links, self.made, strict=True))

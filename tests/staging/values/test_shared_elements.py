@@ -139,11 +139,97 @@ def changed_in_a_branch(n: Any) -> Any:
     return ps
 
 
+# Elements that a loop changes and puts in another list.
+
+def put_in_another_list(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        r.x += 1
+        out.append(r)
+    return rows, out
+
+
+def put_at_the_front(n: Any) -> Any:
+    rows, out = [[i, 0] for i in range(n)], []
+    for r in rows:
+        r[0] += 1
+        out.insert(0, r)
+    return rows, out
+
+
+def put_in_a_dict(n: Any) -> Any:
+    rows, found = [Body(i) for i in range(n)], {}
+    for i, r in enumerate(rows):
+        r.x += 1
+        found[i] = r
+    return rows, found
+
+
+def put_by_index(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for i in range(n):
+        rows[i].x += 1
+        out.append(rows[i])
+    return rows, out
+
+
+def divided(n: Any) -> Any:
+    rows, odd, even = [Body(i) for i in range(n)], [], []
+    for r in rows:
+        r.x += 1
+        if r.x % 2:
+            odd.append(r)
+        else:
+            even.append(r)
+    return rows, odd, even
+
+
+def alive(n: Any) -> Any:
+    ps = [Body(i, i % 4) for i in range(n)]
+    for step in range(n):
+        left = []
+        for p in ps:
+            p.x += step
+            p.life -= 1
+            if p.life > 0:
+                left.append(p)
+            else:
+                left.append(Body(step, 3))
+        ps = left
+        ps[0].x += 7
+    return ps
+
+
+def moved(r: Any) -> Any:
+    r.x += 1
+    return r
+
+
+def results_of_a_function(n: Any) -> Any:
+    rows = [Body(i) for i in range(n)]
+    for k in range(n):
+        rows = [moved(r) for r in rows if r.x >= k]
+    return rows
+
+
+def first_list_left_alone(n: Any) -> Any:
+    rows, best = [Body(i) for i in range(n)], []
+    for r in rows:
+        if r.x == 1:
+            best.append(r)
+    rows = None
+    for r in best:
+        r.life += 1
+    return best
+
+
 @executors
 @pytest.mark.parametrize("fn", [
     filtered, taken_from_sorted, sorted_in_a_branch, round_robin, joined_lists,
     best_of_a_slice, best_of_the_first_half, compared_with_the_next, changed_by_a_slice,
     replaced_in_the_list, best_of_slices_in_turn, changed_in_a_branch,
+    put_in_another_list, put_at_the_front, put_in_a_dict, put_by_index, divided, alive, results_of_a_function,
+    first_list_left_alone,
 ])
 def test_elements_in_one_list_that_is_left_change(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 8, 1, 4)
@@ -292,11 +378,110 @@ def first_of_a_new_list(n: Any) -> Any:
     return rows, others
 
 
+def one_put_again(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for i in range(n):
+        rows[i].x += 1
+        out.append(rows[n - 1])
+    return rows, out
+
+
+def next_one_put(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for i in range(n - 1):
+        rows[i].x += 1
+        out.append(rows[i + 1])
+    return rows, out
+
+
+def first_one_changed(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        out.append(r)
+        out[0].x += 1
+    return rows, out
+
+
+def first_one_changed_by_its_list(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        r.x += 1
+        rows[0].life += 1
+        out.append(r)
+    return rows, out
+
+
+def changed_after_it_was_put(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        if r.x > 1:
+            out.append(r)
+        r.x += 1
+    return rows, out
+
+
+def put_in_each_round(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for _ in range(n):
+        for r in rows:
+            r.x += 1
+            out.append(r)
+    return rows, out
+
+
+def list_kept_by_the_body(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        r.x += 1
+        out.append(r)
+        copy = list(rows)
+    return rows, copy
+
+
+def changed_after_the_loop(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in rows:
+        r.x += 1
+        out.append(r)
+    out[0].x = 5
+    return rows, out
+
+
+def begins_with_an_element(n: Any) -> Any:
+    rows = [Body(i) for i in range(n)]
+    out = [rows[0]]
+    for _ in range(n):
+        rows[0].x += 1
+        out.append(Body(1))
+    return rows, out
+
+
+def dict_begins_with_an_element(n: Any) -> Any:
+    rows = [Body(i) for i in range(n)]
+    out = {0: rows[0]}
+    for i in range(n):
+        rows[0].x += 5
+        out[i + 1] = Body(i)
+    return rows, out
+
+
+def row_begins_with_an_element(n: Any) -> Any:
+    rows = [Body(i) for i in range(n)]
+    out = [[rows[0]], [Body(5)]]
+    for i in range(n):
+        rows[0].x += 5
+        out.append([Body(i)])
+    return rows, out
+
+
 @pytest.mark.parametrize("fn", [
     half_is_kept, element_kept_by_a_name, two_lists, slice_of_the_iteration_before,
     slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
     element_of_the_list_before, list_of_the_caller, twice_in_one_list,
     first_of_a_new_list, best_of_a_slice_with_a_name, operand_without_a_name, sorted_operand,
+    one_put_again, next_one_put, first_one_changed, first_one_changed_by_its_list, changed_after_it_was_put,
+    put_in_each_round, list_kept_by_the_body, changed_after_the_loop, begins_with_an_element,
+    dict_begins_with_an_element, row_begins_with_an_element,
 ])
 def test_elements_in_two_lists_that_are_left_do_not_change(fn: Any) -> None:
     check_refused(fn, "is changed after it was")
