@@ -178,7 +178,7 @@ def _stage_cond(
     with assuming(pred, True):
         true = Traced("true", true_fn, init, names)
     elements.end_branch(None if true.end is None else true.end.contained)
-    elements.hide()
+    elements.hide(elements.first)
     with assuming(pred, False):
         false = Traced("false", false_fn, init, names)
     elements.end_branch(None if false.end is None else false.end.contained)
@@ -192,10 +192,14 @@ def _stage_cond(
         specs = [_join(pred, true, false, i, name, init, cells if i not in places.found else None)
                  for i, name in enumerate(names)]
         contents = carried(specs, (true, false), cells)
+    first = elements.begin
     for branch in (true, false):
         branch.finish(specs, contents)
         elements.end_branch(None if branch.end is None else [
             parts for spec, parts in zip(specs, branch.end.contained, strict=False) if not is_staged_spec(spec)])
+        if branch is true:
+            elements.hide(first)
+    elements.show()
     specs += [spec for _, spec in contents]
     names = [*names, *["" for _ in contents]]
     if true.graph.outputs or true.graph.effect or false.graph.effect:

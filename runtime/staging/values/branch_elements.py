@@ -134,14 +134,15 @@ class Alternatives:
                 or counts[id(e.value)] > sum(one is e.value for one in self.init)]
         self.begin = len(self.elements)
 
-    def hide(self) -> None:
-        """Called before another branch, which runs in place of those before: what they put into lists is not there."""
-        self.hidden, self.elements[self.first:] = self.elements[self.first:], []
-        self.begin = self.first
+    def hide(self, first: int) -> None:
+        """Called before another branch, which runs in place of one before: what that has put into lists, from the
+        element with this number on, is not there."""
+        self.place, self.begin = first, first
+        self.hidden, self.elements[first:] = self.elements[first:], []
 
     def show(self) -> None:
         """Called after that branch."""
-        self.elements[self.first:self.first] = self.hidden
+        self.elements[self.place:self.place] = self.hidden
         self.begin = len(self.elements)
 
     def end(self) -> None:

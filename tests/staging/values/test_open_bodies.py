@@ -240,11 +240,32 @@ def one_of_two(n: Any) -> Any:
     return rows, row
 
 
+def grown_on_one_way(n: Any) -> Any:
+    rows = [[3, 0]]
+    for i in range(n):
+        if i > 1:
+            rows.append([7, i])
+        rows[0][0] += 5
+    return rows
+
+
+def added_and_all_changed(n: Any) -> Any:
+    rows = [[3, 0], [5, 1]]
+    for i in range(n):
+        if i > 1:
+            row = [7, 0]
+            row[1] += i
+            rows.append(row)
+        for r in rows:
+            r[0] += 5
+    return rows
+
+
 PROGRAMS = [
     under_a_test, on_both_ways, by_a_name, on_one_way_that_drops_it, in_steps, in_a_nested_loop,
     read_again_where_it_changes, in_a_while, two_that_may_be_one, exchanged, of_a_dict, got_or_made, got_or_left,
     made_where_missing, just_appended, rows_of_a_grid, replaced_in_its_place, got_or_put, read_or_put,
-    one_of_two]
+    one_of_two, grown_on_one_way, added_and_all_changed]
 
 
 @executors
