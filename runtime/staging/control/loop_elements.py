@@ -15,7 +15,8 @@ from runtime.staging.values.alias_join import BodyEnd, without_age
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback
 from runtime.staging.values.branch_elements import any_like, element_at, record_place
 from runtime.staging.values.describe import absent
-from runtime.staging.values.indices import from_start, hoisted, note_not_negative
+from runtime.staging.values.index_signs import from_start, note_not_negative
+from runtime.staging.values.indices import hoisted
 from runtime.staging.values.lattice import Origins, Spec
 from runtime.staging.values.list_elements import place_of
 from runtime.staging.values.list_specs import is_staged_spec

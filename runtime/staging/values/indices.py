@@ -1,5 +1,4 @@
-"""What is known of indices: which count from the beginning of a list, which are equal, and which are others in each
-iteration of a loop."""
+"""Which indices are equal, and which are others in each iteration of a loop."""
 from __future__ import annotations
 
 import threading
@@ -13,30 +12,22 @@ from autograph.backend import of_trace
 from runtime.core.graph import Graph, Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import apply, current_graph, wrap
-from runtime.ops.logic import less, where
+from runtime.staging.values.index_signs import is_from_start, note_not_negative, source_of
 from runtime.staging.values.open_bodies import is_same
 
-__all__ = [
-    "differ_by_iteration", "from_start", "hoisted", "is_from_start", "is_index", "note_counter", "note_not_negative",
-]
+__all__ = ["differ_by_iteration", "hoisted", "is_index", "note_counter"]
 
 _DEPTH: Final = 4  # of the expressions that are looked at
-_SUMS: Final = frozenset(("add", "multiply", "maximum", "floordiv", "mod", "minimum", "cast"))
-"""Ops that give no negative number if no operand is negative."""
+_PURE: Final = frozenset((
+    "add", "subtract", "multiply", "maximum", "minimum", "floordiv", "mod", "cast", "list_length"))
 
 
 class _Known(threading.local):
     def __init__(self) -> None:
-        self.values: dict[int, weakref.ref[Value]] = {}
         self.counters: dict[int, weakref.ref[Value]] = {}
 
 
 _known: Final = of_trace(_Known())
-
-
-def note_not_negative(value: Value) -> None:
-    """Record that a scalar is never negative, such as the index of a loop."""
-    _known.values[id(value)] = weakref.ref(value)
 
 
 def note_counter(value: Value) -> None:
@@ -47,71 +38,31 @@ def note_counter(value: Value) -> None:
 
 def differ_by_iteration(indices: Sequence[Any], body: Graph | None) -> bool:
     """Whether these indices are equal in each iteration of a loop, whose body that graph is, and others in the next."""
-    return all(isinstance(index, GraphTensor) for index in indices) and all(
+    return all(isinstance(index, GraphTensor) and is_from_start(index) for index in indices) and all(
         is_index(indices[0], index) for index in indices) and _counts(indices[0].value, body, _DEPTH)
 
 
 def _counts(value: Value, body: Graph | None, depth: int) -> bool:
-    value = _source_of(value)
+    value = source_of(value)
     known = _known.counters.get(id(value))
     if known is not None and known() is value:
         return value.graph is body
     node = value.node
     if node is None or not depth or node.op.name not in ("cast", "add", "subtract"):
         return False
-    varying = [each for each in node.inputs if not _is_from_outside(each, body)]
+    varying = [each for each in node.inputs if not _is_from_outside(each, body, depth - 1)]
     return len(varying) == 1 and _counts(varying[0], body, depth - 1)
 
 
-def _is_from_outside(value: Value, body: Graph | None) -> bool:
+def _is_from_outside(value: Value, body: Graph | None, depth: int) -> bool:
     """Whether a value is the same in all iterations of a loop."""
-    graph, value = body, _source_of(value)
+    graph, value = body, source_of(value)
     while graph is not None and graph.parent is not value.graph:
         graph = graph.parent
-    return graph is not None or value.constant is not None
-
-
-def is_from_start(index: Any) -> bool:
-    """Whether an index is certainly not negative, or is a place in a dict."""
-    if isinstance(index, GraphTensor):
-        return _is_not_negative(index.value, _DEPTH)
-    return isinstance(index, tuple) or (type(index) is int and index >= 0)
-
-
-def from_start(index: Any, owner: list[Any]) -> Any:
-    """The index of an element of a staged list, counted from the beginning."""
-    if is_from_start(index):
-        return index
-    made: Any = where(less(index, 0), index + owner[0].view(owner).length, index)
-    if isinstance(made, GraphTensor):
-        note_not_negative(made.value)
-    return made
-
-
-def _is_not_negative(value: Value, depth: int) -> bool:
-    value = _source_of(value)
-    known = _known.values.get(id(value))
-    if known is not None and known() is value:
-        return True
-    if value.constant is not None:
-        return bool(np.all(value.constant >= 0))
     node = value.node
-    if node is None or not depth:
-        return False
-    if node.op.name in _SUMS:
-        return all(_is_not_negative(each, depth - 1) for each in node.inputs)
-    return node.op.name == "list_length" or (
-        node.op.name == "where" and all(_is_not_negative(each, depth - 1) for each in node.inputs[1:]))
-
-
-def _source_of(value: Any) -> Any:
-    """The value of an enclosing graph that a value captures; else itself."""
-    while value.node is None:
-        outer = next((outer for outer, inner in value.graph.captures if inner is value), None)
-        if not isinstance(outer, Value):
-            break
-        value = outer
-    return value
+    return graph is not None or value.constant is not None or (
+        node is not None and depth > 0 and node.op.name in _PURE and all(
+            _is_from_outside(each, body, depth - 1) for each in node.inputs))
 
 
 def is_index(a: Any, b: Any) -> bool:
@@ -137,7 +88,7 @@ def hoisted(index: Any) -> Any:
 
 
 def _hoisted(value: Value, depth: int) -> Any:
-    value, graph = _source_of(value), current_graph()
+    value, graph = source_of(value), current_graph()
     while graph is not None and graph is not value.graph:
         graph = graph.parent
     if graph is not None:
@@ -151,7 +102,7 @@ def _hoisted(value: Value, depth: int) -> Any:
 
 def _are_equal(a: Value, b: Value, depth: int = 4) -> bool:
     """Whether two values of the graph are computed in the same way."""
-    a, b = _source_of(a), _source_of(b)
+    a, b = source_of(a), source_of(b)
     if a is b:
         return True
     one, other = a.node, b.node

@@ -35,6 +35,7 @@ from runtime.ops.logic import greater, less, where
 from runtime.ops.math import cast, maximum
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
+from runtime.staging.values.index_signs import note_not_negative
 
 __all__ = [
     "Counted",
@@ -475,4 +476,11 @@ class StagedReversed(Lazy):
 
     def __iterable__(self) -> Counted:
         found = self._found
-        return Counted(found.length, lambda i: found.item(found.length - 1 - i), found.lists)
+
+        def item(i: Any) -> Any:
+            index = found.length - 1 - i
+            if isinstance(index, GraphTensor):
+                note_not_negative(index.value)
+            return found.item(index)
+
+        return Counted(found.length, item, found.lists)

@@ -27,7 +27,8 @@ from runtime.core.waiting_operands import Waiting
 from runtime.ops.logic import less, less_equal, logical_and, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
-from runtime.staging.values.indices import from_start, is_from_start, is_index
+from runtime.staging.values.index_signs import from_start, is_from_start
+from runtime.staging.values.indices import is_index
 from runtime.staging.values.list import PUTS, is_staged_list
 from runtime.staging.values.open_bodies import (
     Changes,

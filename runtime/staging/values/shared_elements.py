@@ -13,7 +13,8 @@ from autograph.backend import containers_in, has_staged_items, references
 from runtime.core.trace import current_graph
 from runtime.core.waiting_operands import Waiting, now
 from runtime.staging.values.alias_errors import refuse_element
-from runtime.staging.values.indices import differ_by_iteration, is_from_start
+from runtime.staging.values.index_signs import is_from_start
+from runtime.staging.values.indices import differ_by_iteration
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.open_bodies import (
     Body,

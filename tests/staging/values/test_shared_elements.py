@@ -173,6 +173,14 @@ def put_by_index(n: Any) -> Any:
     return rows, out
 
 
+def put_from_the_end(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for r in reversed(rows):
+        r.x += 1
+        out.append(r)
+    return rows, out
+
+
 def divided(n: Any) -> Any:
     rows, odd, even = [Body(i) for i in range(n)], [], []
     for r in rows:
@@ -228,8 +236,8 @@ def first_list_left_alone(n: Any) -> Any:
     filtered, taken_from_sorted, sorted_in_a_branch, round_robin, joined_lists,
     best_of_a_slice, best_of_the_first_half, compared_with_the_next, changed_by_a_slice,
     replaced_in_the_list, best_of_slices_in_turn, changed_in_a_branch,
-    put_in_another_list, put_at_the_front, put_in_a_dict, put_by_index, divided, alive, results_of_a_function,
-    first_list_left_alone,
+    put_in_another_list, put_at_the_front, put_in_a_dict, put_by_index, put_from_the_end, divided, alive,
+    results_of_a_function, first_list_left_alone,
 ])
 def test_elements_in_one_list_that_is_left_change(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 8, 1, 4)
@@ -394,6 +402,14 @@ def next_one_put(n: Any) -> Any:
     return rows, out
 
 
+def put_twice_from_the_end(n: Any) -> Any:
+    rows, out = [Body(i) for i in range(n)], []
+    for i in range(n + 2):
+        rows[i - 2].x += 1
+        out.append(rows[i - 2])
+    return rows, out
+
+
 def first_one_changed(n: Any) -> Any:
     rows, out = [Body(i) for i in range(n)], []
     for r in rows:
@@ -479,7 +495,8 @@ def row_begins_with_an_element(n: Any) -> Any:
     slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
     element_of_the_list_before, list_of_the_caller, twice_in_one_list,
     first_of_a_new_list, best_of_a_slice_with_a_name, operand_without_a_name, sorted_operand,
-    one_put_again, next_one_put, first_one_changed, first_one_changed_by_its_list, changed_after_it_was_put,
+    one_put_again, next_one_put, put_twice_from_the_end, first_one_changed, first_one_changed_by_its_list,
+    changed_after_it_was_put,
     put_in_each_round, list_kept_by_the_body, changed_after_the_loop, begins_with_an_element,
     dict_begins_with_an_element, row_begins_with_an_element,
 ])
