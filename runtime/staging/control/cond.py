@@ -27,7 +27,16 @@ from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint,
 from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.contents import Contents
-from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
+from runtime.staging.values.flatten import (
+    StagedBefore,
+    begins_with_container,
+    check_staged_before,
+    lower,
+    named,
+    passed_on,
+    rebuild_all,
+    refuse_cycles,
+)
 from runtime.staging.values.lattice import (
     Conflict,
     Origins,
@@ -160,7 +169,14 @@ def stage_cond(
     StagingError if the values of a variable have no join.
     """
     with after_return() if _tells_of_return(pred) else nullcontext(), carrying():
-        return _stage_cond(pred, true_fn, false_fn, init, names)
+        mark = checkpoint() if any(map(begins_with_container, init)) else None
+        try:
+            return _stage_cond(pred, true_fn, false_fn, init, names)
+        except StagedBefore as staged:
+            assert mark is not None
+            rollback(mark)
+            staged.stage()
+            return _stage_cond(pred, true_fn, false_fn, init, names)
 
 
 def _tells_of_return(pred: Tensor) -> bool:
@@ -191,6 +207,7 @@ def _stage_cond(
         cells = CellJoin(init, [branch.end for branch in (true, false) if branch.end is not None])
         specs = [_join(pred, true, false, i, name, init, cells if i not in places.found else None)
                  for i, name in enumerate(names)]
+        check_staged_before(init, specs, False)
         contents = carried(specs, (true, false), cells)
     first = elements.begin
     for branch in (true, false):

@@ -15,6 +15,7 @@ from runtime.staging.values.alias_join import BodyEnd, without_age
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback
 from runtime.staging.values.branch_elements import any_like, element_at, record_place
 from runtime.staging.values.describe import absent
+from runtime.staging.values.flatten import StagedBefore, check_staged_before
 from runtime.staging.values.index_signs import from_start, note_not_negative
 from runtime.staging.values.indices import hoisted
 from runtime.staging.values.lattice import Origins, Spec
@@ -77,9 +78,10 @@ class ElementPlaces:
 
     def check(self, loop: Loop) -> None:
         """Called after a trace of the body. Raises _Chosen if there are more such variables; _Sliced if the body has
-        changed a list of which it iterates over a slice."""
+        changed a list of which it iterates over a slice; StagedBefore if lists must be staged before the loop."""
         if has_left_slices():
             raise _Sliced
+        check_staged_before(loop.init[:self.count], loop.specs, True)
         chosen = {i: place for i, place in _chosen(loop, self.begin).items()
                   if i < self.count and i not in self.others and i not in self.found}
         if chosen:
@@ -160,13 +162,17 @@ def _index_after(i: int, value: Any, owner: list[Any]) -> Any:
     return from_start(index, record.owner)
 
 
+def _places(init: Sequence[Any]) -> dict[int, Place]:
+    return {i: place for i, value in enumerate(init) if (place := place_of(unwrapped(value))) is not None}
+
+
 def following_elements(
     stage: Callable[[ElementPlaces], tuple[Any, ...]], init: Sequence[Any], names: Sequence[str]
 ) -> tuple[Any, ...]:
     """The state after a loop with the state `init`, which `stage` traces: again, if it makes variables refer to other
     elements of a list, with their places as state, and if these are not known after an iteration, without them."""
     mark = checkpoint()
-    begin = {i: place for i, value in enumerate(init) if (place := place_of(unwrapped(value))) is not None}
+    begin = _places(init)
     found: dict[int, Place] = {}
     others: set[int] = set()
     specs: dict[int, Spec] = {}
@@ -182,4 +188,10 @@ def following_elements(
         except _Sliced:
             if not forget_slices():
                 raise
+        except StagedBefore as staged:
+            rollback(mark)
+            staged.stage()
+            mark, begin = checkpoint(), _places(init)
+            specs = {i: spec for i, spec in specs.items() if i not in staged.found}
+            continue
         rollback(mark)

@@ -6,7 +6,7 @@ and `copied` copies the containers of a value for code that is traced.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from autograph.backend import (
     UNBOUND,
     duplicate,
     fill,
+    has_staged_items,
     is_container,
     objects_in,
     parts_in,
@@ -61,6 +62,8 @@ from runtime.staging.values.lattice import (
     parts_of,
 )
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, is_staged_list
+from runtime.staging.values.list_elements import have_other_names, record_places
+from runtime.staging.values.list_specs import is_staged_spec
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach, bound
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import Select, index_of
@@ -69,6 +72,7 @@ from runtime.staging.values.spec_text import Conflict, text
 from runtime.staging.values.specs import Variants
 
 __all__ = [
+    "StagedBefore", "begins_with_container", "check_staged_before",
     "copied", "lower", "named", "passed_on", "rebuild", "rebuild_all", "refuse_cycles", "staged_list",
 ]
 
@@ -126,12 +130,42 @@ def _staged(spec: Custom, items: Any) -> StagedView:
     return StagedDict.from_items(items, spec.like.structure, types[2:])
 
 
-def staged_list(spec: Custom, items: list[Any]) -> StagedList | StagedRecords:
-    """A Python list as the staged list that `spec` describes."""
+def staged_list(spec: Custom, items: list[Any], owner: list[Any] | None = None) -> StagedList | StagedRecords:
+    """A Python list as the staged list that `spec` describes. `owner`: that list, if it becomes the staged list."""
     types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
     if spec.like.structure is not None:
-        return StagedRecords.from_items(items, spec.like.structure, types)
+        return StagedRecords.from_items(items, spec.like.structure, types, owner)
     return StagedList.from_items(items, types[0])
+
+
+def begins_with_container(x: Any) -> bool:
+    """Whether a value is a list of Python whose first item is a list, dict or object."""
+    return type(x) is list and bool(x) and is_container(x[0]) and not has_staged_items(x)
+
+
+class StagedBefore(Exception):
+    """A statement needs these variables, by index, to have staged lists before it, of these specs: they have lists of
+    Python whose elements have other names, which then are those of elements of the staged lists."""
+
+    def __init__(self, found: Mapping[int, tuple[list[Any], Custom]]) -> None:
+        super().__init__("a list becomes a staged list before a statement")
+        self.found = found
+
+    def stage(self) -> None:
+        """Convert the lists."""
+        for x, spec in self.found.values():
+            items = [*x]
+            refill(x, staged_list(spec, items, x).owner)
+            record_places(x, items)
+
+
+def check_staged_before(init: Sequence[Any], specs: Sequence[Spec], with_elements: bool) -> None:
+    """Raise StagedBefore if there are such variables. `specs`: what they have after the statement; `with_elements`:
+    even if elements are also those of other staged lists."""
+    found = {i: (value, spec) for i, (value, spec) in enumerate(zip(init, specs, strict=False)) if (
+        begins_with_container(value) and is_staged_spec(spec) and have_other_names(value, with_elements))}
+    if found:
+        raise StagedBefore(found)
 
 
 def _in_one_structure(a: list[Any], b: list[Any]) -> list[StagedItems]:

@@ -31,6 +31,7 @@ from runtime.staging.values.index_signs import from_start, is_from_start
 from runtime.staging.values.indices import is_index
 from runtime.staging.values.list import PUTS, is_staged_list
 from runtime.staging.values.open_bodies import (
+    Body,
     Changes,
     Element,
     KnownElements,
@@ -39,12 +40,13 @@ from runtime.staging.values.open_bodies import (
     elements_with,
     note_same_elements,
     outermost_of,
+    track,
 )
 from runtime.staging.values.shared_elements import has_twice, is_shared, link, may_have_common, note_shared
 
 __all__ = [
-    "become_rows", "begin_statement", "check_repeated", "following", "is_same_element",
-    "place_of", "put", "put_back", "record_items", "record_of", "record_put", "record_read",
+    "become_rows", "begin_statement", "check_repeated", "following", "have_other_names", "is_same_element",
+    "place_of", "put", "put_back", "record_items", "record_of", "record_places", "record_put", "record_read",
     "record_taken", "refuse_identity", "renewed",
 ]
 
@@ -90,6 +92,28 @@ def record_items(items: Sequence[Any]) -> None:
         _record(Element(value, Changes([value]), user_position(), True))
 
 
+def have_other_names(items: Sequence[Any], with_elements: bool) -> bool:
+    """Whether names, or (if `with_elements`) other staged lists, have elements of a Python list."""
+    found = containers_in(items) if bodies_open() else {}
+    if any(not e.is_taken for value in found.values() for e in elements_with(value)):
+        return with_elements
+    return bool(found) and max(references(found.values()).values()) > 1
+
+
+def record_places(owner: list[Any], items: Sequence[Any]) -> None:
+    """Record that a Python list with these items has become a staged list, of which they are the elements, before the
+    statement that is being staged."""
+    counts, made = references(containers_in(items).values()), []
+    for k, x in enumerate(items):
+        for key, value in containers_in([x]).items():
+            for e in elements_with(value):
+                if not e.is_taken:
+                    link(owner, e.owner)
+            if counts[key]:
+                made.append(Element(value, Changes([value]), user_position(), True, owner, k, owner[0], x))
+    track(made)
+
+
 def _record(element: Element) -> None:
     if bodies_open():
         bodies_open()[-1].elements.append(element)
@@ -115,6 +139,7 @@ def _put_back(
 ) -> None:
     """Put an element where it was read from. `back`: the records of its parts; `found`: the ids of all parts."""
     body, moves = bodies_open()[-1], _moves_in(owner)
+    _forget_lists_gone(body)
     record_put(x, owner, {id(e.value) for e in back})
     changed = [e for e in back if e.changes]
     stale = _other_copies(found, owner) if changed else []
@@ -205,6 +230,8 @@ def _other_copies(found: Collection[int], owner: list[Any]) -> list[Element]:
               if id(e.value) not in found and not e.is_own and id(e) not in received]
     if not others:
         return []
+    known = {id(e.value) for e in others if e.owner is owner and e.is_in_step()}
+    others = [e for e in others if e.owner is owner or id(e.value) not in known]
     counts = _live_references([one for e in others for one in (e.value, e.owner) if one is not None])
     waiting, root = Waiting(), outermost_of(owner)
     return [e for e in others if (
@@ -365,6 +392,7 @@ def begin_statement() -> None:
     if not bodies_open():
         return
     body = bodies_open()[-1]
+    _forget_lists_gone(body)
     known = [e for e in body.elements if id(e) not in body.unused and e.is_current()]
     if len(known) > _FEW:
         counts = _live_references([e.value for e in known])
@@ -372,6 +400,21 @@ def begin_statement() -> None:
         body.unused.update((id(e), e) for e in known if not (_has_name(e, counts) or waiting.has(e.made)))
         known = [e for e in known if id(e) not in body.unused]
     body.renewed, body.tracked = [], known
+
+
+def _forget_lists_gone(body: Body) -> None:
+    """Forget of which lists that code cannot reach any more an element was, if it is one of another list."""
+    owners: dict[int, set[int]] = {}
+    for e in body.elements:
+        if e.owner is not None and e.whole is not None and not e.is_own:
+            owners.setdefault(id(e.value), set()).add(id(e.owner))
+    several = {key for key, found in owners.items() if len(found) > 1}
+    if several:
+        lists = {id(e.owner): e.owner for e in body.elements if id(e.value) in several}
+        counts = references(lists.values())
+        gone = {key for key, x in lists.items() if not (counts[key] or is_in_use(x) or elements_with(x))}
+        body.elements[:] = [e for e in body.elements if not (
+            id(e.value) in several and id(e.owner) in gone and not owners[id(e.value)] <= gone)]
 
 
 def check_repeated(known: KnownElements | None) -> bool:

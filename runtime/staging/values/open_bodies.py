@@ -48,6 +48,7 @@ __all__ = [
     "own_of",
     "places_at_end",
     "restore_elements",
+    "track",
     "tracked_elements",
 ]
 
@@ -358,6 +359,14 @@ class carrying(AbstractContextManager[None]):
                           if body.states.get(id(e)) == CURRENT and isinstance(e.index, GraphTensor)]
             body.renewed += body.renew(body.carried)
         body.carried, body.states = self.outer
+
+
+def track(elements: Sequence[Element]) -> None:
+    """Record elements of lists that the bodies of the statement being staged may change, as those before it."""
+    if open_now.bodies:
+        body = open_now.bodies[-1]
+        body.elements += elements
+        body.tracked, body.carried = [*body.tracked, *elements], [*body.carried, *elements]
 
 
 def end_statement() -> None:

@@ -74,9 +74,13 @@ class StagedRecords(StagedSequence):
         return found
 
     @classmethod
-    def from_items(cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType]) -> StagedRecords:
-        """The staged list of the items of a Python list, whose leaves have the types `types`."""
-        record_items(items)
+    def from_items(
+        cls, items: Sequence[Any], structure: Any, types: Sequence[TensorType], owner: list[Any] | None = None,
+    ) -> StagedRecords:
+        """The staged list of the items of a Python list, whose leaves have the types `types`. `owner`: that list, if it
+        becomes the staged list."""
+        if owner is None:
+            record_items(items)
         rows = [columns_of(structure, leaves_of(structure, item), types) for item in items]
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 

@@ -45,11 +45,11 @@ def changed_after_the_loop(n: Any) -> Any:
     return rows
 
 
-def start_of_the_list(n: Any) -> Any:
+def start_of_the_dict(n: Any) -> Any:
     row = [0, 0]
-    rows = [row]
+    rows = {0: row}
     for i in range(n):
-        rows.append([i, i])
+        rows[i + 1] = [i, i]
     row[0] += 1
     return rows
 
@@ -82,15 +82,15 @@ def test_a_change_that_the_list_does_not_see(fn: Any, offset: int, what: str, re
     assert last.endswith(remedy)
 
 
-def test_a_change_of_a_list_that_a_staged_list_began_with() -> None:
+def test_a_change_of_a_list_that_a_staged_dict_began_with() -> None:
     with pytest.raises(rt.errors.StagingError) as info:
-        rt.function(start_of_the_list)(THREE)
+        rt.function(start_of_the_dict)(THREE)
     first, *_, last = str(info.value).split("\n")
     assert first == (
-        f"{__file__}:{start_of_the_list.__code__.co_firstlineno + 3}: whether 'rows' is the same list here as another"
+        f"{__file__}:{start_of_the_dict.__code__.co_firstlineno + 3}: whether 'rows' is the same dict here as another"
         " name is known only when the graph runs, and one of them is changed: staged code does not see the change by"
         " the other name")
-    assert last == "Give each name a list of its own where the program allows it: list(x)."
+    assert last == "Give each name a dict of its own where the program allows it: dict(x)."
 
 
 def test_the_remedies_work() -> None:

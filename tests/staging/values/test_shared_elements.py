@@ -139,6 +139,54 @@ def changed_in_a_branch(n: Any) -> Any:
     return ps
 
 
+# Lists of Python with elements that have other names, which statements make staged lists.
+
+def named_and_in_a_list(n: Any) -> Any:
+    first = Body(1)
+    rows = [first]
+    while len(rows) < n:
+        rows.append(Body(len(rows)))
+    for r in rows:
+        r.life += 1
+    first.x = 8
+    return rows, first
+
+
+def named_and_in_a_list_of_a_branch(n: Any) -> Any:
+    row = [0, 0]
+    rows = [row]
+    if n > 2:
+        rows.append([1, 1])
+    row[0] = 5
+    return rows
+
+
+def best_one_kept(n: Any) -> Any:
+    pop = [Body(i * 7 % 5) for i in range(n)]
+    for g in range(n):
+        pop = sorted(pop, key=lambda b: -b.x)
+        best = pop[0]
+        new = [best]
+        while len(new) < n:
+            new.append(Body(best.x + len(new) + g))
+        pop = new
+        for p in pop:
+            p.life += 1
+    return pop
+
+
+def first_of_the_old_list(n: Any) -> Any:
+    rows = [Body(i) for i in range(n)]
+    first = rows[0]
+    new = [first]
+    while len(new) < n:
+        new.append(Body(len(new)))
+    rows = new
+    for r in rows:
+        r.life += 1
+    return rows, first
+
+
 # Elements that a loop changes and puts in another list.
 
 def put_in_another_list(n: Any) -> Any:
@@ -238,6 +286,7 @@ def first_list_left_alone(n: Any) -> Any:
     replaced_in_the_list, best_of_slices_in_turn, changed_in_a_branch,
     put_in_another_list, put_at_the_front, put_in_a_dict, put_by_index, put_from_the_end, divided, alive,
     results_of_a_function, first_list_left_alone,
+    named_and_in_a_list, named_and_in_a_list_of_a_branch, best_one_kept, first_of_the_old_list,
 ])
 def test_elements_in_one_list_that_is_left_change(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 8, 1, 4)
