@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND, backend_of, has_staged_items
+from autograph.core.backend import UNBOUND, has_staged_items
 from autograph.core.lists import is_collection, is_list, items_in, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
@@ -118,7 +118,7 @@ class Heap:
                 now = self._copy(value)
                 same = len(now) == len(before) and all(
                     a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
-                if same or (is_list(value) and not _is_list_of_state(now, stages)):
+                if same or (is_list(value) and sets_up and _sets_up(before, now, stages)):
                     continue
                 found.add(path or root(value, hint))
                 _restore(value, before)
@@ -296,22 +296,23 @@ def _has_staged(value: Any, stages: Callable[[Any], bool], inside: tuple[int, ..
     return any(_has_staged(part, stages, (*inside, id(value))) for part in parts)
 
 
-def _is_list_of_state(items: Iterable[Any], stages: Callable[[Any], bool]) -> bool:
-    return all(_is_state(item, stages) or only_atoms((item,)) or _is_immutable(item) or (
-        type(item) is tuple and _is_list_of_state(item, stages)) for item in items)
-
-
-def _is_immutable(value: Any) -> bool:
-    """Whether it is an immutable value of a backend, such as a constant."""
-    backend = backend_of(value)
-    return backend is not None and backend.is_immutable(value)
+def _sets_up(before: list[Any], now: list[Any], stages: Callable[[Any], bool]) -> bool:
+    """Whether a body with `sets_up` only made a list longer, by what is not state."""
+    added = now[len(before):]
+    return bool(added) and all(map(operator.is_, now, before)) and not any(
+        becomes_state(_MISSING, item, stages, True) for item in added)
 
 
 def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bool) -> bool:
     """Whether a variable or attribute to which a body assigned `new` in place of `old` is state. In a body with
-    `sets_up`, storing an object where there was none (`_MISSING`, UNBOUND or None) is initialisation, done once at
-    trace time, and not state.
+    `sets_up`, storing an object that does not consist of parts, such as a variable, where there was none (`_MISSING`,
+    UNBOUND or None) is initialisation, done once at trace time, and not state.
     """
     if not sets_up or only_atoms((new,)) or isinstance(new, (tuple, FunctionType, BuiltinFunctionType)):
         return True
-    return _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
+    return _has_parts(new) or _is_state(new, stages) or not (old is None or old is _MISSING or old is UNBOUND)
+
+
+def _has_parts(value: Any) -> bool:
+    """Whether a value consists of what could be state, unlike a variable."""
+    return _is_object(value) or is_collection(value) or issubclass(type(value), dict) or is_other(value)
