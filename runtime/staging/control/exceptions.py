@@ -109,6 +109,7 @@ class _Try:
         self._declare()
         self.kept: tuple[Graph, int, list[Spec]]
         """The position of the last node that saves the state, and the specs of that state."""
+        self.omitted = False  # whether the state was not saved somewhere, since its specs have changed
 
     # The body.
 
@@ -120,7 +121,7 @@ class _Try:
             body = _Body(self._run, self.body_fn)
             with watching(self):
                 self.body = Traced("body", body, self.init, self.names, self._enter)
-            settled = same_types(self.widened, self.specs)
+            settled = same_types(self.widened, self.specs) and not self.omitted
             self.specs = self.widened
             if settled:
                 if all(isinstance(spec, (Leaf, Shared)) for spec in self.specs):
@@ -139,6 +140,7 @@ class _Try:
     def _enter(self, graph: Graph, origins: Origins) -> list[Any]:
         self.graph, self.origins, self.final = graph, origins, None
         self.kept = graph, 0, []
+        self.omitted = False
         self.points: list[Point] = []
         return list(self.init)
 
@@ -172,7 +174,9 @@ class _Try:
             return
         carried = specs_after([self._carried(spec, graph) for spec in specs], self.leaving)
         self.widened = [self._widen(i, values, carried) for i in range(len(values))]
-        if same_types(self.widened, self.specs) and self.region.types:
+        if not same_types(self.widened, self.specs):
+            self.omitted = True
+        elif self.region.types:
             apply(KEEP, *self._leaves(values), region=self.region)
             self.kept = graph, len(graph.nodes) - 1, specs
 

@@ -189,10 +189,10 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Static) != isinstance(b, Static):
         a, b = in_parts(a), in_parts(b)
     if cells is not None and (cell := cells.join(a, b)) is not None:
-        return _by_identity(cell)
+        return _by_identity(cell, a, b)
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
-        return Static(function) if chosen is None else Custom(chosen, (_INDEX,))
+        return Static(function) if chosen is None else _one_of(chosen)
     if all(map(is_text, (a, b))):
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
@@ -209,9 +209,19 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     return _join_classes(a, b, cells) or _join_leaves(a, b)
 
 
-def _by_identity(cell: Any) -> Spec:
-    """The spec of a value that is that container, or the one at an index of a Select."""
-    return Custom(cell, (_INDEX,)) if isinstance(cell, (Select, SelectedArray)) else Static(cell)
+def _by_identity(cell: Any, *joined: Spec) -> Spec:
+    """The spec of a value that is that container, or the one at an index of a Select, which joins `joined`."""
+    return _one_of(cell, *joined) if isinstance(cell, (Select, SelectedArray)) else Static(cell)
+
+
+def _one_of(chosen: Select | SelectedArray, *joined: Spec) -> Custom:
+    """The spec of one of several objects, which joins `joined`. The type of its index is no narrower than in these."""
+    index: Type = _INDEX.type
+    for spec in joined:
+        if isinstance(spec, Custom) and isinstance(spec.like, (Select, SelectedArray)):
+            found = leaf_type(spec.children[0])
+            index = (None if found is None else join_types(index, found, adapts=True)) or index
+    return Custom(chosen, (Leaf(index),))
 
 
 def _join_classes(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
@@ -260,7 +270,7 @@ def _join_leaves(a: Spec, b: Spec) -> Spec:
         chosen = one_of_both(value_of(a), value_of(b))
         if chosen is None:
             raise Conflict(a, b)
-        return Custom(chosen, (_INDEX,))
+        return _one_of(chosen, a, b)
     fixed = isinstance(a, Leaf) and a.fixed
     joined = join_types(left, right, adapts=True) or join_arrays(left, right)
     if joined is None or (fixed and not _fits(left, joined)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from traced_once import on
 
@@ -326,3 +327,29 @@ def test_a_list_that_no_other_name_has() -> None:
     traced = rt.function(given_up)
     for n in N:
         assert plain(traced(rt.constant(n))) == given_up(n)
+
+
+class Item:
+    def __init__(self, x: float) -> None:
+        self.x = x
+
+
+def sorted_and_raised(items, moves):
+    try:
+        for move in moves:
+            if items[0].x + move < 0:
+                raise ValueError
+            items[0].x += move
+        items.sort(key=lambda item: -item.x)
+        return items[0].x
+    except ValueError:
+        return -1.0
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_the_order_of_objects_is_saved_before_each_error(executor: str) -> None:
+    staged = rt.function(sorted_and_raised, executor=executor)
+    for moves in ([0.5, -3.0, 1.0], [3.0, 1.0], [-3.0], [0.5]):
+        got, expected = ([Item(1.0), Item(2.0)] for _ in range(2))
+        assert float(staged(got, np.array(moves))) == sorted_and_raised(expected, moves), moves
+        assert [float(item.x) for item in got] == [item.x for item in expected], moves
