@@ -25,6 +25,7 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.values.alias_tracking import has_no_single_original, origin_of
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.iterables import Unusable, flags, normalised_index, stacked, view_of
+from runtime.staging.values.optional import Maybe, there
 
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_table", "own_rows", "remake_before",
            "rows_of", "store", "table_of"]
@@ -57,11 +58,12 @@ class _Table:
 
 def _scalar(value: Any) -> Tensor:
     graph = current_graph()
-    x = None
-    if isinstance(value, (bool, int, float, complex, Tensor)):
+    x, value = None, there(value)
+    if isinstance(value, (bool, int, float, complex, Tensor)) and not isinstance(value, Maybe):
         x = convert_to_tensor(value) if graph is None else wrap(capture(graph, value))
     if not isinstance(x, Tensor) or x.ndim:
-        kind = x.type if isinstance(x, Tensor) else type(value).__name__
+        kind = x.type if isinstance(x, Tensor) else "what may be None" if isinstance(value, Maybe) else type(
+            value).__name__
         raise staging_error(
             f"an item of a list of lists that a tensor was the index of is set to {kind}: such lists hold numbers",
             "Use one list for each part, or a tensor with more dimensions.")
@@ -335,6 +337,8 @@ def are_rows(sequence: Sequence[Any]) -> bool:
 
 
 def _is_scalar(x: Any) -> bool:
+    if isinstance(x, Maybe):
+        return False
     return not x.ndim if isinstance(x, Tensor) else isinstance(x, (int, float, complex))
 
 

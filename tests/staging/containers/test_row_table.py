@@ -410,6 +410,43 @@ def test_a_list_of_a_try_that_is_traced_again(executor: str) -> None:
         assert values(rt.function(fn, executor=executor)(rt.constant(n))) == fn(n)
 
 
+def rows_with_none(n):
+    g = [[k if n > k else None for k in range(3)] for _ in range(2)]
+    for i in range(n):
+        g[i % 2][i % 3] = g[1 - i % 2][2 - i % 3]
+    return g
+
+
+def rows_of_what_is_there(n):
+    g, best = [[0] * 3 for _ in range(2)], None
+    for i in range(n):
+        if i % 2 == 1:
+            best = i
+        if best is not None:
+            g[i % 2][i % 3] = best
+    return g
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [rows_with_none, rows_of_what_is_there])
+def test_items_that_may_be_none(fn: Any, executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for n in range(6):
+        assert values(staged(rt.constant(n))) == fn(n)
+
+
+def test_a_row_of_numbers_takes_nothing_that_may_be_none() -> None:
+    @rt.function
+    def f(n):
+        g = [[0] * 3 for _ in range(2)]
+        g[n % 2][n % 3] = n if n > 1 else None
+        return g
+
+    with pytest.raises(rt.errors.StagingError, match="is set to what may be None: such lists hold numbers"):
+        f(rt.constant(2))
+
+
+
 # At random.
 
 class _Program:
