@@ -1272,3 +1272,18 @@ def test_state_that_grows_at_each_attempt_is_an_error() -> None:
                                    error=lambda what, remedy: RuntimeError(what))
     with pytest.raises(RuntimeError, match=r"^what this statement changes does not settle: x\[100\]$"):
         staged(("x[0]",), backend, (body,), restaged)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_slices_of_ranges(executor: str) -> None:
+    bounds = (None, 0, 2, -2, 9, -9)
+
+    def f(n, place):
+        parts = [[i for i in range(1, n, by)[first:last:step]]
+                 for by in (1, -2) for first in bounds for last in bounds for step in (None, 2, -1)]
+        return parts, [[i for i in range(size)[place:n:step]] for size in (n, 6) for step in (1, -2)], len(range(n)[1:])
+
+    staged = rt.function(f, executor=executor)
+    for n, place in ((0, 0), (1, 2), (4, -2), (7, 9), (-5, -9)):
+        got = staged(rt.constant(n), rt.constant(place))
+        assert rt.nest.map_structure(int, got) == f(n, place), (n, place)

@@ -7,6 +7,7 @@ int32.
 """
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.ops.concat_split import concat
 from runtime.ops.effects import raise_unless
 from runtime.ops.logic import greater, less, where
-from runtime.ops.math import cast, maximum
+from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
 from runtime.staging.values.index_signs import note_not_negative
@@ -435,6 +436,13 @@ class StagedRange(Lazy):
 
         return Counted(self._length, item)
 
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        start, stop, step = _indices(index, self._length)
+        first, by = self.start, self.step
+        return StagedRange(first + start * by, first + stop * by, by * step)
+
     def __contains__(self, x: Any) -> bool:
         if isinstance(x, Tensor) or not all(isinstance(y, int) for y in (self.start, self.stop, self.step)):
             _refuse("`in` a range of tensors has no Python value")
@@ -446,6 +454,29 @@ class StagedRange(Lazy):
     def __str__(self) -> str:
         step = "" if isinstance(self.step, int) and self.step == 1 else f", {self.step}"
         return f"range({self.start}, {self.stop}{step})"
+
+
+def _indices(part: slice, length: Any) -> tuple[Any, Any, int]:
+    """`part.indices(length)` for a length that only the graph knows."""
+    step = 1 if part.step is None else part.step
+    if isinstance(step, Tensor):
+        raise staging_error("only the graph knows the step of this slice of a range",
+                            "Use a step that Python knows, or a range with that step.")
+    step = operator.index(step)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, length) if step > 0 else (-1, length - 1)
+
+    def bound(place: Any, missing: Any) -> Any:
+        if place is None:
+            return missing
+        place = _integer(place)
+        if not any(isinstance(x, Tensor) for x in (place, length)):
+            return max(place + length, low) if place < 0 else min(place, high)
+        place, end = (weak_int(convert_to_tensor(x)) for x in (place, length))
+        return where(less(place, 0), maximum(place + end, low), minimum(place, high))
+
+    return bound(part.start, low if step > 0 else high), bound(part.stop, high if step > 0 else low), step
 
 
 def _integer(x: Any) -> Any:
