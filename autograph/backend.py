@@ -42,7 +42,16 @@ from autograph.core.lists import DICTS, LISTS, is_collection, is_list, items_in,
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
 from autograph.core.trace_cleanup import at_end, of_trace, restored
-from autograph.core.tracebacks import convert_file, hide_package, is_body, is_converted, is_internal, prune, settle
+from autograph.core.tracebacks import (
+    convert_file,
+    hide_package,
+    is_body,
+    is_converted,
+    is_internal,
+    prune,
+    raised_in_converted_code,
+    settle,
+)
 from autograph.core.unknown_names import hint_at_names, unknown
 from autograph.core.untracked_mutables import draws_random_numbers
 from autograph.core.versions import CALLS_SHARE_STACK, LOGGING_SKIPS_ITSELF, unbound_text
@@ -180,6 +189,7 @@ __all__ = [
     "prune",
     "put",
     "raise_limit",
+    "raised_in_converted_code",
     "rarely_collected",
     "references",
     "refill",

@@ -112,6 +112,13 @@ def _entered_from(frame: FrameType, owner: FrameType) -> bool:
     return False
 
 
+def raised_in_converted_code(error: BaseException) -> bool:
+    """Whether converted code raised an error or called the C function that did, and not, say, a signal handler."""
+    codes = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
+    last = next((code for code in reversed(codes) if not is_internal(code.co_filename)), None)
+    return last is not None and is_converted(last)
+
+
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
@@ -165,7 +172,7 @@ def _keeps_operands(code: CodeType) -> bool:
 
 
 def _as_local(error: NameError) -> UnboundLocalError | None:
-    if "free variable" not in str(error):
+    if not all(isinstance(arg, str) for arg in error.args) or "free variable" not in str(error):
         return None
     name = str(error).split("'")[1]
     *_, last = _entries(error.__traceback__)

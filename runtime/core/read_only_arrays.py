@@ -89,7 +89,7 @@ def _depth(array: Any) -> int:
     return depth
 
 
-def written_error(error: Exception) -> Exception | None:
+def written_error(error: BaseException) -> Exception | None:
     """The error to raise in place of NumPy's `error` if that is due to a write to one of these arrays; None for other
     errors."""
     what = error.args[0] if error.args else None  # text of the graph has no characters to look into

@@ -157,7 +157,7 @@ class Function(Called, Inspected):
             if graph is None and self._shares:
                 return self._objects.computed(self._run, args, kwargs)
             return self._run(args, kwargs)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if graph is None:
                 self._leave(error, args, kwargs)
             raise
@@ -165,7 +165,7 @@ class Function(Called, Inspected):
             if graph is None:
                 raised.forget()
 
-    def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _leave(self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Apply the changes that the call would have made before the error."""
         if raised.may_have_changes(error) and self.autograph:
             if self._until_error is None:
@@ -210,7 +210,7 @@ class Function(Called, Inspected):
                 self._remember_arrays([x._array for x in args], concrete)
         try:
             return concrete.apply(call.leaves, call, call.variables)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not call.overwritten:  # otherwise its changes have been made already
                 raised.note(error, concrete)
             if call.undo is not None:
@@ -338,7 +338,7 @@ class Function(Called, Inspected):
         with phase(f"trace {self.name}"):
             try:
                 concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raised.note(error)
                 raise
         with self._lock:
@@ -591,7 +591,7 @@ class UntilError(Function):
             concrete.apply(call.leaves, call, call.variables)
         return concrete.changes
 
-    def _leave(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _leave(self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """An error that it does not catch is one of its own graph, and has no changes to apply."""
 
 

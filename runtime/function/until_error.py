@@ -34,7 +34,7 @@ _TEXT: Final = '''
 def until_error(function, /, *args, **kwargs):
     try:
         function(*args, **kwargs)
-    except Exception:
+    except (Exception, SystemExit):
         pass
 '''
 _FILE: Final = "<until_error>"

@@ -11,7 +11,7 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 from weakref import ref
 
@@ -221,6 +221,21 @@ def made_of(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     return error
 
 
+def _slots(error: BaseException) -> list[tuple[str, Any]]:
+    """What the constructor of a class stored outside of `args` and the instance's dict, such as `SyntaxError.msg` or
+    `StopIteration.value`, if it has values of the graph."""
+    slots = {name: getattr(error, name, None) for cls in type(error).__mro__ for name, member in vars(cls).items()
+             if isinstance(member, MemberDescriptorType)}
+    return [(name, value) for name, value in slots.items() if _is_deferred(value)]
+
+
+def _is_deferred(value: Any) -> bool:
+    """Whether `_defer` replaces something in `value`."""
+    operands: list[Any] = []
+    _defer(value, operands)
+    return bool(operands)
+
+
 @dataclass(frozen=True)
 class Raised:
     """An exception to raise at run time: its type and parts, and the user's frames that it passed through."""
@@ -237,7 +252,7 @@ class Raised:
         """Record an exception; graph tensors in it are appended to `operands`. `place`: where it is raised, if not in
         the code being traced."""
         args = tuple([_defer(arg, operands) for arg in exception.args])
-        attributes = {name: _defer(value, operands) for name, value in vars(exception).items()}
+        attributes = {name: _defer(value, operands) for name, value in (*vars(exception).items(), *_slots(exception))}
         places = trail(exception.__traceback__) if place is None else (place,)
         return cls(exception.with_traceback(None), args, attributes, places, caught_by(exception.__cause__))
 
@@ -251,7 +266,8 @@ class Raised:
         else:
             new = copy.copy(old)
             new.args = args
-        new.__dict__.update({name: _resolve(value, arrays) for name, value in self.attributes.items()})
+        for name, value in self.attributes.items():
+            object.__setattr__(new, name, _resolve(value, arrays))
         new.__cause__ = old.__cause__ if self.cause is None else self.cause.error
         new.__suppress_context__ = old.__suppress_context__
         return new

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -335,3 +336,20 @@ def test_arrays_and_variables_that_one_call_changes(executor: str) -> None:
     with pytest.raises(ValueError, match="large"):
         traced(np.ones(2, np.float32), v, rt.constant(6.0))
     assert v.numpy() == 12
+
+
+def leaves_python(o, xs, x):
+    xs.append(x)
+    if x > 1:
+        sys.exit(f"{x} is large")
+    xs.append(x * 2)
+    return x
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_changes_before_the_program_ends(executor: str) -> None:
+    staged, xs = rt.function(leaves_python, executor=executor), list[Any]()
+    assert int(staged(None, xs, np.int64(1))) == 1 and [int(x) for x in xs] == [1, 2]
+    with pytest.raises(SystemExit, match="^3 is large$"):
+        staged(None, xs, np.int64(3))
+    assert [int(x) for x in xs] == [1, 2, 3]

@@ -387,3 +387,22 @@ def test_checks_that_hold() -> None:
     assert f(rt.constant(2)).numpy() == 2
     assert rt.debugging.is_numeric_tensor(rt.constant(1))
     assert not rt.debugging.is_numeric_tensor(rt.constant(True))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize(("kind", "slot"), [
+    (SyntaxError, "msg"), (ImportError, "msg"), (StopIteration, "value"), (SystemExit, "code"), (NameError, "args"),
+    (OSError, "args")])
+def test_what_an_exception_has_beside_its_arguments(kind: type[BaseException], slot: str, executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(xs):
+        for i, x in enumerate(xs):
+            if x > 2:
+                raise kind(f"bad {x} at {i}")
+        return 1
+
+    assert int(f(np.array([1, 2]))) == 1
+    with pytest.raises(kind) as caught:
+        f(np.array([1, 3]))
+    expected = kind("bad 3 at 1")
+    assert str(caught.value) == str(expected) and getattr(caught.value, slot) == getattr(expected, slot)

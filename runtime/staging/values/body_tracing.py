@@ -13,7 +13,17 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
 
-from autograph.backend import at_end, is_body, is_internal, lower_limit, of_trace, outermost, raise_limit, settle
+from autograph.backend import (
+    at_end,
+    is_body,
+    is_internal,
+    lower_limit,
+    of_trace,
+    outermost,
+    raise_limit,
+    raised_in_converted_code,
+    settle,
+)
 from runtime.core.array_mode import note_undone
 from runtime.core.errors import InaccessibleTensorError, OpError, StagingError
 from runtime.core.graph import COUNT, Graph, Node
@@ -99,8 +109,8 @@ def trace_body(
 ) -> Any:
     """Trace `body` for `make_values()` into `graph`; returns its result, or None if it raises, as `graph` then does.
     `leaving`: represents the memory of arrays that the body creates, if it is traced several times.
-    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions are raised at
-    once.
+    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions, but for the
+    program's SystemExit, are raised at once.
     """
     depth, place = _open.depth, _open_body(body)
     room = None if depth % _BODIES else raise_limit(_FRAMES * _BODIES)
@@ -127,7 +137,7 @@ def trace_body(
                 note_accident(exc, graph)
             return None
         except BaseException as exc:
-            if caught_by(exc) is None:  # otherwise it represents a handler's error, which is raised again
+            if caught_by(exc) is None and not _is_exit(exc):  # a handler's error is raised again
                 raise
             with raising(exc):
                 raise_error(exc)
@@ -137,6 +147,11 @@ def trace_body(
                 lower_limit(room)
             _open.depth = depth
             _open.times[place] -= 1
+
+
+def _is_exit(error: BaseException) -> bool:
+    """Whether the traced program ends Python here, unlike a signal handler that does."""
+    return isinstance(error, SystemExit) and raised_in_converted_code(error)
 
 
 @outermost
@@ -157,7 +172,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
         return NEVER
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         written = written_error(exc)
         if written is not None:
             raise written from None
