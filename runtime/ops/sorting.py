@@ -50,6 +50,19 @@ ARGSORT: Final = Op("argsort", _argsort_kernel, _argsort_rule, samples=_argsort_
                     doc="The indices that sort the last axis; equal elements keep their order.")
 
 
+def _compared_order_kernel(x: Any, *, descending: bool) -> Any:
+    size = x.shape[-1]
+    if not x.size:
+        return np.zeros(x.shape, np.int32)
+    lines = [sorted(range(size), key=line.__getitem__, reverse=descending) for line in x.reshape(-1, size).tolist()]
+    return np.array(lines, np.int32).reshape(x.shape)
+
+
+COMPARED_ORDER: Final = Op(
+    "compared_order", _compared_order_kernel, _argsort_rule, samples=_argsort_samples,
+    doc="The indices that sort the last axis as Python's sorted() does, also where nan makes items incomparable.")
+
+
 def argsort(values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False,
             name: str | None = None) -> Tensor:
     """The indices, int32, that sort along `axis` (`tf.argsort`); equal elements keep their order."""

@@ -18,7 +18,7 @@ def _along(call: Call) -> Sequence[Any]:
     return call.apply(*call.all_batched(), axis=call.params["axis"] + 1)
 
 
-@batching("argsort")
+@batching("argsort", "compared_order")
 def _along_last(call: Call) -> Sequence[Any]:
     return call.apply(*call.inputs)
 

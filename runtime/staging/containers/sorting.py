@@ -5,6 +5,7 @@ import builtins
 import contextlib
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -14,16 +15,16 @@ from runtime.core.errors import ShapeError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text
-from runtime.core.trace import convert_to_tensor, current_graph
+from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import TensorType, int32, uint8
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.lists import list_new
-from runtime.ops.logic import not_equal, where
+from runtime.ops.logic import equal, not_equal, where
 from runtime.ops.math import cast
-from runtime.ops.reduction import reduce_max, reduce_min
+from runtime.ops.reduction import argmax, argmin, reduce_any, reduce_max, reduce_min
 from runtime.ops.shape import dim
-from runtime.ops.sorting import argsort, sort
+from runtime.ops.sorting import COMPARED_ORDER, argsort
 from runtime.ops.strings import as_bytes, rank_texts
 from runtime.ops.tensor_lists import element_at
 from runtime.staging.containers.comparison import compare
@@ -81,7 +82,8 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     reverse = bool(reverse)
     direction = "DESCENDING" if reverse else "ASCENDING"
     if key is None and stages(items) and not isinstance(items, StagedRecords):
-        return listed(sort(vector(items, "sorted"), direction=direction))
+        row = vector(items, "sorted")
+        return listed(gather(row, _order(row, direction)))
     if not isinstance(items, (list, StagedList, StagedRecords, Tensor)):
         items = listed(items)
     keys = _keys(items, _order_of(items) if key is None else key)
@@ -91,13 +93,25 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
         if _has_objects(keys):
             return _taken(items, _by_comparisons(keys, reverse))
-    places: Any = None
-    for column in reversed(_columns(keys, "sorted")):
-        if places is not None:
-            column = gather(column, places)
-        order = argsort(column, direction=direction)
-        places = order if places is None else gather(places, order)
+    *others, places = _columns(keys, "sorted")
+    places = argsort(places, direction=direction) if others else _order(places, direction)
+    for column in reversed(others):
+        places = gather(places, argsort(gather(column, places), direction=direction))
     return _taken(items, places)
+
+
+def _order(keys: Tensor, direction: str) -> Tensor:
+    """The indices that sort a vector as Python does: where there is a nan, which it compares with what depends on its
+    algorithm."""
+    order = argsort(keys, direction=direction)
+    if not keys.dtype.is_floating:
+        return order
+
+    def compared(_: Any) -> tuple[Tensor]:
+        return (apply(COMPARED_ORDER, keys, descending=direction == "DESCENDING"),)
+
+    found: Tensor = branch(reduce_any(not_equal(keys, keys)), compared, (order,), ("order",))[0]
+    return found
 
 
 def _order_of(items: Any) -> Callable[[Any], Any] | None:
@@ -246,11 +260,12 @@ def sort_in_place(items: Any, /, *, key: Any = None, reverse: Any = False) -> No
 # min and max
 
 def _extreme(
-    name: str, python: Callable[..., Any], reduction: Callable[..., Any], better: Callable[[Any, Any], Any]
+    name: str, python: Callable[..., Any], reduction: Callable[..., Any], place: Callable[..., Any],
+    better: Callable[[Any, Any], Any],
 ) -> Callable[..., Any]:
     """`min` or `max`; `better` tells whether an item, or its key, replaces an earlier one."""
 
-    rule = _Extreme(name, python, reduction, better)
+    rule = _Extreme(name, python, reduction, place, better)
 
     def extreme(*args: Any, key: Any = None, default: Any = _MISSING) -> Any:
         defaults = {} if default is _MISSING else {"default": default}
@@ -275,6 +290,7 @@ class _Extreme(NamedTuple):
     name: str
     python: Callable[..., Any]
     reduction: Callable[..., Any]
+    place: Callable[..., Any]
     better: Callable[[Any, Any], Any]
 
     def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
@@ -295,11 +311,24 @@ class _Extreme(NamedTuple):
         """For the items of a vector."""
         size = dim(x, 0)
         if isinstance(size, int):
-            return self.reduction(x) if size else self.python((), **({"default": default[0]} if default else {}))
+            return self.first_of(x) if size else self.python((), **({"default": default[0]} if default else {}))
         if not default:
             raise_unless(not_equal(size, 0), _error_of(self.python))
-            return self.reduction(x)
-        return branch(not_equal(size, 0), lambda _: (self.reduction(x),), default, (self.name,))[0]
+            return self.first_of(x)
+        return branch(not_equal(size, 0), lambda _: (self.first_of(x),), default, (self.name,))[0]
+
+    def first_of(self, x: Tensor) -> Any:
+        """The extreme item of a vector that is not empty. Python takes the first of equal ones, such as 0.0 and -0.0,
+        and keeps a nan only if it is the first item, since nothing compares with it."""
+        found = self.reduction(x)
+        if not x.dtype.is_floating:
+            return found
+
+        def compared(_: Any) -> tuple[Tensor]:
+            is_nan, worst = not_equal(x, x), cast(math.inf if self.name == "min" else -math.inf, x.dtype)
+            return (x[where(is_nan[0], 0, self.place(where(is_nan, worst, x)))],)
+
+        return branch(equal(found, 0) | not_equal(found, found), compared, (found,), (self.name,))[0]
 
     def of_staged(self, items: Any, key: Any, *default: Any) -> Any:
         """For items whose number is known only at run time: stages a loop."""
@@ -360,5 +389,5 @@ def _either(chosen: Any, x: Any, y: Any) -> Any:
     return where(chosen, x, y) if numbers else operators.if_exp(chosen, lambda: x, lambda: y)
 
 
-minimum_of: Final = _extreme("min", builtins.min, reduce_min, _less)
-maximum_of: Final = _extreme("max", builtins.max, reduce_max, lambda x, y: _less(y, x))
+minimum_of: Final = _extreme("min", builtins.min, reduce_min, argmin, _less)
+maximum_of: Final = _extreme("max", builtins.max, reduce_max, argmax, lambda x, y: _less(y, x))

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from ways import HAS_LLVM
 
@@ -63,3 +64,26 @@ def test_a_key_that_is_none_does_not_compare() -> None:
 
     with pytest.raises(TypeError, match="None"):
         rt.function(f)(rt.constant(3))
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_what_does_not_compare_and_zeros(executor: str) -> None:
+    def of_array(x):
+        return max(x), min(x), sorted(x), sorted(x, reverse=True), max(x, default=None), sorted(x, key=lambda v: -v)
+
+    def of_list(x):
+        xs = []
+        for v in x:
+            xs.append(v)
+        xs.sort()
+        return max(xs), min(xs), xs, max(xs, key=lambda v: v), sorted(xs, key=lambda v: -v)
+
+    for fn in of_array, of_list:
+        staged = rt.function(fn, executor=executor)
+        for values in ([1, NAN, 5, 2], [NAN, 1, 0], [3, 1, NAN, 0], [-0.0, 0.0], [0.0, -0.0], [NAN], [NAN, NAN, 1], [
+                -np.inf, NAN, np.inf], [2.0, 1.0, 2.0]):
+            x = np.array(values, np.float64)
+            assert repr(rt.nest.map_structure(float, staged(x))) == repr(rt.nest.map_structure(float, fn(x))), values
