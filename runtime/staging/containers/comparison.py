@@ -66,6 +66,8 @@ def compare(name: str, left: Any, right: Any) -> Any:
     if _are_scalars(parts[0]) and _are_scalars(parts[1]):
         return _compare_scalars(name, *parts)
     (one, *rest), (other, *others) = parts
+    if _are_scalars([one, other]):
+        return _compare_after_scalars(name, [one, *rest], [other, *others])
     same = equals(one, other)
     return operators.or_(operators.and_(same, lambda: compare(name, rest, others)),
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
@@ -105,6 +107,18 @@ def _compare_scalars(name: str, x: Sequence[Any], y: Sequence[Any]) -> Any:
     if isinstance(same, bool):
         return _compare_scalars(name, rest, others) if same else _PYTHON[name](one, other)
     return bitwise_or(_PYTHON[name[0] + "t"](one, other), bitwise_and(same, _compare_scalars(name, rest, others)))
+
+
+def _compare_after_scalars(name: str, x: list[Any], y: list[Any]) -> Any:
+    """`compare` for the parts of two containers that begin with scalars. The others are compared in one branch."""
+    pairs = zip(x, y)  # up to the end of the shorter one
+    size = next((i for i, pair in enumerate(pairs) if not _are_scalars(pair)), min(len(x), len(y)))
+    same = _equal_scalars(x[:size], y[:size])
+    if same is True:
+        return compare(name, x[size:], y[size:])
+    decided = _compare_scalars(name[0] + "t", x[:size], y[:size])
+    return decided if same is False else operators.if_exp(
+        same, lambda: compare(name, x[size:], y[size:]), lambda: decided)
 
 
 def _equal_scalars(x: Sequence[Any], y: Sequence[Any]) -> Any:

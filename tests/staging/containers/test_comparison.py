@@ -50,3 +50,28 @@ def test_functions_of_operator() -> None:
     for numbers in itertools.product((1, 2, 3, 4), repeat=2):
         found = rt.function(f)(*map(rt.constant, numbers))
         assert [x.numpy().tolist() for x in found] == list(f(*numbers))
+
+
+def orders(a: Any, b: Any, xs: Any, ys: Any) -> list[Any]:
+    p, q, r, s = (a, 1, xs), (b, 1, ys), [a, b, xs, a], [b, b, ys]
+    return [p < q, p <= q, p > q, p >= q, p == q, p != q, r < s, r >= s, r == s, (a, (a, xs)) < (a, (b, ys))]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_lists_after_scalars(executor: str) -> None:
+    def f(a: Any, b: Any, n: Any, m: Any) -> list[Any]:
+        return orders(a, b, [i for i in range(n)], [2 * i for i in range(m)])
+
+    staged = rt.function(f, executor=executor)
+    for a, b in itertools.product((1.0, float("nan")), (1.0, 2.0)):
+        for n, m in itertools.product((0, 1, 2), repeat=2):
+            found = staged(rt.constant(a), rt.constant(b), rt.constant(n), rt.constant(m))
+            assert list(map(bool, found)) == f(a, b, n, m), (a, b, n, m)
+
+
+def test_lists_after_scalars_are_compared_in_one_branch() -> None:
+    def f(a: Any, b: Any, n: Any) -> Any:
+        return (a, a + 1, a + 2, [i for i in range(n)]) < (b, b + 1, b + 2, [1 for _ in range(n)])
+
+    graph: Any = rt.function(f).get_concrete_function(rt.constant(1), rt.constant(1), rt.constant(3)).graph
+    assert [node.op.name for node in graph.nodes].count("cond") == 1
