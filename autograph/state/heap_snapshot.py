@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND, has_staged_items
+from autograph.core.backend import UNBOUND, backend_of, has_staged_items
 from autograph.core.lists import is_collection, is_list, items_in, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.untracked_mutables import Other, is_other
@@ -314,5 +314,8 @@ def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bo
 
 
 def _has_parts(value: Any) -> bool:
-    """Whether a value consists of what could be state, unlike a variable."""
-    return _is_object(value) or is_collection(value) or issubclass(type(value), dict) or is_other(value)
+    """Whether a value is immutable, such as text of a backend's, or consists of what could be state, unlike a
+    variable."""
+    backend = backend_of(value)
+    return _is_object(value) or is_collection(value) or issubclass(type(value), dict) or is_other(value) or (
+        backend is not None and backend.is_immutable(value))

@@ -100,9 +100,15 @@ def listed_in_a_loop(h, n):
         h.name([Item(5.0), 1])
 
 
+def text_in_a_loop(h, n):
+    for i in range(n):
+        h.note(f"{i}")
+        h.add(f"{i + 1}")
+
+
 PROGRAMS = (
     exchanged, chosen, chosen_and_raised, deleted, replaced, rotated, lengthened, lengthened_by_a_callee,
-    lengthened_by_a_callee_in_a_loop, noted_in_a_loop, named_in_a_loop, listed_in_a_loop)
+    lengthened_by_a_callee_in_a_loop, text_in_a_loop, noted_in_a_loop, named_in_a_loop, listed_in_a_loop)
 
 
 def shown(value: Any) -> Any:
