@@ -18,7 +18,7 @@ from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_internal, own_errors, prune, settle, stand_in
+from autograph.core.tracebacks import is_converted, is_internal, own_errors, prune, settle, stand_in
 from autograph.core.versions import TRIES_ARE_TABLES
 from autograph.dispatch.converted_call import call
 from autograph.state.converted_text_bodies import part
@@ -383,7 +383,7 @@ def trace_with(
     is staged for the errors that the graph may raise; those of other classes run at trace time."""
     enter, leave = getattr(type(manager), "__enter__", None), getattr(type(manager), "__exit__", None)
     if type(leave) is not FunctionType or enter is None or not (
-        exclusion_rule(leave) is None or isinstance(manager, contextlib.suppress)
+        is_converted(leave.__code__) or exclusion_rule(leave) is None or isinstance(manager, contextlib.suppress)
     ):
         mark = backend.checkpoint()
         run_with(manager, body, jumps)

@@ -97,6 +97,27 @@ def manager_in_loop(xs):
     return s
 
 
+@program(([1, -1, 2],), ([-1],), ([3],))
+def manager_of_a_local_class(xs):
+    class Counting:
+        def __init__(self, log):
+            self.log = log
+
+        def __enter__(self):
+            self.log.append(1)
+            return self
+
+        def __exit__(self, kind, error, traceback):
+            self.log.append(2)
+            return kind is not None and issubclass(kind, Low)
+
+    log, s = [], 0
+    for x in xs:
+        with Counting(log):
+            s += check(x)
+    return s, log
+
+
 @program((4, 0), (4, 2))
 def suppressed_by_library(x, d):
     y = -1
