@@ -26,6 +26,7 @@ from autograph.backend import (
     Values,
     draws_random_numbers,
     has_staged_items,
+    is_internal,
     is_list,
     keyed,
     operators,
@@ -45,7 +46,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.generator_frames import exited_by_tensor
 from runtime.core.graph import why_unrolled
-from runtime.core.positions import Position, staging_error
+from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.pytree import flatten
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import set_item
@@ -257,7 +258,7 @@ class Staging:
         what, remedy = (_changed(type(subject), name) if event == "changed"
                         else taken_outside(type(subject).__name__, name))
         error = StagingError(what, remedy=remedy)
-        locate(error, Position(filename, lineno))
+        locate(error, (is_internal(filename) and user_position()) or Position(filename, lineno))
         if event == "changed" and type(subject) is set:
             return want_sets(error)
         if event == "changed" and isinstance(subject, np.ndarray) and subject.dtype.kind in "biufc":

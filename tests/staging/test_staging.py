@@ -1287,3 +1287,15 @@ def test_slices_of_ranges(executor: str) -> None:
     for n, place in ((0, 0), (1, 2), (4, -2), (7, 9), (-5, -9)):
         got = staged(rt.constant(n), rt.constant(place))
         assert rt.nest.map_structure(int, got) == f(n, place), (n, place)
+
+
+def test_message_dtype_of_an_element() -> None:
+    def f(xs, n):
+        found = []
+        for x in xs:
+            found.append(x)
+        found.append(n)
+        return found
+
+    with pytest.raises(rt.errors.DTypeError, match=r"(?s)test_staging.py:\d+: the list and the element .*append\(n\)"):
+        rt.function(f)(rt.constant([1.5]), rt.constant(1))

@@ -53,11 +53,14 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
         return _choosing(_tee, python, _is_staged)
     if fn not in ITERATORS:
         return python
-    return _choosing(functools.partial(_iterator, fn), python, _has_staged if fn in _NESTED else _is_staged)
+    return _choosing(functools.partial(_iterator, fn), python, _has_staged if fn in _USING else _is_staged)
 
 
-_NESTED: Final = frozenset({itertools.chain.from_iterable, itertools.starmap})
-"""The functions that take the items of their arguments' items."""
+_USING: Final = frozenset({
+    itertools.chain.from_iterable, itertools.starmap, itertools.compress, itertools.dropwhile, itertools.filterfalse,
+    itertools.groupby, itertools.takewhile})
+"""The functions that take the items of their arguments' items, or ask for the truth of items or what is made of them.
+"""
 _LEAVING: Final = frozenset({itertools.islice, itertools.takewhile})
 """The functions that may end before their iterable does, which may be endless."""
 

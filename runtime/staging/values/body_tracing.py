@@ -25,7 +25,7 @@ from autograph.backend import (
     settle,
 )
 from runtime.core.array_mode import note_undone
-from runtime.core.errors import InaccessibleTensorError, OpError, StagingError
+from runtime.core.errors import DTypeError, InaccessibleTensorError, OpError, ShapeError, StagingError, locate
 from runtime.core.graph import COUNT, Graph, Node
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
@@ -33,6 +33,7 @@ from runtime.core.relaxed_shapes import NeedsKnownShapes, is_relaxed
 from runtime.core.tensor_writes import Leaving
 from runtime.core.tensor_writes import in_body as in_body_of
 from runtime.core.trace import current_graph, raising, tracing
+from runtime.core.traceback_replay import trail
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
 from runtime.staging.values.alias_tracking import tracking
@@ -125,6 +126,7 @@ def trace_body(
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
             raise
         except Exception as exc:
+            _locate(exc)
             written = written_error(exc)
             if written is not None:
                 raise written from None
@@ -147,6 +149,13 @@ def trace_body(
                 lower_limit(room)
             _open.depth = depth
             _open.times[place] -= 1
+
+
+def _locate(error: BaseException) -> None:
+    """Give an error about types or shapes, which is raised before there is a node, its place in the user's code."""
+    if isinstance(error, (DTypeError, ShapeError)) and not getattr(error, "located", False) and (
+            places := trail(error.__traceback__)):
+        locate(error, places[-1])
 
 
 def _is_exit(error: BaseException) -> bool:
@@ -173,6 +182,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
         raise
     except (Exception, SystemExit) as exc:
+        _locate(exc)
         written = written_error(exc)
         if written is not None:
             raise written from None

@@ -227,3 +227,31 @@ def test_items_of_known_number_are_taken_one_by_one() -> None:
         return a, list(enumerate(parts)), list(parts), counts[1]
 
     assert plain(rt.function(f)(rt.constant([3, 1, 2]))) == f([3, 1, 2])
+
+
+def decided(xs):
+    return (
+        [(key, list(group)) for key, group in itertools.groupby(xs, lambda x: x > 2)],
+        [(key, len(list(group))) for key, group in itertools.groupby(xs)],
+        list(itertools.takewhile(lambda x: x < 3, xs)), list(itertools.dropwhile(lambda x: x < 3, xs)),
+        list(itertools.filterfalse(lambda x: x < 3, xs)), list(itertools.compress(xs, [x > 1 for x in xs])))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_lists_of_known_length_whose_items_decide(executor: str) -> None:
+    staged = rt.function(lambda *xs: decided([*xs]), executor=executor)
+    for xs in ((3, 1, 2, 2), (1, 5, 0, 0), (2, 2, 2, 2)):
+        assert plain(staged(*map(rt.constant, xs))) == decided(xs)
+
+
+def test_message_iterator_of_a_generator() -> None:
+    def chunks(xs, n):
+        items = iter(xs)
+        while True:
+            found = list(itertools.islice(items, n))
+            if not found:
+                return
+            yield found
+
+    with pytest.raises(StagingError, match=r"(?s)test_item_takers.py:\d+: staged code takes items of .*islice"):
+        rt.function(lambda xs, n: list(chunks(xs, n)))(rt.constant([1, 2, 3]), rt.constant(2))
