@@ -294,6 +294,9 @@ class Reach:
         code = fn.__code__
         if hasattr(fn, "place") or is_opaque(code.co_filename):
             self._meet(None, fn.__dict__.get("__wrapped__"), 1, fn.__name__)  # of a property or special method
+            for cell in fn.__closure__ or () if hasattr(fn, "place") else ():
+                if cell_is_filled(cell) and type(cell.cell_contents) is FunctionType:  # that it calls
+                    self._meet(None, cell.cell_contents, 1, cell.cell_contents.__name__)
             return
         if hasattr(fn, "__autograph_do_not_convert__"):  # it runs at trace time
             self._leaves_out = True

@@ -526,6 +526,36 @@ def outcome(fn: Any, args: tuple[Any, ...], capsys: pytest.CaptureFixture[str]) 
     return result, capsys.readouterr().out
 
 
+def odd(xs: Any) -> Iterator[Any]:
+    for x in xs:
+        if x % 2 == 0:
+            continue
+        yield x
+
+
+def first_of(xs: Any, n: Any) -> Iterator[Any]:
+    for i, x in enumerate(xs):
+        if i >= n:
+            return
+        yield x * x
+
+
+@program(rt.constant([1, 2, 3, 5, 4, 7]), rt.constant(3))
+def returns_from_what_is_enumerated(xs: Any, n: Any) -> Any:
+    total = 0
+    for i, x in enumerate(odd(xs)):
+        if i >= n:
+            return total, i
+        total += x
+    return total, -1
+
+
+@program(rt.constant([1, 2, 3, 5, 4, 7]), rt.constant(2))
+def enumerated_in_generators(xs: Any, n: Any) -> Any:
+    return sum(first_of(odd(xs), n)), [*first_of(odd(xs), 3)]
+
+
+
 @executors
 @pytest.mark.parametrize(("fn", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
 def test_generators_do_what_they_do_on_numbers(fn: Any, args: Any, executor: str, capsys: Any) -> None:
