@@ -11,7 +11,7 @@ import threading
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from types import MethodType
 from typing import Any, Final
 from weakref import WeakMethod, ref
@@ -48,7 +48,7 @@ from runtime.function.retracing import CacheInfo, History, Pending, is_traced_he
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
 from runtime.function.unranked import unranked
-from runtime.function.until_error import can_run_again, leaving, raised, until_error, without_output
+from runtime.function.until_error import applying, can_run_again, leaving, raised, until_error, without_output
 from runtime.function.variable import Creation, LateVariableError
 from runtime.function.visible_places import Constant, Reading
 from runtime.numpy.array_objects import StagedArray
@@ -171,7 +171,7 @@ class Function(Called, Inspected):
             if self._until_error is None:
                 self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
             concrete = raised.concrete
-            with suppress(Exception):
+            with applying(concrete):
                 changes = self._until_error(self._bound(self.python_function), *args, **kwargs)
                 if concrete is not None:
                     concrete.can_change = changes

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import linecache
 import threading
+import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Final
 from weakref import WeakMethod
 
@@ -28,7 +30,7 @@ from runtime.core.tensor import EagerTensor
 from runtime.function.concrete import ConcreteFunction
 from runtime.ops.effects import PRINT
 
-__all__ = ["can_run_again", "leaving", "raised", "until_error", "without_output"]
+__all__ = ["ChangesWarning", "applying", "can_run_again", "leaving", "raised", "until_error", "without_output"]
 
 _TEXT: Final = '''
 def until_error(function, /, *args, **kwargs):
@@ -72,6 +74,24 @@ def without_output(graph: Graph) -> None:
     for inner in [graph, *(sub for node in graph.walk() for sub in node.subgraphs.values())]:
         inner.nodes = [node for node in inner.nodes if node.op is not PRINT]
     prune(graph)
+
+
+class ChangesWarning(UserWarning):
+    """The caller's objects do not have what a call changed before an error."""
+
+
+class applying(AbstractContextManager[None]):
+    """Suppress errors in applying the changes of a call of `concrete`, with a warning if it has any."""
+
+    def __init__(self, concrete: ConcreteFunction | None) -> None:
+        self.concrete = concrete
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, Exception) and self.concrete is not None and self.concrete.changes:
+            warnings.warn(
+                f"{self.concrete.name}: what the call has changed before its error is lost, since the function cannot "
+                f"be staged up to there: {str(error).partition(chr(10))[0]}", ChangesWarning, stacklevel=4)
+        return isinstance(error, Exception)
 
 
 class _Raised(threading.local):

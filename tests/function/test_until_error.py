@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.function.until_error import ChangesWarning
 
 
 @dataclasses.dataclass
@@ -353,3 +354,17 @@ def test_changes_before_the_program_ends(executor: str) -> None:
     with pytest.raises(SystemExit, match="^3 is large$"):
         staged(None, xs, np.int64(3))
     assert [int(x) for x in xs] == [1, 2, 3]
+
+
+def test_changes_that_are_lost_are_reported() -> None:
+    def refused(*_: Any, **__: Any) -> bool:
+        raise rt.errors.StagingError("no `try` here")
+
+    log: list[Any] = []
+    staged: Any = rt.function(leaves_python)
+    staged._until_error = refused
+    with pytest.raises(SystemExit), pytest.warns(
+            ChangesWarning, match="^leaves_python: what the call has changed before its error is lost, since the function"
+            " cannot be staged up to there: no `try` here$"):
+        staged(None, log, np.int64(3))
+    assert log == []
