@@ -364,7 +364,7 @@ def test_changes_that_are_lost_are_reported() -> None:
     staged: Any = rt.function(leaves_python)
     staged._until_error = refused
     with pytest.raises(SystemExit), pytest.warns(
-            ChangesWarning, match="^leaves_python: what the call has changed before its error is lost, since the function"
-            " cannot be staged up to there: no `try` here$"):
+            ChangesWarning, match="^leaves_python: what the call has changed before its error is lost, since the "
+            "function cannot be staged up to there: no `try` here$"):
         staged(None, log, np.int64(3))
     assert log == []
