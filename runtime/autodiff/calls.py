@@ -116,6 +116,7 @@ class _Recorded:
         self.results, self.wanted, self.outputs = len(call.types), wanted, outputs
         self.inputs_used, self.found = derivative.inputs_used, derivative.found
         self.forward = GraphCall(derivative.forward, call.executor, call.fast_math)
+        self.forward.variables = list(call.general.variables)  # in the order of `wanted`, not of its own reads
         self.backward = GraphCall(prepared(derivative.backward), call.executor, call.fast_math)
 
     def call(self, leaves: Sequence[Any], order: int, variables: Mapping[int, Any]) -> Entry:

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 from autodiff.derivatives import f64
 
 import runtime as rt
@@ -93,3 +94,30 @@ def test_other_shapes_and_functions_in_functions() -> None:
         np.testing.assert_allclose(gradient(*arguments), expected, rtol=1e-12)
         np.testing.assert_allclose(rt.grad(outer)(*arguments), expected, rtol=1e-12)
     assert gradient.experimental_get_tracing_count() in (2, 3)  # sizes of one rank may be traced as one that is unknown
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_variables_of_a_loop_have_their_own_gradients(executor: str) -> None:
+    """The forward graph reads variables in another order than the call: the loop reads the second one first."""
+    rng = np.random.default_rng(0)
+    first, second = (rt.Variable(rng.normal(size=[3, 3]), dtype=rt.float64) for _ in range(2))
+    x, scale = rt.constant(rng.normal(size=[2, 5, 3])), rt.constant(rng.normal(size=[3]))
+
+    def state(x: Any) -> Any:
+        h = rt.zeros([2, 3], rt.float64)
+        for i in rt.range(5):
+            h = rt.tanh(x[:, i] @ first * scale + h @ second)
+        return rt.sin(h) * first[0]
+
+    def derivatives(function: Any) -> list[Any]:
+        with rt.GradientTape(persistent=True) as outer:
+            outer.watch([x, scale])
+            with rt.GradientTape() as inner:
+                inner.watch([x, scale])
+                value = rt.reduce_sum(function(x))
+            found = inner.gradient(value, [first, second, scale, x])
+            norms = rt.add_n([rt.reduce_sum(g * g) * (k + 1.0) for k, g in enumerate(found)])
+        return [*found, *outer.gradient(norms, [first, second, scale, x])]
+
+    for found, expected in zip(derivatives(rt.function(state, executor=executor)), derivatives(state), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
