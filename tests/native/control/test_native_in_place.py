@@ -286,6 +286,44 @@ def test_what_is_read_from_a_variable_stays(fn: Callable[..., Any]) -> None:
         at(np.int64(n), np.arange(8))
 
 
+def chosen_zeros(zeros, first, rows):
+    one = zeros if first else rows + 2.0
+    one = rt.tensor_scatter_nd_update(one, [[0]], [rows[1]])
+    other = zeros if first else rows + 2.0
+    return zeros, one, other
+
+
+def zeros_set_in_a_loop(zeros, first, rows):
+    if first:
+        one = zeros
+    else:
+        one = rows + 2.0
+    total = rows
+    if first:
+        for row in rows:
+            total = total + rt.tensor_scatter_nd_update(zeros, [[0]], [row])
+        total = total + 1.0
+    else:
+        one = one + 1.0
+    return zeros, one, total
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("fn", [chosen_zeros, zeros_set_in_a_loop])
+def test_cheap_results_are_stored_once(fn: Callable[..., Any], first: bool) -> None:
+    """A branch that passes on a value which is also a result does not store it in the result's memory again, where
+    what the branch passed on may have been changed by then."""
+    def whole(first: Any, rows: Any) -> Any:
+        return fn(rt.zeros([2, 2]), first, rows)
+
+    rows = rt.constant([[1.0, 2.0], [3.0, 4.0]])
+    expected = whole(rt.constant(first), rows)
+    for executor in ("numpy", "native"):
+        results = rt.function(whole, executor=executor)(rt.constant(first), rows)
+        for found, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("size", [SIZE, None], ids=["known", "unknown"])
 def test_random_programs(size: int | None) -> None:
     assert list(differences(10, 100, size)) == []

@@ -265,8 +265,8 @@ class Lowering(ListMemory):
         return x.at(Context(self.b), [0] * len(x.dims))
 
     def settle(self, x: Value) -> Value:
-        """A value for use inside control flow: stored, unless recomputing it there is cheap."""
-        if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None):
+        """A value for use inside control flow: stored if recomputing it there is not cheap, or stores it again."""
+        if isinstance(x, Map) and (x.weight > 1 or x.leaf is not None or x.place is not None):
             return self.leaf(x)
         if isinstance(x, Array) and not isinstance(x, (Leaf, Map)) and x.weight > 3:
             return self.leaf(x)
