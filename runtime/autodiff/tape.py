@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from math import prod
 from types import TracebackType
 from typing import Any, Final
 
@@ -278,7 +279,8 @@ class GradientTape(Recorder):
         self._use()
         (x,), flat = _targets(target), _sources(sources)
         with self._last():
-            rows = self._rows(x, flat, lambda i: reshape(one_hot(i, size(x), dtype=x.dtype), shape(x)), size(x),
+            count = _product(x.type.shape, lambda: size(x))
+            rows = self._rows(x, flat, lambda i: reshape(one_hot(i, count, dtype=x.dtype), shape(x)), count,
                               experimental_use_pfor)
         found = [None if row is None else reshape(row, concat([shape(x), shape(source)], 0))
                  for row, source in zip(rows, flat, strict=True)]
@@ -302,7 +304,7 @@ class GradientTape(Recorder):
             raise located(ShapeError(f"Need first dimension of target shape ({x.shape}) and source shape ({by.shape}) "
                                       "to match."))
         sizes = shape(x)
-        count = size(x[0]) if None in x.type.shape or x.type.shape[0] else reduce_prod(sizes[1:])
+        count = _product(x.type.shape[1:], lambda: reduce_prod(sizes[1:]))
 
         def seed(i: Any) -> Any:
             row = reshape(one_hot(i, count, dtype=x.dtype), concat([[1], sizes[1:]], 0))
@@ -320,7 +322,7 @@ class GradientTape(Recorder):
     ) -> list[Any]:
         """The cotangents of `sources` for each of `count` cotangents of `x`, stacked; None for unconnected ones."""
         if isinstance(x, EagerTensor):
-            return self._eager_rows(x, sources, seed, int(count), at_once)
+            return self._eager_rows(x, sources, seed, count, at_once)
         alone = [self._staged.connected([x], [source], self.wants, self._recording) for source in sources]
         linked = [source for source, is_linked in zip(sources, alone, strict=True) if is_linked]
         if not linked:
@@ -418,6 +420,12 @@ def _unconnected(value: UnconnectedGradients | str) -> UnconnectedGradients:
         return UnconnectedGradients(value)
     except ValueError:
         raise located(ValueError(f"Unknown value for unconnected_gradients: {value!r}")) from None
+
+
+def _product(sizes: Sequence[int | None], computed: Callable[[], Any]) -> Any:
+    """The product of sizes as an int, where all are known; else what `computed` gives."""
+    known = [n for n in sizes if n is not None]
+    return prod(known) if len(known) == len(sizes) else computed()
 
 
 def _tensor(x: Any) -> Any:

@@ -96,3 +96,19 @@ def test_a_derivative_that_looks_at_values_runs_in_a_loop() -> None:
         return x * 3.0, lambda ct: ct * 3.0 if float(rt.reduce_sum(ct)) >= 0.0 else ct
 
     np.testing.assert_allclose(jacobian(f, X, True).numpy(), np.eye(20) * 3)
+
+
+def test_a_target_from_outside_of_the_traced_function() -> None:
+    rows = rt.reshape(X, [4, 5])
+
+    @rt.function
+    def outer() -> Any:
+        with rt.GradientTape(persistent=True) as tape:
+            tape.watch(rows)
+            y = rows * rows
+        return tape.jacobian(rows, rows), tape.batch_jacobian(rows, rows), tape.batch_jacobian(y, rows)
+
+    whole, batched, of_squares = outer()
+    np.testing.assert_array_equal(np.reshape(whole, [20, 20]), np.eye(20))
+    np.testing.assert_array_equal(batched, np.broadcast_to(np.eye(5), [4, 5, 5]))
+    np.testing.assert_allclose(of_squares, 2 * np.eye(5) * rows.numpy()[:, :, None])
