@@ -374,3 +374,36 @@ def test_tangents_of_weights() -> None:
         tangent, own = way()
         np.testing.assert_allclose(tangent, expected, rtol=1e-5)
         np.testing.assert_array_equal(own, [[1.0], [0.0]])
+
+
+class TwoStates(layers.Layer):
+    """A cell whose output is none of its states."""
+
+    state_size, output_size = [1, 1], 1
+
+    def call(self, x: Any, states: Any) -> Any:
+        total = states[1] + x
+        return total * 10.0, [states[0] - 1.0, total]
+
+
+@pytest.mark.parametrize("options", [{}, {"unroll": True}, {"go_backwards": True}])
+def test_masked_steps_repeat_the_output(options: dict[str, Any]) -> None:
+    """As on TensorFlow's backend: the output of the last valid step, zeros before the first one."""
+    x = tf.constant([[[1.0], [2.0], [4.0], [8.0]]])
+    mask = tf.constant([[False, True, False, True]])
+    backwards = "go_backwards" in options
+    rnn = layers.RNN(TwoStates(), return_sequences=True, return_state=True, **options)
+    for way in rnn, tf.function(rnn):
+        outputs, steps, total = way(x, mask=mask)
+        np.testing.assert_array_equal(outputs[0, :, 0], [80, 80, 100, 100] if backwards else [0, 20, 20, 100])
+        np.testing.assert_array_equal([steps, total], [[[-2.0]], [[10.0]]])
+    zeros = layers.RNN(TwoStates(), return_sequences=True, zero_output_for_mask=True, **options)(x, mask=mask)
+    np.testing.assert_array_equal(zeros[0, :, 0], [80, 0, 100, 0] if backwards else [0, 20, 0, 100])
+    np.testing.assert_array_equal(layers.RNN(TwoStates(), **options)(x, mask=mask), [[100.0]])
+
+
+def test_masked_first_steps_give_zeros_whatever_the_initial_state() -> None:
+    lstm, x, state = layers.LSTM(2, return_sequences=True), tf.ones([2, 3, 1]), [tf.ones([2, 2]), tf.ones([2, 2])]
+    outputs = lstm(x, initial_state=state, mask=tf.constant([[False, True, True], [True, False, True]]))
+    np.testing.assert_array_equal(outputs[0, 0], [0.0, 0.0])
+    np.testing.assert_array_equal(outputs[1, 1], outputs[1, 0])

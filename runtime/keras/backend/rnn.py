@@ -33,12 +33,13 @@ def rnn(
     """`output, states = step_function(input, states)` over the steps: the last output, all outputs and the states.
 
     `inputs` is a structure of [batch, time, ...] (or time first). Where `mask`, [batch, time], is false, a step keeps
-    the states and repeats the output, or outputs zeros. With `go_backwards` outputs are in the order of computation.
+    the states and repeats the output, or outputs zeros, as it does before the first valid step. With `go_backwards`
+    outputs are in the order of computation.
     """
     rows = inputs if time_major else tree.map_structure(_swap, inputs)
     if mask is not None:
         mask = rt.cast(convert_to_tensor(mask), rt.bool)
-        mask = mask if time_major else _swap(mask)
+        mask = _one_per_row(mask if time_major else _swap(mask))
     if go_backwards:
         rows, mask = tree.map_structure(lambda x: None if x is None else rt.reverse(x, [0]), (rows, mask))
     fixed = tuple(constants or ())
@@ -47,8 +48,6 @@ def rnn(
         x, valid = row if mask is not None else (row, None)
         output, new = step_function(x, (*states, *fixed))
         if valid is not None:
-            before = rt.zeros_like(output) if zero_output_for_mask else _last_output(states)
-            output = _choose(valid, output, before)
             new = tree.map_structure(lambda old, new: _choose(valid, new, old), states, tree.pack_sequence_as(
                 states, tree.flatten(new)))
         return new, output
@@ -59,6 +58,8 @@ def rnn(
         states, outputs = _unrolled(step, states, xs)
     else:
         states, outputs = scan_with_carry(step, states, xs)
+    if mask is not None:
+        outputs = _repeated(outputs, mask, zero_output_for_mask)
     last = tree.map_structure(lambda x: x[-1], outputs)
     if not return_all_outputs:
         outputs = tree.map_structure(lambda x: x[-1:], outputs)
@@ -82,17 +83,27 @@ def _swap(x: Any) -> Any:
     return rt.transpose(x, [1, 0, *range(2, x.ndim)])
 
 
-def _last_output(states: Any) -> Any:
-    """The output of the previous step: by Keras' convention the first state; for stacked cells, that of the last
-    cell."""
-    return states[-1][0] if tree.is_nested(states[0]) else states[0]
+def _one_per_row(mask: Any) -> Any:
+    """[time, batch]: a row with several masks is valid if any of them is."""
+    return rt.reduce_any(mask, list(range(2, mask.ndim))) if mask.ndim > 2 else mask
 
 
 def _choose(valid: Any, x: Any, y: Any) -> Any:
-    """`x` in the rows of the batch that are valid, else `y`; a row with several masks is valid if any of them is."""
-    if valid.ndim > 1:
-        valid = rt.reduce_any(valid, list(range(1, valid.ndim)))
+    """`x` in the rows of the batch that are valid, else `y`."""
     return rt.where(rt.reshape(valid, [-1] + [1] * (x.ndim - 1)), x, y)
+
+
+def _repeated(outputs: Any, mask: Any, zeros: bool) -> Any:
+    """Outputs, time first, where those of steps that are not valid are the last valid ones before them, or zeros."""
+    steps = rt.where(mask, rt.expand_dims(rt.range(rt.shape(mask)[0]), 1), -1)
+    latest = _swap(steps if zeros else rt.scan(rt.maximum, steps))
+
+    def repeated(x: Any) -> Any:
+        found = rt.gather(_swap(x), rt.maximum(latest, 0), axis=1, batch_dims=1)
+        to_broadcast = (..., *[rt.newaxis] * (x.ndim - 2))
+        return _swap(rt.where(latest[to_broadcast] >= 0, found, rt.zeros([], x.dtype)))
+
+    return tree.map_structure(repeated, outputs)
 
 
 # LSTM and GRU.
