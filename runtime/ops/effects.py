@@ -395,7 +395,9 @@ def check_bound(bit: Any, name: str, kind: str = "unbound") -> None:
 Types = tuple[TensorType, ...]
 
 
-def _results(func: Any, results: Any, types: Types, single: bool, free: frozenset[int]) -> Any:
+def _results(
+    func: Any, results: Any, types: Types, single: bool, free: frozenset[int], converts: bool = False,
+) -> Any:
     name = getattr(func, "__name__", "function")
     if single or (len(types) == 1 and not isinstance(results, (list, tuple))):
         results = (results,)
@@ -404,13 +406,17 @@ def _results(func: Any, results: Any, types: Types, single: bool, free: frozense
     elif not isinstance(results, (list, tuple)) or len(results) != len(types):
         count = len(results) if isinstance(results, (list, tuple)) else 1
         raise InvalidArgumentError(f"{name} returned {count} values, but Tout has {len(types)}")
-    arrays = tuple([_checked(name, x, types[i], i in free) for i, x in enumerate(results)])
+    arrays = tuple([_checked(name, x, types[i], i in free, converts) for i, x in enumerate(results)])
     return arrays[0] if single else arrays
 
 
-def _checked(name: str, x: Any, type: TensorType, of_any_shape: bool) -> Any:
+def _checked(name: str, x: Any, type: TensorType, of_any_shape: bool, converts: bool) -> Any:
+    """The array of a result. `converts`: what is no tensor becomes one of the dtype that is wanted, where it can."""
     if isinstance(x, Tensor) or hasattr(x, "__tensor__"):
         x = convert_to_tensor(x)
+    elif converts:
+        with contextlib.suppress(DTypeError):
+            x = constant_array(x, type.dtype)[0]
     array, weak = constant_array(x, strings=type.dtype.is_string)
     found = type_of_array(array, weak)
     if weak and found.dtype.level <= type.dtype.level and not type.dtype.is_bool:
@@ -434,7 +440,7 @@ def _py_kernel(
     assumed: frozenset[int] = _NONE,
 ) -> Any:
     with init_scope():
-        return _results(func, func(*map(EagerTensor, arrays)), types, single, free)
+        return _results(func, func(*map(EagerTensor, arrays)), types, single, free, converts=True)
 
 
 def _scalar(array: Any) -> Any:

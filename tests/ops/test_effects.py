@@ -228,6 +228,23 @@ def test_py_function() -> None:
     assert rt.py_function(lambda x: x + 1, [1], rt.int32).numpy() == 2
 
 
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_numpy_results_of_py_function_take_the_dtype_that_is_wanted(executor: str) -> None:
+    """As in TF, where those of numpy_function keep theirs; tensors of another dtype are errors in both."""
+    def total(n):
+        s = 0.0
+        for i in rt.range(n):
+            s += rt.py_function(lambda i: i.numpy() ** 2 * np.float64(0.5), [i], rt.float32)
+        return s, rt.py_function(lambda: [np.arange(2), True], [], [rt.TensorSpec([2], rt.float64), rt.bool])
+
+    found, (array, flag) = rt.function(total, executor=executor)(rt.constant(4))
+    assert found == 7.0 and array.dtype == rt.float64 and array.numpy().tolist() == [0, 1] and flag.dtype == rt.bool
+    with pytest.raises(DTypeError, match=r"returned float64\[\], but Tout says int32"):
+        rt.py_function(lambda: np.float64(1.5), [], rt.int32)
+    with pytest.raises(DTypeError, match=r"returned float64\[\], but Tout says float32"):
+        rt.numpy_function(lambda: np.float64(1.5), [], rt.float32)
+
+
 def test_py_function_errors() -> None:
     def wrong(x):
         return x
