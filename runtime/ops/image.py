@@ -5,9 +5,9 @@ from typing import Any
 
 from runtime.core.errors import InvalidArgumentError, locate
 from runtime.core.positions import user_position
-from runtime.core.tensor import Tensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import DType, as_dtype, float32
+from runtime.core.types import DType, as_dtype, float32, float64, int64
 from runtime.ops.concat_split import pad, tile
 from runtime.ops.indexing import reverse
 from runtime.ops.linalg import tensordot
@@ -38,15 +38,26 @@ def image_of(image: Any, what: str) -> Tensor:
     return x
 
 
-def known_sizes(x: Tensor, what: str) -> tuple[int, int]:
-    """The height and the width, which have to be known."""
-    height, width = x.shape[-3:-1]
-    if height is None or width is None:
-        error = InvalidArgumentError(f"{what} needs an image whose size is known, not {x.type}",
-                                     remedy="Give the sizes in the input_signature, or by x.set_shape.")
-        locate(error, user_position())
-        raise error
+def sizes_of(x: Tensor) -> tuple[Any, Any]:
+    """The height and the width: ints, or tensors where they are not known."""
+    height, width = dims(x)[-3:-1]
     return height, width
+
+
+def _least(x: Any, y: Any) -> Any:
+    return min(x, y) if isinstance(x, int) and isinstance(y, int) else minimum(x, y)
+
+
+def _most(x: Any, y: Any) -> Any:
+    return max(x, y) if isinstance(x, int) and isinstance(y, int) else maximum(x, y)
+
+
+def in_size(like: Tensor, x: Tensor, height: Any, width: Any) -> Tensor:
+    """`x`, of which a graph knows from now on that it has the shape of `like` but for its size, where that is ints."""
+    if isinstance(x, GraphTensor):
+        known = [n if isinstance(n, int) else None for n in (height, width)]
+        x.set_shape([*like.type.shape[:-3], *known, like.type.shape[-1]])
+    return x
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -87,9 +98,10 @@ def pad_to_bounding_box(
 ) -> Tensor:
     """Zeros around the image, which begins at an offset (`tf.image.pad_to_bounding_box`)."""
     x = image_of(image, "pad_to_bounding_box")
-    height, width = dims(x)[-3:-1]
-    return pad(x, [*[[0, 0]] * (x.ndim - 3), [offset_height, target_height - height - offset_height],
-                   [offset_width, target_width - width - offset_width], [0, 0]])
+    (top, left), (below, right) = ([n if isinstance(n, int) else cast(n, int64) for n in pair] for pair in (
+        (offset_height, offset_width), (target_height, target_width)))
+    height, width = sizes_of(x)
+    return pad(x, [*[[0, 0]] * (x.ndim - 3), [top, below - height - top], [left, right - width - left], [0, 0]])
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
@@ -99,19 +111,27 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         error = InvalidArgumentError(f"central_fraction must be above 0 and at most 1, not {central_fraction}")
         locate(error, user_position())
         raise error
-    height, width = known_sizes(x, "central_crop")
-    top, left = (int((size - size * central_fraction) / 2) for size in (height, width))
+    height, width = sizes_of(x)
+    top, left = (_margin(size, central_fraction) for size in (height, width))
     return x[..., top:height - top, left:width - left, :]
 
 
-def resize_with_crop_or_pad(image: Any, target_height: int, target_width: int) -> Tensor:
+def _margin(size: Any, fraction: float) -> Any:
+    if isinstance(size, int):
+        return int((size - size * fraction) / 2)
+    whole = cast(size, float64)
+    return cast((whole - whole * fraction) / 2.0, int64)
+
+
+def resize_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """Cropped or padded with zeros around the middle (`tf.image.resize_with_crop_or_pad`)."""
     x = image_of(image, "resize_with_crop_or_pad")
-    height, width = known_sizes(x, "resize_with_crop_or_pad")
-    top, left = max((height - target_height) // 2, 0), max((width - target_width) // 2, 0)
-    x = crop_to_bounding_box(x, top, left, min(height, target_height), min(width, target_width))
-    above, before = max((target_height - height) // 2, 0), max((target_width - width) // 2, 0)
-    return pad_to_bounding_box(x, above, before, target_height, target_width)
+    height, width = sizes_of(x)
+    top, left = _most((height - target_height) // 2, 0), _most((width - target_width) // 2, 0)
+    x = crop_to_bounding_box(x, top, left, _least(height, target_height), _least(width, target_width))
+    above, before = _most((target_height - height) // 2, 0), _most((target_width - width) // 2, 0)
+    padded = pad_to_bounding_box(x, above, before, target_height, target_width)
+    return in_size(x, padded, target_height, target_width)
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:

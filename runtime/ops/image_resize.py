@@ -15,7 +15,7 @@ from runtime.core.types import float32, int32
 from runtime.ops.creation import range as range_of
 from runtime.ops.gather import gather
 from runtime.ops.gather_nd import gather_nd
-from runtime.ops.image import image_of, known_sizes, pad_to_bounding_box
+from runtime.ops.image import image_of, in_size, pad_to_bounding_box, sizes_of
 from runtime.ops.logic import greater, greater_equal, less_equal, logical_and, where
 from runtime.ops.math import abs, cast, ceil, clip_by_value, exp, floor, maximum, minimum, round, sin
 from runtime.ops.op_makers import named
@@ -87,9 +87,8 @@ def resize(
     `method`: one of `ResizeMethod`. The result is float32, by "nearest" of the dtype of the images. Pixels are squares,
     whose middles are compared; by "area" an output pixel is the mean of what it covers. `antialias` widens the kernels
     of smaller results by the ratio (not of "nearest" and "area"). `preserve_aspect_ratio`: the largest size of the same
-    ratio within `size`; it needs images of known size. TF takes the weights of "bicubic" from a table of 1024
-    places, which changes them by up to 5e-4. ValueError for another method, ShapeError for a size below 1
-    and for images without pixels.
+    ratio within `size`. TF takes the weights of "bicubic" from a table of 1024 places, which changes them by up to
+    5e-4. ValueError for another method, ShapeError for a size below 1 and for images without pixels.
     """
     x = image_of(images, "resize")
     if method not in _METHODS:
@@ -98,7 +97,7 @@ def resize(
     if 0 in x.type.shape[-3:-1]:
         raise located(ShapeError(f"resize takes images with pixels, not {x.type}"))
     if preserve_aspect_ratio:
-        rows, columns = known_sizes(x, "resize with preserve_aspect_ratio")
+        rows, columns = sizes_of(x)
         height, width = _within(rows, columns, height, width)
     if method == "nearest":
         for axis, count in ((-3, height), (-2, width)):
@@ -126,13 +125,13 @@ def _pair(what: str, size: Any) -> list[Any]:
     return pair
 
 
-def _within(rows: int, columns: int, height: Any, width: Any) -> list[Any]:
+def _within(rows: Any, columns: Any, height: Any, width: Any) -> list[Any]:
     """The largest size of the ratio of rows and columns that is within a size, computed in float32."""
-    if isinstance(height, int) and isinstance(width, int):
+    if all(isinstance(n, int) for n in (rows, columns, height, width)):
         scale = min(np.float32(height) / np.float32(rows), np.float32(width) / np.float32(columns))
         return [int(np.round(scale * np.float32(n))) for n in (rows, columns)]
-    least = minimum(cast(height, float32) / float(rows), cast(width, float32) / float(columns))
-    return [cast(round(least * float(n)), int32) for n in (rows, columns)]
+    least = minimum(cast(height, float32) / cast(rows, float32), cast(width, float32) / cast(columns, float32))
+    return [cast(round(least * cast(n, float32)), int32) for n in (rows, columns)]
 
 
 def _middles(size: Any, count: Any) -> tuple[Tensor, Tensor]:
@@ -210,18 +209,29 @@ def _area(size: Any, count: Any) -> tuple[Tensor, Tensor]:
 def resize_with_pad(
     image: Any, target_height: int, target_width: int, method: str = ResizeMethod.BILINEAR, antialias: bool = False
 ) -> Tensor:
-    """Images of known size resized with their ratio kept, with zeros on two sides (`tf.image.resize_with_pad`).
+    """Images resized with their ratio kept, with zeros on two sides (`tf.image.resize_with_pad`).
 
     `method` and `antialias` as for `resize`. ShapeError for a target below 1.
     """
     x = image_of(image, "resize_with_pad")
-    size, target = known_sizes(x, "resize_with_pad"), _pair("the target of resize_with_pad", [
-        target_height, target_width])
-    ratio = max(np.float32(n) / np.float32(most) for n, most in zip(size, target, strict=True))
-    inner = [np.float32(n) / ratio for n in size]
-    before = [max(0, int((np.float32(most) - n) / np.float32(2))) for n, most in zip(inner, target, strict=True)]
-    resized = resize(x, [int(n) for n in inner], method, antialias=antialias)
-    return pad_to_bounding_box(resized, *before, *target)
+    size, target = sizes_of(x), _pair("the target of resize_with_pad", [target_height, target_width])
+    inner, before = _fitted(size, target)
+    resized = resize(x, inner, method, antialias=antialias)
+    return in_size(x, pad_to_bounding_box(resized, *before, *target), *target)
+
+
+def _fitted(size: Any, target: Any) -> tuple[list[Any], list[Any]]:
+    """The largest size of the ratio of `size` within the target, and the zeros before it, computed in float32."""
+    if all(isinstance(n, int) for n in (*size, *target)):
+        ratio = max(np.float32(n) / np.float32(most) for n, most in zip(size, target, strict=True))
+        inner = [np.float32(n) / ratio for n in size]
+        before = [max(0, int((np.float32(most) - n) / np.float32(2))) for n, most in zip(inner, target, strict=True)]
+        return [int(n) for n in inner], before
+    sizes, limits = ([cast(n, float32) for n in numbers] for numbers in (size, target))
+    largest = maximum(sizes[0] / limits[0], sizes[1] / limits[1])
+    parts = [n / largest for n in sizes]
+    zeros = [cast(maximum((most - n) / 2.0, 0.0), int32) for n, most in zip(parts, limits, strict=True)]
+    return [cast(n, int32) for n in parts], zeros
 
 
 def crop_and_resize(

@@ -344,3 +344,29 @@ def test_edges_of_images() -> None:
         expected = sum(weights[i, j] * around[:, i:i + 4, j:j + 5] for i in range(3) for j in range(3))
         for way in rt.image.sobel_edges, rt.function(rt.image.sobel_edges):
             np.testing.assert_allclose(way(x)[..., k], expected, rtol=1e-5, atol=1e-5)
+
+
+def in_many_sizes(x):
+    return [rt.image.central_crop(x, 0.3), rt.image.central_crop(x, 0.87), rt.image.resize_with_crop_or_pad(x, 3, 9),
+            rt.image.resize_with_crop_or_pad(x, 8, 2), rt.image.resize_with_pad(x, 3, 9),
+            rt.image.resize_with_pad(x, 8, 2), rt.image.resize(x, [3, 9], preserve_aspect_ratio=True)]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_images_of_unknown_size(executor):
+    x = np.random.default_rng(0).random((2, 7, 5, 3), f32)
+    traced = rt.function(in_many_sizes, executor=executor,
+                         input_signature=[rt.TensorSpec([None, None, None, 3], rt.float32)])
+    for image in x, x[:, :4], x.transpose(0, 2, 1, 3):
+        for found, expected in zip(traced(image), in_many_sizes(image), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+    shapes = [spec.shape.as_list() for spec in traced.get_concrete_function().structured_outputs]
+    assert shapes[0] == [None, None, None, 3] and shapes[2:6] == [[None, 3, 9, 3], [None, 8, 2, 3]] * 2
+
+
+def test_padding_to_a_box_by_tensors_of_another_dtype():
+    @rt.function(input_signature=[rt.TensorSpec([None, None, 1], rt.float32), *[rt.TensorSpec([], rt.int32)] * 2])
+    def padded(x, top, left):
+        return rt.image.pad_to_bounding_box(x, top, left, 4, 5)
+    np.testing.assert_array_equal(padded(np.ones((2, 2, 1), f32), 1, 2)[..., 0],
+                                  np.pad(np.ones((2, 2)), [[1, 1], [2, 1]]))
