@@ -24,6 +24,7 @@ from runtime.core.types import (
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
+from runtime.ops.indexing import slice_
 from runtime.ops.lists import list_concat, list_stack
 from runtime.ops.logic import greater_equal, less_equal, logical_and
 from runtime.ops.math import cast, maximum, minimum, mod, saturate_cast
@@ -181,11 +182,26 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
         sections = static_ints("the sizes of split", num_or_size_splits)
         if -1 in sections:
             size = x.type.shape[place]
+            if size is None and sections.count(-1) == 1:
+                return _split_with_rest(x, place, sections)
             if size is None:
-                raise ShapeError("split needs a known size for the part of size -1, "
-                                 f"but axis {place} of {x.type} is unknown")
+                raise ShapeError(f"split takes one part of size -1, not {list(sections)}")
             sections = tuple(size - sum(sections) - 1 if part == -1 else part for part in sections)
     return list(apply(SPLIT, x, sections=sections, axis=place))
+
+
+def _split_with_rest(x: Tensor, axis: int, sections: Sections) -> list[Tensor]:
+    """Parts of an axis of unknown size, of which one, of size -1, is what the others leave."""
+    at = sections.index(-1)
+    rest = dim(x, axis) - (sum(sections) + 1)
+    raise_unless(greater_equal(rest, 0), ShapeError(f"axis {axis} is too small for parts of {list(sections)}"))
+    parts, start = [], 0
+    for part in (*sections[:at], rest, *sections[at + 1:]):
+        begin, size = [0] * x.ndim, [-1] * x.ndim
+        begin[axis], size[axis] = start, part
+        parts.append(slice_(x, begin, size))
+        start = start + part
+    return parts
 
 
 def unstack(value: Any, num: int | None = None, axis: Any = 0, name: str | None = None) -> list[Tensor]:
