@@ -101,12 +101,13 @@ class SparseTensor(_Operators):
         _set(self, "indices", cast(indices, t.int64))
         _set(self, "values", values)
         _set(self, "sizes", sizes)
-        if indices.ndim != 2 or values.ndim != 1 or not _may_be_equal(indices.shape[0], values.shape[0]):
+        places, numbers = indices.type.shape, values.type.shape
+        if len(places) != 2 or len(numbers) != 1 or not _may_be_equal(places[0], numbers[0]):
             raise ShapeError(f"a SparseTensor has indices of the shape [n, rank] and values of the shape [n], not "
                              f"{_text(indices.shape)} and {_text(values.shape)}",
                              remedy="Give one row of indices for each value.")
-        if not _may_be_equal(indices.shape[1], len(sizes)):
-            raise ShapeError(f"the indices of the shape {_text(indices.shape)} have {indices.shape[1]} columns, but "
+        if not _may_be_equal(places[1], len(sizes)):
+            raise ShapeError(f"the indices of the shape {_text(indices.shape)} have {places[1]} columns, but "
                              f"dense_shape has {len(sizes)} axes",
                              remedy="Give each index as many numbers as the shape has.")
 

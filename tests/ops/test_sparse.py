@@ -204,3 +204,17 @@ def test_errors(bad: Callable[[], Any], kind: type[Exception], text: str) -> Non
     with pytest.raises(kind) as info:
         bad()
     assert re.search(text, str(info.value) + getattr(info.value, "remedy", ""))
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_made_in_a_graph_of_as_many_values_as_it_finds(executor: str) -> None:
+    def kept(x: Any) -> Any:
+        present = x > 0.5
+        found = rt.SparseTensor(rt.where(present), rt.boolean_mask(x, present), rt.shape(x, rt.int64))
+        return rt.sparse.to_dense(found), rt.sparse.reduce_sum(found, 1)
+
+    traced = rt.function(kept, executor=executor, input_signature=[rt.TensorSpec([None, None], rt.float32)])
+    x = RNG.random((3, 4), np.float32)
+    dense, sums = traced(x)
+    np.testing.assert_array_equal(dense, np.where(x > 0.5, x, 0))
+    np.testing.assert_allclose(sums, np.where(x > 0.5, x, 0).sum(1), rtol=1e-6)
