@@ -17,6 +17,7 @@ from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
 from runtime.core.positions import located, user_position
 from runtime.core.profiling import phase
+from runtime.core.pytree import map_structure
 from runtime.core.recording import record_call, recorders
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, current_graph
@@ -415,6 +416,27 @@ class ConcreteFunction:
     def outputs(self) -> list[GraphTensor | GraphList]:
         """The graph's results."""
         return [GraphList(v) if isinstance(v.type, ListType) else GraphTensor(v) for v in self.graph.outputs]
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the results, in their structure."""
+        return map_structure(lambda spec: getattr(spec, "shape", None), self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the results, in their structure."""
+        return map_structure(lambda spec: getattr(spec, "dtype", None), self.structured_outputs)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that the graph reads or assigns, in the order of their first use."""
+        found = {id(x): x for node in self.graph.walk() for x in node.params.values() if isinstance(x, Variable)}
+        return tuple(found.values())
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """Those of the variables that are trainable."""
+        return tuple([x for x in self.variables if x.trainable])
 
     def compile(self) -> ConcreteFunction:
         """The trace itself, compiled now, so that its first call starts immediately."""

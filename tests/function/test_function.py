@@ -1155,3 +1155,20 @@ def test_a_trace_is_compiled_when_it_is_called_first_and_once() -> None:
     assert len(set(results)) == 1 and len(results) == 8 and len(set(map(id, made))) == 1
     ahead = rt.function(lambda x: x + 1).lower(rt.constant(1))
     assert ahead._compiled is not None and ahead.compile() is ahead
+
+
+def test_what_a_concrete_function_returns_and_uses() -> None:
+    weight, count = rt.Variable([1.0, 2.0]), rt.Variable(0, trainable=False)
+
+    @rt.function
+    def f(x):
+        count.assign_add(1)
+        for _ in rt.range(2):
+            x = x + weight
+        return {"x": x, "more": (rt.shape(x), None)}
+
+    concrete = f.get_concrete_function(rt.TensorSpec([None, 2], rt.float32))
+    assert concrete.output_shapes == {"x": [None, 2], "more": ([2], None)}
+    assert concrete.output_dtypes == {"x": rt.float32, "more": (rt.int32, None)}
+    assert [id(v) for v in concrete.variables] == [id(count), id(weight)]
+    assert [id(v) for v in concrete.trainable_variables] == [id(weight)]
