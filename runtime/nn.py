@@ -1,6 +1,8 @@
 """Neural networks (`tf.nn`)."""
 from __future__ import annotations
 
+from runtime.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
+from runtime.math import zero_fraction
 from runtime.ops.convolution import (
     conv1d,
     conv1d_transpose,
@@ -20,6 +22,8 @@ from runtime.ops.convolution import (
 from runtime.ops.nn import (
     batch_normalization,
     bias_add,
+    compute_average_loss,
+    crelu,
     dropout,
     elu,
     embedding_lookup,
@@ -28,11 +32,13 @@ from runtime.ops.nn import (
     l2_loss,
     l2_normalize,
     leaky_relu,
+    local_response_normalization,
     log_poisson_loss,
     log_softmax,
     moments,
     relu,
     relu6,
+    scale_regularization_loss,
     selu,
     sigmoid,
     sigmoid_cross_entropy_with_logits,
@@ -46,6 +52,7 @@ from runtime.ops.nn import (
     tanh,
     top_k,
     weighted_cross_entropy_with_logits,
+    weighted_moments,
 )
 from runtime.ops.pooling import (
     avg_pool,
@@ -60,14 +67,18 @@ from runtime.ops.pooling import (
 )
 from runtime.ops.sequences import depth_to_space, space_to_depth
 
+lrn = local_response_normalization
+
 __all__ = [
-    "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "conv1d",
-    "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose", "conv3d",
-    "conv3d_transpose", "conv_transpose", "convolution", "depth_to_space", "depthwise_conv2d",
-    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu",
-    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "log_poisson_loss", "log_softmax", "max_pool", "max_pool1d",
-    "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "relu", "relu6", "selu", "separable_conv2d",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
-    "softplus", "softsign", "space_to_depth", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
-    "weighted_cross_entropy_with_logits",
+    "avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_normalization", "bias_add", "compute_average_loss",
+    "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
+    "conv3d", "conv3d_transpose", "conv_transpose", "convolution", "crelu", "ctc_beam_search_decoder",
+    "ctc_greedy_decoder", "ctc_loss", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn",
+    "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "relu", "relu6",
+    "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
+    "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_depth",
+    "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
+    "weighted_moments", "zero_fraction",
 ]

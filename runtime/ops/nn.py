@@ -11,23 +11,27 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
+from runtime.ops.concat_split import concat, pad
+from runtime.ops.creation import ones_like
 from runtime.ops.gather import gather
+from runtime.ops.indexing import getitem
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import greater, greater_equal, where
 from runtime.ops.math import sigmoid, tanh
 from runtime.ops.op_makers import FLOATS, REAL, check_dtype, named, unary
 from runtime.ops.random import uniform
-from runtime.ops.reduction import reduce_max, reduce_mean, reduce_sum
-from runtime.ops.shape import dims, reshape, squeeze
+from runtime.ops.reduction import add_n, reduce_max, reduce_mean, reduce_sum
+from runtime.ops.shape import dim, dims, reshape, squeeze
 from runtime.ops.sorting import in_top_k, top_k
 from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
-    "batch_normalization", "bias_add", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "log_poisson_loss", "log_sigmoid", "log_softmax", "moments", "relu", "relu6", "selu",
-    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
+    "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup",
+    "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
+    "log_sigmoid", "log_softmax", "moments", "relu", "relu6", "scale_regularization_loss", "selu", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
     "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
-    "weighted_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits", "weighted_moments",
 ]
 
 # Activations.
@@ -52,6 +56,12 @@ def relu(features: Any, name: str | None = None) -> Tensor:
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """x, at least 0 and at most 6 (`tf.nn.relu6`). The derivatives at 0 and 6 are 0."""
     return math.minimum(6, relu(features), name)  # 6 comes first: it takes the derivative where both are equal
+
+
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """relu of x and of -x, concatenated along `axis` (`tf.nn.crelu`)."""
+    x = convert_to_tensor(features)
+    return concat([_relu(x), _relu(math.negative(x))], axis, name)
 
 
 def _float(op: str, x: Any) -> Tensor:
@@ -191,6 +201,24 @@ def l2_loss(t: Any, name: str | None = None) -> Tensor:
     return math.multiply(reduce_sum(math.square(_float("l2_loss", t))), 0.5, name)
 
 
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None,
+) -> Tensor:
+    """The sum of the losses of examples, times `sample_weight`, by the number of examples
+    (`tf.nn.compute_average_loss`)."""
+    loss = _float("compute_average_loss", per_example_loss)
+    if sample_weight is not None:
+        weight = math.cast(convert_beside(sample_weight, loss.dtype), loss.dtype)
+        loss = math.multiply(loss, reshape(weight, [*dims(weight), *[1] * (loss.ndim - weight.ndim)]))
+    count = (dim(loss, 0) if loss.ndim else 1) if global_batch_size is None else global_batch_size
+    return math.divide(reduce_sum(loss), math.cast(count, loss.dtype))
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of losses: there is one replica (`tf.nn.scale_regularization_loss`)."""
+    return reduce_sum(_float("scale_regularization_loss", regularization_loss))
+
+
 # Normalisation.
 
 def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
@@ -203,6 +231,36 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     if keepdims or not dropped:
         return mean, variance
     return squeeze(mean, dropped), squeeze(variance, dropped)
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance along `axes`, where elements count `frequency_weights` times, which broadcast against `x`
+    (`tf.nn.weighted_moments`)."""
+    x = _float("weighted_moments", x)
+    weights = math.cast(convert_beside(frequency_weights, x.dtype), x.dtype)
+    total = reduce_sum(math.multiply(weights, ones_like(x)), axes, keepdims=True)
+    mean = math.divide(reduce_sum(math.multiply(weights, x), axes, keepdims=True), total)
+    squares = math.multiply(weights, math.squared_difference(x, mean))
+    variance = math.divide(reduce_sum(squares, axes, keepdims=True), total)
+    dropped = axes_of("weighted_moments", axes, x.ndim)
+    if keepdims or not dropped:
+        return mean, variance
+    return squeeze(mean, dropped), squeeze(variance, dropped)
+
+
+def local_response_normalization(
+    input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:
+    """x / (bias + alpha · sum of squares of the channels at most `depth_radius` apart) ** beta, of [..., channels]
+    (`tf.nn.local_response_normalization`)."""
+    x = _float("local_response_normalization", input)
+    squares = pad(math.square(x), [*[[0, 0]] * (x.ndim - 1), [depth_radius, depth_radius]])
+    channels = dim(x, x.ndim - 1)
+    near = [getitem(squares, (..., slice(k, channels + k))) for k in range(2 * depth_radius + 1)]
+    return math.divide(x, math.pow(math.add(bias, math.multiply(add_n(near), alpha)), beta), name)
 
 
 def batch_normalization(x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,

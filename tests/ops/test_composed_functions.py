@@ -77,3 +77,29 @@ def test_losses() -> None:
     np.testing.assert_allclose(both(rt.nn.log_poisson_loss, counts, logs), want)
     full = [0.0 if z <= 1 else z * math.log(z) - z + 0.5 * math.log(2 * math.pi * z) for z in counts]
     np.testing.assert_allclose(both(lambda z, c: rt.nn.log_poisson_loss(z, c, True), counts, logs), want + full)
+
+
+def test_weighted_moments() -> None:
+    x, weights = np.arange(24.0).reshape(2, 3, 4), np.array([[1.0], [2.0], [0.5]])
+    mean, variance = rt.nn.weighted_moments(x, [0, 1], weights)
+    each = np.broadcast_to(weights, x.shape)
+    expected = (each * x).sum((0, 1)) / each.sum((0, 1))
+    np.testing.assert_allclose(mean, expected)
+    np.testing.assert_allclose(variance, (each * (x - expected) ** 2).sum((0, 1)) / each.sum((0, 1)))
+    assert rt.nn.weighted_moments(x, [2], 1.0, keepdims=True)[0].shape == [2, 3, 1]
+
+
+def test_local_response_normalization() -> None:
+    x = np.arange(-6.0, 8.0).reshape(2, 7)
+    near = np.array([[(row[max(k - 2, 0):k + 3] ** 2).sum() for k in range(7)] for row in x])
+    np.testing.assert_allclose(both(lambda x: rt.nn.local_response_normalization(x, 2, 1.5, 0.3, 0.75), x),
+                               x / (1.5 + 0.3 * near) ** 0.75)
+    assert rt.nn.lrn is rt.nn.local_response_normalization
+
+
+def test_crelu_and_average_losses() -> None:
+    np.testing.assert_array_equal(both(rt.nn.crelu, np.array([[1.0, -2.0]])), [[1, 0, 0, 2]])
+    assert rt.nn.compute_average_loss([1.0, 2.0, 3.0], sample_weight=[1.0, 0.5, 0.0]).numpy() == np.float32(2 / 3)
+    assert rt.nn.compute_average_loss([[1.0, 2.0]], [2.0], global_batch_size=4).numpy() == 1.5
+    assert rt.nn.scale_regularization_loss([1.0, 2.0]).numpy() == 3.0
+    assert rt.nn.zero_fraction is rt.math.zero_fraction
