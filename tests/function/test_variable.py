@@ -400,3 +400,28 @@ def test_a_variable_keeps_its_rank() -> None:
     v.assign(rt.ones([3, 1]))
     with pytest.raises(rt.errors.ShapeError, match=r"(?s)keeps the rank of its initial value.*for each rank"):
         v.assign(rt.ones([3]))
+
+
+def test_order_of_a_modules_variables() -> None:
+    """As in TF: those of a module, by the names of its attributes and the keys of dicts, then those of its modules."""
+    class Part(rt.Module):
+        def __init__(self, name, *parts):
+            super().__init__(name=name)
+            self.w = rt.Variable(0.0, name=f"{name}_w")
+            self.bias = rt.Variable(0.0, name=f"{name}_b", trainable=False)
+            self.parts = parts
+
+    class Whole(rt.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.z = rt.Variable(0.0, name="z")
+            self.layers = [Part("first", Part("inner")), Part("second")]
+            self.by_key = {3: rt.Variable(0.0, name="three"), 1: rt.Variable(0.0, name="one")}
+            self.again = self.layers[1]
+            self.layers[1].owner = self
+
+    whole = Whole()
+    assert [v.name for v in whole.variables] == [f"{name}:0" for name in (
+        "one", "three", "z", "second_b", "second_w", "first_b", "first_w", "inner_b", "inner_w")]
+    assert [m.name for m in whole.submodules] == ["second", "first", "inner"]
+    assert [v.name for v in whole.non_trainable_variables] == ["second_b:0", "first_b:0", "inner_b:0"]
