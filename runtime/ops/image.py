@@ -22,7 +22,8 @@ __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation", "central_crop",
     "convert_image_dtype", "crop_to_bounding_box", "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb",
     "image_gradients", "pad_to_bounding_box", "per_image_standardization", "psnr", "resize_with_crop_or_pad",
-    "rgb_to_grayscale", "rgb_to_hsv", "rot90", "sobel_edges", "total_variation", "transpose",
+    "rgb_to_grayscale", "rgb_to_hsv", "rgb_to_yiq", "rgb_to_yuv", "rot90", "sobel_edges", "total_variation",
+    "transpose", "yiq_to_rgb", "yuv_to_rgb",
 ]
 
 
@@ -215,6 +216,37 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return found
 
     return named(_as_floats(image_of(images, "rgb_to_grayscale"), change), name)
+
+
+def _of_colours(what: str, images: Any, matrix: Any) -> Tensor:
+    """Each pixel's three channels times a matrix."""
+    x = image_of(images, what)
+    found: Tensor = tensordot(x, convert_to_tensor(matrix, dtype=x.dtype), [[x.ndim - 1], [0]])
+    return found
+
+
+def rgb_to_yuv(images: Any) -> Tensor:
+    """Luma and two colour differences, in [-0.5, 0.5] (`tf.image.rgb_to_yuv`)."""
+    return _of_colours("rgb_to_yuv", images, [
+        [0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]])
+
+
+def yuv_to_rgb(images: Any) -> Tensor:
+    """The inverse of `rgb_to_yuv` (`tf.image.yuv_to_rgb`)."""
+    return _of_colours("yuv_to_rgb", images, [
+        [1.0, 1.0, 1.0], [0.0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0.0]])
+
+
+def rgb_to_yiq(images: Any) -> Tensor:
+    """Luma and the two colour components of NTSC (`tf.image.rgb_to_yiq`)."""
+    return _of_colours("rgb_to_yiq", images, [
+        [0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]])
+
+
+def yiq_to_rgb(images: Any) -> Tensor:
+    """The inverse of `rgb_to_yiq` (`tf.image.yiq_to_rgb`)."""
+    return _of_colours("yiq_to_rgb", images, [
+        [1.0, 1.0, 1.0], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]])
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:

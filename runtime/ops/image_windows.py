@@ -1,0 +1,109 @@
+"""Patches of images, and the structural similarity of images, which compares windows."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.positions import located
+from runtime.core.tensor import Tensor
+from runtime.core.types import float32
+from runtime.ops.concat_split import pad
+from runtime.ops.convolution import depthwise_conv2d
+from runtime.ops.creation import range as range_of
+from runtime.ops.gather import gather
+from runtime.ops.image import convert_image_dtype, image_of
+from runtime.ops.math import cast, maximum, square
+from runtime.ops.op_makers import named
+from runtime.ops.reduction import reduce_mean
+from runtime.ops.shape import dims, expand_dims, reshape, transpose
+from runtime.ops.static_arguments import static_ints
+
+__all__ = ["extract_patches", "ssim"]
+
+
+def extract_patches(
+    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None,
+) -> Tensor:
+    """The patches of images [n, height, width, channels], each as the channels of one pixel:
+    [n, rows, columns, patch height * patch width * channels] (`tf.image.extract_patches`).
+
+    `sizes`, `strides` and `rates` (distances of a patch's pixels) are [1, of rows, of columns, 1]; `padding` is "SAME",
+    with zeros, or "VALID".
+    """
+    x = image_of(images, "extract_patches")
+    if x.ndim != 4:
+        raise located(ShapeError(f"extract_patches takes images [n, height, width, channels], not {x.type}"))
+    if padding not in ("SAME", "VALID"):
+        raise located(InvalidArgumentError(f'the padding of extract_patches is "SAME" or "VALID", not {padding!r}'))
+    lengths = []
+    for axis, (size, stride, rate) in enumerate(zip(*(_pair(n) for n in (sizes, strides, rates)), strict=True), 1):
+        x, count = _windows(x, 2 * axis - 1, size, stride, rate, padding == "SAME")
+        lengths += [count, size]
+    first, *_, channels = dims(x)  # [n, rows, patch rows, columns, patch columns, channels]
+    inner = transpose(x, [0, 1, 3, 2, 4, 5])
+    return named(reshape(inner, [first, lengths[0], lengths[2], lengths[1] * lengths[3] * channels]), name)
+
+
+def _pair(values: Any) -> tuple[int, ...]:
+    found = static_ints("the sizes, strides and rates of extract_patches", values)
+    if len(found) != 4 or found[0] != 1 or found[3] != 1 or min(found) < 1:
+        raise located(InvalidArgumentError(
+            f"sizes, strides and rates of extract_patches are [1, of rows, of columns, 1], not {list(found)}"))
+    return found[1:3]
+
+
+def _windows(x: Tensor, axis: int, size: int, stride: int, rate: int, same: bool) -> tuple[Tensor, Any]:
+    """An axis as two, windows and places in a window; and the number of windows."""
+    length, span = dims(x)[axis], (size - 1) * rate + 1
+    if same:
+        count = (length + stride - 1) // stride
+        missing = (count - 1) * stride + span - length
+        missing = max(missing, 0) if isinstance(missing, int) else maximum(missing, 0)
+        x = pad(x, [[missing // 2, missing - missing // 2] if k == axis else [0, 0] for k in range(x.ndim)])
+    else:
+        count = (length - span) // stride + 1
+    starts = expand_dims(range_of(count) * stride, 1)
+    return gather(x, starts + cast(range_of(size) * rate, starts.dtype), axis=axis), count
+
+
+def ssim(
+    img1: Any, img2: Any, max_val: Any, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01,
+    k2: float = 0.03, return_index_map: bool = False,
+) -> Tensor:
+    """The structural similarity of images [..., height, width, channels] (`tf.image.ssim`; Z. Wang et al., "Image
+    quality assessment", 2004): [...], or [..., rows, columns] for each window with `return_index_map`.
+
+    `max_val`: the range of values. Windows of `filter_size` pixels are weighted by a Gaussian.
+    """
+    x, y = image_of(img1, "ssim"), image_of(img2, "ssim")
+    top = convert_image_dtype(cast(max_val, x.dtype), float32)
+    x, y = convert_image_dtype(x, float32), convert_image_dtype(y, float32)
+    for sizes in (x.type.shape[-3:-1], y.type.shape[-3:-1]):
+        if any(n is not None and n < filter_size for n in sizes):
+            raise located(InvalidArgumentError(f"ssim compares windows of {filter_size} pixels: {x.type} is too small",
+                                               remedy="Give a smaller filter_size."))
+    first, second = square(k1 * top), square(k2 * top)
+
+    def mean(image: Tensor) -> Tensor:
+        return _weighted_windows(image, filter_size, filter_sigma)
+
+    mean_x, mean_y = mean(x), mean(y)
+    products, squares = mean_x * mean_y * 2.0, square(mean_x) + square(mean_y)
+    luminance = (products + first) / (squares + first)
+    contrast = (mean(x * y) * 2.0 - products + second) / (mean(square(x) + square(y)) - squares + second)
+    found: Tensor = luminance * contrast
+    return reduce_mean(found, [-1] if return_index_map else [-3, -2, -1])
+
+
+def _weighted_windows(x: Tensor, size: int, sigma: float) -> Tensor:
+    places = np.square(np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2) * np.float32(-0.5 / sigma ** 2)
+    weights = np.exp(places[:, None] + places)
+    weights = (weights / weights.sum()).astype(np.float32)
+    *lead, height, width, channels = dims(x)
+    if not isinstance(channels, int):
+        raise located(InvalidArgumentError(f"ssim needs a known number of channels, not {x.type}"))
+    kernel = np.broadcast_to(weights[:, :, None, None], [size, size, channels, 1])
+    rows = depthwise_conv2d(reshape(x, [-1, height, width, channels]), kernel, [1, 1, 1, 1], "VALID")
+    return reshape(rows, [*lead, height - size + 1, width - size + 1, channels])
