@@ -17,6 +17,7 @@ from runtime.ops.fourier import (
     rfft2d,
     rfft3d,
 )
+from runtime.ops.mel import linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms
 from runtime.ops.signal import (
     dct,
     frame,
@@ -32,6 +33,7 @@ from runtime.ops.signal import (
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct", "ifft", "ifft2d",
-    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d", "overlap_and_add",
-    "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
+    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d",
+    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft", "rfft2d", "rfft3d",
+    "stft", "vorbis_window",
 ]
