@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from autograph import convert_traced
 from runtime.core.errors import DTypeError, InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, flatten
 from runtime.core.types import compatible_shapes
 from runtime.data.elements import ElementFunction, as_count, as_tensors
-from runtime.data.pipeline import UNKNOWN_CARDINALITY, Element, P, Pipeline, flat, spec_of, tensor_types
+from runtime.data.pipeline import UNKNOWN_CARDINALITY, Draws, Element, P, Pipeline, flat, spec_of, tensor_types
 from runtime.data.threads import AUTOTUNE, mapped, prefetched
 
 __all__ = ["Mapping"]
@@ -82,6 +83,39 @@ class Mapping(Pipeline):
             return itertools.takewhile(lambda element: run(*element)[0], self._elements(own))
 
         return self._derived(elements, step.captures, cardinality=UNKNOWN_CARDINALITY)
+
+    def rejection_resample(
+        self: P, class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: int | None = None,
+        name: str | None = None,
+    ) -> P:
+        """Pairs (class, element) of elements drawn at random, so that their classes, from `class_func`, have the
+        probabilities `target_dist` (`tf.data.Dataset.rejection_resample`).
+
+        `initial_dist`: the probabilities of the classes in this dataset; without it, as they were among the elements so
+        far. ValueError for probabilities that do not fit.
+        """
+        wanted = np.asarray(target_dist, np.float64)
+        known = None if initial_dist is None else np.asarray(initial_dist, np.float64)
+        if wanted.ndim != 1 or (known is not None and (known.shape != wanted.shape or (wanted[known <= 0] > 0).any())):
+            raise located(ValueError(
+                f"rejection_resample takes a probability for each class, not target_dist {wanted.tolist()}"
+                + ("" if known is None else f" and initial_dist {known.tolist()}")))
+        is_tuple, function, draws = isinstance(self.element_spec, tuple), convert_traced(class_func), Draws(seed, True)
+        labelled = Mapping.map(self, lambda *element: (function(*element), element if is_tuple else element[0]))
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            rng, counts = draws(), np.zeros(len(wanted))
+            for element in labelled._elements(arrays):
+                label = int(element[0])
+                if not 0 <= label < len(wanted):
+                    raise InvalidArgumentError(f"class_func gave {label}, but target_dist has {len(wanted)} classes")
+                counts[label] += 1
+                found = counts if known is None else known
+                ratios = np.where(found > 0, wanted / np.where(found > 0, found, 1), 0)
+                if rng.random() * ratios.max() < ratios[label]:
+                    yield element
+
+        return labelled._derived(elements, cardinality=UNKNOWN_CARDINALITY, draws=[draws])
 
     def flat_map(self: P, map_func: Callable[..., Any], name: str | None = None) -> P:
         """The elements of the datasets that `map_func` returns for each element, one dataset after the other

@@ -117,6 +117,17 @@ class Sources(Pipeline):
         return cls(bounds, TensorSpec((), dtype), elements, size)
 
     @classmethod
+    def counter(cls: type[P], start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> P:
+        """The scalars start, start + step, ..., without end (`tf.data.Dataset.counter`)."""
+        kind = as_dtype(dtype)
+        bounds = [as_count(start), as_count(step)]
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            return ((kind.as_numpy_dtype(i),) for i in itertools.count(*map(int, arrays)))
+
+        return cls(bounds, TensorSpec((), kind), elements, INFINITE_CARDINALITY)
+
+    @classmethod
     def from_generator(
         cls: type[P], generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None,
         args: Sequence[Any] = (), output_signature: Any = None, name: str | None = None,

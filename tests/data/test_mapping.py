@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,3 +183,36 @@ def test_single_elements():
     for d, what in ((Dataset.range(0), "none"), (Dataset.range(2), "more")):
         with pytest.raises(rt.errors.InvalidArgumentError, match=f"of one element, not of {what}"):
             d.get_single_element()
+
+
+def test_counter() -> None:
+    counted = rt.data.Dataset.counter(5, -2, rt.int32)
+    assert [int(x) for x in counted.take(3)] == [5, 3, 1] and counted.element_spec.dtype == rt.int32
+    assert counted.cardinality() == rt.data.INFINITE_CARDINALITY
+
+
+@pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
+def test_rejection_resample(initial: Any) -> None:
+    def kind(label: Any, number: Any) -> Any:
+        if label > 0:
+            return 1
+        return 0
+
+    both = rt.data.Dataset.from_tensor_slices(([0] * 900 + [3] * 100, np.arange(1000))).shuffle(1000, 1)
+    drawn = both.rejection_resample(kind, [0.5, 0.5], initial, seed=3)
+    assert [spec.shape for spec in rt.nest.flatten(drawn.element_spec)] == [[], [], []]
+    found = [(int(label), int(number)) for label, (_, number) in drawn]
+    assert len(found) > 80 and all(label == (number >= 900) for label, number in found)
+    assert 0.4 < np.mean([label for label, _ in found]) < 0.6
+    assert found != [(int(label), int(number)) for label, (_, number) in drawn]
+
+
+def test_rejection_resample_of_single_values_and_errors() -> None:
+    numbers = rt.data.Dataset.range(6)
+    odd = numbers.rejection_resample(lambda x: x % 2, [0.0, 1.0], [0.5, 0.5])
+    assert [(int(a), int(b)) for a, b in odd] == [(1, 1), (1, 3), (1, 5)]
+    for target, initial in (([[1.0]], None), ([0.5, 0.5], [1.0]), ([0.5, 0.5], [1.0, 0.0])):
+        with pytest.raises(ValueError, match="a probability for each class"):
+            numbers.rejection_resample(lambda x: x, target, initial)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="class_func gave 2, but target_dist has 2 classes"):
+        list(numbers.rejection_resample(lambda x: x, [0.5, 0.5]))
