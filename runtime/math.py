@@ -7,6 +7,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float32
 from runtime.ops.complex_numbers import angle, complex, conj, imag, real
+from runtime.ops.creation import ones_like, zeros_like
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import gather
 from runtime.ops.linalg import l2_normalize
@@ -80,7 +81,7 @@ from runtime.ops.math import (
     xlogy,
 )
 from runtime.ops.math import mod as floormod
-from runtime.ops.nn import log_sigmoid, log_softmax, softmax, softplus
+from runtime.ops.nn import log_sigmoid, log_softmax, softmax, softplus, softsign
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import (
     add_n,
@@ -130,6 +131,7 @@ from runtime.staging.control_flow import while_loop
 
 __all__ = [
     "abs",
+    "accumulate_n",
     "acos",
     "acosh",
     "add",
@@ -159,6 +161,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfcinv",
     "erfinv",
     "exp",
     "expm1",
@@ -194,6 +197,7 @@ __all__ = [
     "mod",
     "multiply",
     "multiply_no_nan",
+    "ndtri",
     "negative",
     "nextafter",
     "not_equal",
@@ -201,6 +205,7 @@ __all__ = [
     "pow",
     "real",
     "reciprocal",
+    "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
     "reduce_euclidean_norm",
@@ -227,6 +232,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "squared_difference",
@@ -241,10 +247,42 @@ __all__ = [
     "unsorted_segment_prod",
     "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
+    "xdivy",
     "xlog1py",
     "xlogy",
     "zero_fraction",
 ]
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape (`tf.math.accumulate_n`)."""
+    return add_n(inputs, name)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc, element-wise, of floats (`tf.math.erfcinv`)."""
+    value = convert_to_tensor(x, dtype_hint=float32)
+    return multiply(ndtri(multiply(0.5, value)), -(0.5 ** 0.5), name)
+
+
+def ndtri(x: Any, name: str | None = None) -> Tensor:
+    """The quantile of the standard normal distribution, element-wise, of floats (`tf.math.ndtri`)."""
+    value = convert_to_tensor(x, dtype_hint=float32)
+    return multiply(erfinv(subtract(multiply(2.0, value), 1.0)), 2.0 ** 0.5, name)
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, 0 where x is 0, element-wise (`tf.math.reciprocal_no_nan`)."""
+    value = convert_to_tensor(x, dtype_hint=float32)
+    return divide_no_nan(ones_like(value), value, name)
+
+
+def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, 0 where x is 0, element-wise (`tf.math.xdivy`)."""
+    dividend = convert_to_tensor(x, dtype_hint=float32)
+    is_zero = equal(dividend, 0)
+    divisor = where(is_zero, ones_like(dividend), y)
+    return named(where(is_zero, zeros_like(dividend), divide(dividend, divisor)), name)
 
 
 def cumulative_logsumexp(

@@ -103,3 +103,27 @@ def test_crelu_and_average_losses() -> None:
     assert rt.nn.compute_average_loss([[1.0, 2.0]], [2.0], global_batch_size=4).numpy() == 1.5
     assert rt.nn.scale_regularization_loss([1.0, 2.0]).numpy() == 3.0
     assert rt.nn.zero_fraction is rt.math.zero_fraction
+
+
+def test_quotients_that_are_zero_at_zero() -> None:
+    x, y = np.array([0.0, 1.0, 0.0, 2.0]), np.array([0.0, 2.0, np.nan, -4.0])
+    np.testing.assert_array_equal(both(rt.math.xdivy, x, y), [0, 0.5, 0, -0.5])
+    np.testing.assert_array_equal(both(rt.math.reciprocal_no_nan, x), [0, 1, 0, 0.5])
+    gradients = rt.grad(lambda x, y: rt.reduce_sum(rt.math.xdivy(x, y)), argnums=(0, 1))(x, y)
+    np.testing.assert_array_equal(gradients[1], [0, -0.25, 0, -0.125])
+    assert gradients[0].numpy().tolist() == [0, 0.5, 0, -0.25]
+
+
+def test_quantiles_of_the_normal_distribution() -> None:
+    p = np.array([0.025, 0.5, 0.975, 0.0, 1.0])
+    np.testing.assert_allclose(both(rt.math.ndtri, p), [-1.959963984540054, 0, 1.959963984540054, -np.inf, np.inf],
+                               atol=1e-12)
+    x = np.array([0.1, 1.0, 1.7])
+    np.testing.assert_allclose(rt.math.erfc(both(rt.math.erfcinv, x)), x)
+
+
+def test_colours_of_television_and_back() -> None:
+    image = np.random.default_rng(0).random((2, 3, 3))
+    for there, back in (rt.image.rgb_to_yuv, rt.image.yuv_to_rgb), (rt.image.rgb_to_yiq, rt.image.yiq_to_rgb):
+        np.testing.assert_allclose(both(there, image)[..., 0], image @ [0.299, 0.587, 0.114])
+        np.testing.assert_allclose(back(there(image)), image, atol=2e-4)
