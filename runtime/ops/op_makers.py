@@ -19,7 +19,7 @@ from runtime.core.trace import apply, hint
 from runtime.core.types import DType, TensorType, broadcast_shapes
 
 __all__ = [
-    "ALL", "BOOL", "COMPLEX", "FLOATS", "INEXACT", "INTS", "NUMERIC", "REAL", "Binary", "DTypes",
+    "ALL", "BOOL", "COMPLEX", "ELEMENTWISE", "FLOATS", "INEXACT", "INTS", "NUMERIC", "REAL", "Binary", "DTypes",
     "Unary", "apply_one", "binary", "check_dtype", "named", "of_ints", "random_array", "unary",
 ]
 
@@ -36,6 +36,9 @@ COMPLEX: Final = tuple(d for d in ALL if d.is_complex)
 REAL: Final = INTS + FLOATS
 INEXACT: Final = FLOATS + COMPLEX
 NUMERIC: Final = REAL + COMPLEX
+
+ELEMENTWISE: Final[set[str]] = set()
+"""The names of the ops made by `unary` and `binary`."""
 
 
 class Unary(Protocol):
@@ -114,6 +117,7 @@ def unary(
                 yield (random_array(rng, dtype, shape, low, high),), {}
 
     op = Op(name, kernel, rule, samples=samples, errors=errors, doc=doc)
+    ELEMENTWISE.add(name)
 
     def function(x: Any, name: str | None = None) -> Any:
         return apply(op, x) if name is None else named(apply(op, x), name)
@@ -146,6 +150,7 @@ def binary(
 
     op = Op(name, kernel, rule, agree=slice(0, 2), widens=any(dtype.level >= 2 for dtype in dtypes),
             samples=samples or random_samples, errors=errors, doc=doc)
+    ELEMENTWISE.add(name)
 
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         return apply(op, x, y) if name is None else named(apply(op, x, y), name)

@@ -6,6 +6,8 @@ import functools
 import glob
 import itertools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -31,12 +33,15 @@ def blas_symbols() -> dict[str, int]:
     return _numpy_blas() or _scipy_blas()
 
 
+def _libraries() -> list[Any]:
+    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
+    return [ctypes.CDLL(path) for path in sorted(glob.glob(os.path.join(folder, "*openblas64*")))]
+
+
 def _numpy_blas() -> dict[str, int]:
     """The OpenBLAS in NumPy's wheel."""
-    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
     found: dict[str, int] = {}
-    for path in sorted(glob.glob(os.path.join(folder, "*openblas64*"))):
-        library = ctypes.CDLL(path)
+    for library in _libraries():
         wanted = [(f"cblas_{name}64", f"cblas_{name}64_") for name in GEMM.values()]
         for key, symbol in [*wanted, *[(f"{name}64", f"{name}_64_") for name in _LAPACK]]:
             for spelled in ("scipy_" + symbol, symbol):
@@ -61,12 +66,35 @@ def _scipy_blas() -> dict[str, int]:
     return {name: get(capsules[name], name_of(capsules[name])) for name in GEMM.values()}
 
 
+@contextmanager
+def _on_one_thread() -> Iterator[None]:
+    """Let NumPy's OpenBLAS use one thread: its threads wait for each other, which takes a hundred times as long where
+    other processes want the cores."""
+    names = [("scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"),
+             ("openblas_set_num_threads64_", "openblas_get_num_threads64_")]
+    ways = [(getattr(library, change), getattr(library, get)) for library in _libraries() for change, get in names
+            if hasattr(library, change) and hasattr(library, get)]
+    before = [get() for _, get in ways]
+    for change, _ in ways:
+        change(1)
+    try:
+        yield
+    finally:
+        for (change, _), count in zip(ways, before, strict=True):
+            change(count)
+
+
 @functools.cache
 def depth(dtype: DType) -> int | None:
     """The block size of the BLAS along the reduction axis. A sum that is cut at multiples of it, with no fewer products
     in the last piece, equals that of one call bit for bit. Found by trial, in 10 to 20 ms; None if no size passes."""
     if f"cblas_{GEMM[dtype]}64" not in blas_symbols():
         return None
+    with _on_one_thread():
+        return _found_depth(dtype)
+
+
+def _found_depth(dtype: DType) -> int | None:
     random = np.random.default_rng(0)
     trials = []
     for size in (2900, 3333):

@@ -34,6 +34,7 @@ from runtime.backends.native.abi.allocator import GROW
 from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
 from runtime.backends.native.codegen import fusion
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
+from runtime.backends.native.codegen.known_sizes import KnownSizes, open_sizes
 from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD, REFUSED, ListMemory, listed
 from runtime.backends.native.codegen.parallel import WORTH, region
 from runtime.backends.native.codegen.piecewise_arrays import Joined, split
@@ -69,12 +70,6 @@ class NotNative(Exception):
     """A lowering does not support this case, for the reason given: the op's kernel is called instead."""
 
 
-def _open_sizes(dims: Sequence[Index]) -> tuple[int | str, ...]:
-    """The sizes of a shape that are not 1, sorted."""
-    return tuple(sorted([size if isinstance(size, int) else size.ref for size in dims if not (
-        isinstance(size, int) and size == 1)], key=str))
-
-
 def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a lowering for ops."""
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,6 +87,7 @@ class Lowering(ListMemory):
 
     def __init__(self, graph: Graph, fast_math: bool = False, fma: bool = True, vector_bits: int = 512) -> None:
         self.graph = graph
+        self.sizes = KnownSizes()
         self.module = Module(fma, vector_bits)
         self.flags = "fast" if fast_math else ""
         self.b = Builder(self.module, self.flags)
@@ -397,7 +393,7 @@ class Lowering(ListMemory):
 
     def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
         """Write a check that a tensor may have this shape; if not, the kernel raises. Its sizes have been checked."""
-        key = _open_sizes(dims)
+        key = open_sizes(dims)
         if key in self.fitting:
             return
         fits = self.b.fits(dims, dtype.size, MAX_BYTES)
@@ -409,10 +405,10 @@ class Lowering(ListMemory):
         """`check_room` for each result whose unknown sizes are not among those of one operand."""
         if node.subgraphs or node.op.name in _NO_LARGER:
             return
-        have = [Counter(_open_sizes(x.dims)) for x in values if isinstance(x, Array)]
+        have = [Counter(open_sizes(x.dims)) for x in values if isinstance(x, Array)]
         for x in results:
             if isinstance(x, Array) and len(x.dims) > 1 and not any(
-                    Counter(_open_sizes(x.dims)) <= mine for mine in have):
+                    Counter(open_sizes(x.dims)) <= mine for mine in have):
                 self.check_room(node, values, x.dtype, x.dims)
 
     # Variables.
@@ -487,18 +483,20 @@ class Lowering(ListMemory):
     def run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """Lower a graph's nodes; returns the values of its outputs."""
         fitting, self.fitting = self.fitting, set(self.fitting)
+        sizes, self.sizes.vals = self.sizes.vals, dict(self.sizes.vals)
         passed, self.passed = self.passed, set()  # the code may not run, or its values may differ elsewhere
         now = self.env, self.last, self.node_index
         self.around.append(self.env)
         results = self._run(graph, dict(env))
         self.around.pop()
         self.env, self.last, self.node_index = now
-        self.passed, self.fitting = passed, fitting
+        self.passed, self.fitting, self.sizes.vals = passed, fitting, sizes
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """Lower the nodes; `env` maps the values that are still live."""
         uses: dict[GraphValue, int] = {}
+        self.sizes.name(env)
         for node in graph.nodes:
             for value in node.inputs:
                 uses[value] = uses.get(value, 0) + 1
@@ -515,6 +513,7 @@ class Lowering(ListMemory):
             self.nodes = graph.nodes
             results = self.lowered_early.pop(node) if node in self.lowered_early else self.node(
                 node, [env[value] for value in node.inputs], dead, env, last, i)
+            self.sizes.name(zip(node.outputs, results, strict=True))
             for value, x in zip(node.outputs, results, strict=True):
                 if isinstance(x, Array):
                     x.uses = uses.get(value, 0)

@@ -26,11 +26,12 @@ from runtime.core.graph import Graph
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import ListType, TensorType
 
-__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "PLAIN", "SYMBOLS", "TYPE", "define_entry", "description",
-           "field", "freeze", "restore", "write"]
+__all__ = ["DATA", "DIMS", "ENTRY", "FLAGS", "NOT_PLAIN", "OTHER_SIZES", "PLAIN", "SYMBOLS", "TYPE", "define_entry",
+           "description", "field", "freeze", "restore", "write"]
 
 ENTRY: Final = "runtime_call"
 NOT_PLAIN: Final = 3  # the status for an array that is not aligned and in C order
+OTHER_SIZES: Final = 5  # the status for sizes for which the code was not made
 
 # Offsets in CPython's and NumPy's structures (64-bit builds; NumPy 1 and 2).
 TYPE, _VALUE, DATA, DIMS, FLAGS = 8, 16, 16, 32, 64
@@ -87,6 +88,10 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
         pointer = b.load("ptr", argument())
         w.variables[storage] = w.incoming(type, pointer, [
             b.load("i64", argument()) if size is None else size for size in type.shape])
+    differ = w.sizes.differ(b, [env[value] for value in graph.inputs])
+    if differ is not None:
+        with b.when(differ):
+            b.line(f"ret i32 {OTHER_SIZES}")
     for value in graph.inputs:
         env[value] = w.as_type(env[value], value.type)
     for outer, inner in graph.captures:

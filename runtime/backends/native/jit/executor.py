@@ -19,11 +19,12 @@ from runtime.backends.native.abi.interrupts import CALL_WORD
 from runtime.backends.native.abi.stack import STACK_WORD, stack_limit
 from runtime.backends.native.abi.subnormals import FLUSH
 from runtime.backends.native.codegen.context import Lowering
+from runtime.backends.native.codegen.known_sizes import KnownSizes, analysed
 from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD
 from runtime.backends.native.codegen.variables import ASSIGN, variables_of
 from runtime.backends.native.control import control_flow, exceptions, routines
 from runtime.backends.native.control.routines import why_not_direct
-from runtime.backends.native.jit.call_abi import NOT_PLAIN, description, write
+from runtime.backends.native.jit.call_abi import NOT_PLAIN, OTHER_SIZES, description, write
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
 from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
@@ -96,12 +97,17 @@ class Native:
     """A graph as native code, and the function on arrays that runs it."""
 
     lowering_of: Callable[..., Lowering] = Lowering
+    hopes = True
+    """Whether it may assume sizes of inputs to be equal: other calls run the code of another object."""
+    may_overwrite = True
 
     def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}) -> None:
         def lowered() -> tuple[Lowering, str]:
-            overwritten = overwritten_inputs(graph, donated)
+            known, sizes = analysed(graph, self.hopes)
+            overwritten = overwritten_inputs(known, donated) if self.may_overwrite else frozenset()
             while True:
-                w = type(self).lowering_of(graph, fast_math, has_fma(), vector_bits())
+                w = type(self).lowering_of(known, fast_math, has_fma(), vector_bits())
+                w.sizes = KnownSizes(sizes)
                 text = write(w, donated, overwritten)
                 if w.in_place == overwritten:
                     return w, text
@@ -113,6 +119,7 @@ class Native:
         self.donated = donated
         self.overwritten = frozenset(w.in_place)
         self.graph = graph
+        self.fast_math = fast_math
         self.body: Body | None = None
         with phase(f"LLVM: {graph.name}"):
             self.code = Code(self.text, lambda address: description(w, address))
@@ -121,7 +128,14 @@ class Native:
         self.is_closed = all(isinstance(site, KernelSite) and site.failing for site in w.call_sites)
         self.constants = w.constants
         self.addresses = np.array([array.ctypes.data for array in self.constants], np.int64)
+        self._others: Callable[..., tuple[Any, ...]] | None = None
         self.lists = [k for k, v in enumerate(graph.inputs) if isinstance(v.type, ListType)]
+
+    def for_other_sizes(self, *inputs: Any) -> tuple[Any, ...]:
+        """The results for inputs whose sizes are not as assumed."""
+        if self._others is None:
+            self._others = _General(self.graph, self.fast_math, self.donated, bool(self.overwritten)).function()
+        return self._others(*inputs)
 
     def frame(self) -> Frame:
         try:
@@ -176,6 +190,7 @@ class Native:
             call, made = None, results.arrays(inputs)
             if recurs:
                 frame.words[STACK_WORD] = stack_limit()
+            passed = inputs
             if needs_call:
                 call = Call(w.objects, call_sites)
                 frame.words[CALL_WORD] = id(call)
@@ -192,6 +207,8 @@ class Native:
                     status = native(frame.words, *map(plain, inputs), *map(plain, variables), *made, *assigned, objects)
             finally:
                 frames.append(frame)
+            if status == OTHER_SIZES:
+                return self.for_other_sizes(*passed)
             if status is not None:
                 raise self._failure(status, call, frame.words)
             return results.finish(call, made)
@@ -218,6 +235,8 @@ class Native:
                 status = native(words, *inputs, *made)
                 if status == NOT_PLAIN:
                     status = native(words, *map(plain, inputs), *made)
+                if status == OTHER_SIZES:
+                    return self.for_other_sizes(*inputs)
                 if status is not None:
                     raise self._failure(status, frame.call, words)
             finally:
@@ -290,6 +309,16 @@ class _Results:
             elif self.places[k] is not None and type(x) is not tuple:
                 x.setflags(write=False)
         return tuple(results)
+
+
+class _General(Native):
+    """The code for all sizes of a graph. `may_overwrite`: whether it may change inputs as it runs."""
+
+    hopes = False
+
+    def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int], may_overwrite: bool) -> None:
+        self.may_overwrite = may_overwrite
+        super().__init__(graph, fast_math, donated)
 
 
 def _locked(

@@ -20,6 +20,7 @@ class Timed(Native):
     """A graph as native code with timestamps, for one call at a time."""
 
     lowering_of = TimedLowering
+    hopes = False
     lowering: TimedLowering
 
     def __init__(self, graph: Graph, fast_math: bool = False) -> None:

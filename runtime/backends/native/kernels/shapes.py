@@ -73,6 +73,17 @@ def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
     return found
 
 
+def asked(w: Lowering, node: Node, vector: Sequence[Value], known: Sequence[int | None]) -> list[Index]:
+    """The sizes that a node asks for: those in `known`, else the elements of the vector, of which some are known to be
+    sizes of tensors."""
+    named = w.sizes.asked(node)
+    found = [size if d is None else d for size, d in zip(named, known, strict=True)]
+    if None not in found:
+        return [size for size in found if size is not None]
+    elements = numbers(w, vector[0], len(known))
+    return [element if size is None else size for size, element in zip(found, elements, strict=True)]
+
+
 def check_sizes(w: Lowering, node: Node, found: Sequence[Index], values: Sequence[Value], least: int = 0) -> None:
     """Write a check that no size is below `least` or more than a tensor can have, so that sums of some of them fit 64
     bits; else the kernel raises."""
@@ -81,6 +92,8 @@ def check_sizes(w: Lowering, node: Node, found: Sequence[Index], values: Sequenc
     for size in found:
         if isinstance(size, int):
             wrong = const("i1", int(not least <= size <= MAX_BYTES))
+        elif w.sizes.has(size):
+            continue
         else:
             above = b.op("i64", f"sub {size}, {least}")  # unsigned, so that lower values are too large
             wrong = b.icmp("ugt", above, const("i64", MAX_BYTES - least))
@@ -187,9 +200,11 @@ def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     x = as_array(x)
     known, out = node.params["dims"], result_type(node).shape
     values = [x, *shape]
-    elements = numbers(w, shape[0], len(known)) if shape else list(known)
-    requested: list[Index] = [e if d is None else d for e, d in zip(elements, known, strict=True)]
-    if None in out or not all(isinstance(d, int) for d in (*x.dims, *requested)):
+    requested = asked(w, node, shape, known)
+    sure = w.sizes.reshaped(node)
+    if sure is not None:
+        wanted = sure
+    elif None in out or not all(isinstance(d, int) for d in (*x.dims, *requested)):
         wanted = _reshaped_dims(w, node, x, requested, out, values)
     else:
         wanted = [d for d in out if d is not None]
@@ -273,7 +288,7 @@ def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
     out = result_type(node).shape
     values = [x, *shape]
-    requested = numbers(w, shape[0], len(out)) if shape else list(node.params["dims"])
+    requested = asked(w, node, shape, node.params["dims"])
     check_sizes(w, node, requested, values)
     dims: list[Index] = [e if d is None else d for e, d in zip(requested, out, strict=True)]
     bad: Val | None = None

@@ -1,0 +1,95 @@
+"""Unknown sizes that are equal get one name in the code, so that they are known to be equal there."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from runtime.backends.native.codegen.index_expressions import Array
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
+from runtime.core.graph import Graph, Node, Value
+from runtime.core.types import ListType, Shape
+from runtime.optimize import rewrite
+from runtime.optimize.equal_sizes import simplified
+from runtime.optimize.symbolic_sizes import SMALL, Size, Sizes, Symbol
+
+__all__ = ["KnownSizes", "analysed", "open_sizes"]
+
+
+def open_sizes(dims: Sequence[Index]) -> tuple[int | str, ...]:
+    """The sizes of a shape that are not 1, sorted."""
+    return tuple(sorted([size if isinstance(size, int) else size.ref for size in dims if not (
+        isinstance(size, int) and size == 1)], key=str))
+
+
+def analysed(graph: Graph, hopes: bool) -> tuple[Graph, Sizes | None]:
+    """A graph without what equal sizes make needless, and its sizes; the graph itself if all are known."""
+    if all(None not in shape for shape in _shapes(graph)):
+        return graph, None
+    copy = rewrite(graph, rules=(), keep_captures=True)
+    sizes = Sizes(copy, hopes)
+    simplified(copy, sizes)
+    return copy, sizes
+
+
+def _shapes(graph: Graph) -> Iterable[Shape]:
+    for value in graph.values():
+        yield value.type.element.shape if isinstance(value.type, ListType) else value.type.shape
+
+
+class KnownSizes:
+    """The names of sizes: `vals` has those that the current code can use."""
+
+    def __init__(self, sizes: Sizes | None = None) -> None:
+        self.sizes = sizes
+        self.vals: dict[Symbol, Val] = {}
+
+    def name(self, values: Mapping[Value, Any] | Iterable[tuple[Value, Any]]) -> None:
+        """Give the sizes of arrays the names that equal sizes have."""
+        sizes = self.sizes
+        if sizes is None:
+            return
+        for value, x in values.items() if isinstance(values, Mapping) else values:
+            shape = sizes.shapes.get(value)
+            if shape and isinstance(x, Array) and any([isinstance(size, Val) for size in x.dims]):
+                x.dims = tuple([self._named(size, d) for size, d in zip(shape, x.dims, strict=True)])
+
+    def _named(self, size: Size, d: Index) -> Index:
+        if isinstance(size, int) or isinstance(d, int):
+            return size if isinstance(size, int) else d
+        return self.vals.setdefault(size, d)
+
+    def index(self, size: Size | None) -> Index | None:
+        """The number, or the name of a size; None if it has none here."""
+        return self.vals.get(size) if isinstance(size, Symbol) else size
+
+    def asked(self, node: Node) -> list[Index | None]:
+        """The sizes that a `reshape` or `broadcast_to` asks for, as far as they have names here."""
+        if self.sizes is None:
+            return [None] * len(node.params["dims"])
+        return [self.index(size) for size in self.sizes.asked(node)]
+
+    def has(self, x: Val) -> bool:
+        """Whether this is the name of a size."""
+        return any(x.ref == size.ref for size in self.vals.values())
+
+    def reshaped(self, node: Node) -> list[Index] | None:
+        """The sizes of the result of a `reshape` that does not raise; None if it may, or they have no names here."""
+        if self.sizes is None or not self.sizes.reshapes(node):
+            return None
+        found = [self.index(size) for size in self.sizes.of(node.outputs[0])]
+        return None if None in found else [size for size in found if size is not None]
+
+    def differ(self, b: Builder, arrays: Sequence[Any]) -> Val | None:
+        """Whether the sizes of the inputs are other than assumed."""
+        sizes = self.sizes
+        if sizes is None or not (sizes.assumed or sizes.needs_small):
+            return None
+        bad: Val | None = None
+        for (number, axis), (other, at) in sizes.assumed:
+            found = b.icmp("ne", b.i64(arrays[number].dims[axis]), b.i64(arrays[other].dims[at]))
+            bad = found if bad is None else b.or_(bad, found)
+        if sizes.needs_small:
+            for (number, axis), _ in sizes.inputs():
+                found = b.icmp("ugt", b.i64(arrays[number].dims[axis]), const("i64", SMALL))
+                bad = found if bad is None else b.or_(bad, found)
+        return bad
