@@ -20,7 +20,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, TensorType, int32, int64
 from runtime.ops.op_makers import ELEMENTWISE
 
-__all__ = ["SMALL", "Place", "Size", "Sizes", "Symbol"]
+__all__ = ["SMALL", "Place", "Shape", "Size", "Sizes", "Symbol"]
 
 SMALL: Final = (1 << 31) - 1
 
@@ -44,6 +44,7 @@ class Symbol:
 
 Size = int | Symbol
 Shape = tuple[Size, ...]
+Numbers = tuple[Size | None, ...]
 Place = tuple[int, int]  # the number of an input of the graph, and an axis
 
 _SAME: Final = frozenset((
@@ -54,6 +55,11 @@ _REDUCTIONS: Final = frozenset((
     "reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"))
 _ARITHMETIC: Final = ("add", "floordiv", "maximum", "minimum", "multiply", "subtract")
 _MOST_ROUNDS: Final = 8  # of the analysis of a loop's body
+
+
+def either(x: Numbers | None, y: Numbers | None) -> Numbers | None:
+    """What the items of a list are, if some are `x` and some `y`; () if there are none, None if nothing is known."""
+    return None if x is None or y is None else x or y if not (x and y) or x == y else None
 
 
 class _Restart(Exception):
@@ -70,7 +76,7 @@ class Sizes:
         self.needs_small = False  # whether something follows only if the sizes of inputs are at most `SMALL`
         while True:
             self.shapes: dict[Value, Shape | None] = {}  # of lists: those of the elements, None if there are none
-            self.numbers: dict[Value, tuple[Size | None, ...]] = {}  # the elements of int scalars and vectors
+            self.numbers: dict[Value, Numbers] = {}  # the elements of int scalars and vectors; what all of a list are
             self.symbols: dict[Any, Symbol] = {}
             try:
                 self._whole()
@@ -195,7 +201,7 @@ class Sizes:
                                for mine, size in zip(self.own(value), shape, strict=True)])
             self.shapes[value] = shape
 
-    def _count(self, node: Node, rule: Callable[[Sizes, Node], tuple[Size | None, ...] | None]) -> None:
+    def _count(self, node: Node, rule: Callable[[Sizes, Node], Numbers | None]) -> None:
         type = node.outputs[0].type
         if isinstance(type, TensorType) and type.dtype in (int32, int64) and type.ndim < 2:
             found = rule(self, node)
@@ -207,7 +213,7 @@ class Sizes:
         elements = self.elements(value)
         return elements[0] if elements is not None and len(elements) == 1 else None
 
-    def elements(self, value: Value) -> tuple[Size | None, ...] | None:
+    def elements(self, value: Value) -> Numbers | None:
         """The elements of an int scalar or vector; None if nothing is known of them."""
         constant = value.constant
         if constant is not None and constant.dtype.kind in "iu" and constant.ndim < 2 and constant.size <= 16:
@@ -258,7 +264,7 @@ class Sizes:
         return tuple([sizes[0] if len(set(sizes)) == 1 and sizes[0] is not None else mine
                       for mine, *sizes in zip(self.own(value), *written, strict=True)])
 
-    def _outside(self, graph: Graph, shape: Shape) -> tuple[Size | None, ...]:
+    def _outside(self, graph: Graph, shape: Numbers) -> Numbers:
         """The sizes that are defined outside of a sub-graph; None for the others."""
         return tuple([None if isinstance(size, Symbol) and any(graph.contains(home) for home in size.homes) else size
                       for size in shape])
@@ -268,27 +274,41 @@ class Sizes:
         operands = node.operands[len(node.operands) - count:]
         state = body.inputs[len(body.inputs) - count:]
         bound = [self.shapes.get(x, self.own(x)) for x in operands]
+        items = [self.numbers.get(x) if isinstance(x.type, ListType) else None for x in operands]
         for _ in range(_MOST_ROUNDS):
-            for value, shape in zip(state, bound, strict=True):
-                self.shapes[value] = shape
+            self._bind(state, bound, items)
             self._walk(body)
             after = [self._kept(value, body, out, shape) for value, out, shape in zip(
                 state, body.outputs, bound, strict=True)]
-            if after == bound:
+            left = [self._items(body, self.numbers.get(out), item) for out, item in zip(
+                body.outputs, items, strict=True)]
+            if after == bound and left == items:
                 break
-            bound = after
+            bound, items = after, left
         else:
-            bound = [self.own(value) for value in state]
-            for value, shape in zip(state, bound, strict=True):
-                self.shapes[value] = shape
+            bound, items = [self.own(value) for value in state], [None] * count
+            self._bind(state, bound, items)
             self._walk(body)
         if test is not None:
-            for value, shape in zip(test.inputs[len(test.inputs) - count:], bound, strict=True):
-                self.shapes[value] = shape
+            self._bind(test.inputs[len(test.inputs) - count:], bound, items)
             self._walk(test)
+        self._bind(node.outputs, [], [None if item is None else self._outside(body, item) for item in items])
         self._set(node, [shape if shape is None else tuple([
             mine if size is None else size for mine, size in zip(self.own(value), self._outside(
                 body, shape), strict=True)]) for value, shape in zip(node.outputs, bound, strict=True)])
+
+    def _bind(self, values: Sequence[Value], shapes: Sequence[Shape | None], items: Sequence[Numbers | None]) -> None:
+        """Record the sizes of values, and what their items are."""
+        self.shapes.update(zip(values, shapes))
+        for value, item in zip(values, items, strict=True):
+            self.numbers.pop(value, None)
+            if item is not None:
+                self.numbers[value] = item
+
+    def _items(self, body: Graph, after: Numbers | None, before: Numbers | None) -> Numbers | None:
+        """What the items of a list are, given what was assumed, if an iteration ends with `after`."""
+        found = either(before, after)
+        return None if found is None else self._outside(body, found)
 
     def _kept(self, value: Value, body: Graph, out: Value, before: Shape | None) -> Shape | None:
         """The sizes of a loop's state, given those assumed, if an iteration ends with `out`."""
@@ -303,11 +323,11 @@ class Sizes:
 
 # Ints.
 
-def _dim(s: Sizes, node: Node) -> tuple[Size | None, ...]:
+def _dim(s: Sizes, node: Node) -> Numbers:
     return (s.of(node.inputs[0])[node.params["axis"]],)
 
 
-def _cast(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _cast(s: Sizes, node: Node) -> Numbers | None:
     source, target, found = node.inputs[0].type, node.outputs[0].type, s.elements(node.inputs[0])
     assert isinstance(source, TensorType) and isinstance(target, TensorType)
     if found is None or source.dtype is target.dtype or (source.dtype is int32 and target.dtype is int64):
@@ -315,28 +335,28 @@ def _cast(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
     return tuple([x if x is not None and s.is_small(x) else None for x in found])
 
 
-def _stacked(s: Sizes, node: Node) -> tuple[Size | None, ...]:
+def _stacked(s: Sizes, node: Node) -> Numbers:
     return tuple([s.number(x) for x in node.inputs])
 
 
-def _concatenated(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _concatenated(s: Sizes, node: Node) -> Numbers | None:
     parts = [s.elements(x) for x in node.inputs]
     if any(part is None for part in parts):
         return None
     return tuple([x for part in parts for x in part or ()])
 
 
-def _chosen(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _chosen(s: Sizes, node: Node) -> Numbers | None:
     x, y = (s.number(value) for value in node.inputs[1:])
     return (x,) if x is not None and x == y else None
 
 
-def _moved(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _moved(s: Sizes, node: Node) -> Numbers | None:
     """A scalar as a vector, or a vector as a scalar."""
     return s.elements(node.inputs[0])
 
 
-def _picked(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _picked(s: Sizes, node: Node) -> Numbers | None:
     found, (entry, *more) = s.elements(node.inputs[0]), node.params["index"]
     if found is None or more or not node.inputs[0].type.shape:  # type: ignore[union-attr]
         return None
@@ -345,7 +365,7 @@ def _picked(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
     return found[slice(*entry)] if type(entry) is tuple and "?" not in entry and entry[2] != 0 else None
 
 
-def _computed(s: Sizes, node: Node) -> tuple[Size | None, ...] | None:
+def _computed(s: Sizes, node: Node) -> Numbers | None:
     name, (x, y), type = node.op.name, (s.number(value) for value in node.inputs), node.outputs[0].type
     if x is None or y is None or (isinstance(x, int) and isinstance(y, int)):
         return None
@@ -368,7 +388,7 @@ def _is_neutral(name: str, x: Size, y: Size) -> bool:
     return y == (0 if name in ("add", "subtract") else 1)
 
 
-_Number = Callable[[Sizes, Node], "tuple[Size | None, ...] | None"]
+_Number = Callable[[Sizes, Node], Numbers | None]
 _NUMBERS: Final[dict[str, _Number]] = {
     "dim": _dim, "cast": _cast, "stack": _stacked, "concat": _concatenated, "where": _chosen, "expand_dims": _moved,
     "squeeze": _moved, "getitem": _picked, **dict.fromkeys(_ARITHMETIC, _computed)}
@@ -534,9 +554,20 @@ def _range(s: Sizes, node: Node) -> list[Shape | None]:
 
 def _list_new(s: Sizes, node: Node) -> list[Shape | None]:
     shape: Shape | None = None
+    s.numbers[node.outputs[0]] = ()
     for item in node.inputs:
         shape = _both(s, node.outputs[0], shape, s.of(item))
+        _add_item(s, node.outputs[0], node.outputs[0], item)
     return [shape]
+
+
+def _add_item(s: Sizes, made: Value, old: Value, item: Value) -> None:
+    """Record what the items of a list are."""
+    number = s.number(item)
+    found = either(s.numbers.get(old), None if number is None else (number,))
+    s.numbers.pop(made, None)
+    if found is not None:
+        s.numbers[made] = found
 
 
 def _both(s: Sizes, value: Value, x: Shape | None, y: Shape | None) -> Shape | None:
@@ -548,6 +579,7 @@ def _both(s: Sizes, value: Value, x: Shape | None, y: Shape | None) -> Shape | N
 
 def _with_item(s: Sizes, node: Node) -> list[Shape | None]:
     made = node.outputs[0]
+    _add_item(s, made, node.inputs[0], node.inputs[-1])
     return [_both(s, made, s.shapes.get(node.inputs[0], s.own(made)), s.of(node.inputs[-1]))]
 
 
@@ -557,6 +589,10 @@ def _with_items(s: Sizes, node: Node) -> list[Shape | None]:
 
 
 def _list_get(s: Sizes, node: Node) -> list[Shape | None]:
+    found = s.numbers.get(node.inputs[0])
+    s.numbers.pop(node.outputs[0], None)
+    if found:
+        s.numbers[node.outputs[0]] = found
     return [tuple([mine if isinstance(size, Symbol) and size.is_several else size for mine, size in zip(
         s.own(node.outputs[0]), s.of(node.inputs[0]), strict=True)])]
 

@@ -236,7 +236,7 @@ class MoveSite(Site):
 
 class BoxSite(Site):
     """A Python list made from native memory; without `dims`, its elements are unwritten; with a None in `dims`, their
-    shapes differ. If it is a `result`, elements of one shape become one array."""
+    shapes differ; sizes of -1 are among the words. If it is a `result`, elements of one shape become one array."""
 
     def __init__(self, place: int, dims: tuple[int | None, ...] | None, dtype: Any, result: bool) -> None:
         self.place = place
@@ -257,7 +257,9 @@ class BoxSite(Site):
                 None if start < 0 else view(described[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
                 for start, *shape in entries])
         else:
-            whole = view(described[1], self.dtype, [described[0], *self.sizes]).copy()
+            more = iter(words_at(words, 2 + self.sizes.count(-1))[2:])
+            shape = [next(more) if size == -1 else size for size in self.sizes]
+            whole = view(described[1], self.dtype, [described[0], *shape]).copy()
             call.objects[self.place] = whole if self.result else tuple(whole)
 
 

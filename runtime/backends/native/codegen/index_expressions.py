@@ -110,8 +110,8 @@ class Listed:
 
     __slots__ = ("dims", "dtype", "invariant", "length", "pair", "scratch")
 
-    def __init__(self, dtype: DType, dims: tuple[int | None, ...] | None, pair: Val, length: Val, scratch: bool = True,
-                 invariant: bool = False) -> None:
+    def __init__(self, dtype: DType, dims: tuple[Index | None, ...] | None, pair: Val, length: Val,
+                 scratch: bool = True, invariant: bool = False) -> None:
         self.dtype = dtype
         self.dims = dims
         self.pair = pair
@@ -125,23 +125,36 @@ class Listed:
         return self.dims is not None and None in self.dims
 
     @property
-    def sizes(self) -> tuple[int, ...]:
+    def is_open(self) -> bool:
+        """Whether the common shape of the elements has unknown sizes."""
+        return any([isinstance(size, Val) for size in self.dims or ()])
+
+    @property
+    def sizes(self) -> tuple[Index, ...]:
         """The common shape of the elements."""
         return tuple([size for size in self.dims or () if size is not None])
 
     @property
-    def stride(self) -> int:
-        """The number of scalars per element of the list."""
-        return math.prod(self.sizes)
+    def known(self) -> tuple[int, ...]:
+        """`sizes` of a list that is not open."""
+        assert not self.is_open
+        return tuple([size for size in self.dims or () if isinstance(size, int)])
 
     @property
     def step(self) -> int:
-        """The bytes from one element, or its table entry, to the next."""
-        return 8 * (1 + len(self.dims or ())) if self.ragged else self.stride * self.dtype.size
+        """The bytes from one element, or its table entry, to the next, of a list that is not open."""
+        return 8 * (1 + len(self.dims or ())) if self.ragged else math.prod(self.known) * self.dtype.size
 
     def bytes(self, b: Builder, length: Index) -> Index:
         """The bytes of the first memory for `length` elements."""
-        return b.iadd(b.imul(length, self.step), 8 * self.ragged)
+        step = b.imul(b.product(self.sizes), self.dtype.size) if self.is_open else self.step
+        return b.iadd(b.imul(length, step), 8 * self.ragged)
+
+    def room(self, b: Builder, length: Index) -> Index:
+        """The same for an allocation: it saturates."""
+        if self.is_open:
+            return b.room([length, *self.sizes], self.dtype.size)
+        return b.iadd(b.room([length], self.step), 8 * self.ragged)
 
     def place(self, b: Builder, at: Index) -> Val:
         """The address, in the first memory, of an element or of its table entry."""

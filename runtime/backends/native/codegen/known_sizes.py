@@ -10,6 +10,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, Shape
 from runtime.optimize import rewrite
 from runtime.optimize.equal_sizes import simplified
+from runtime.optimize.list_sizes import lists_of_one_shape
 from runtime.optimize.symbolic_sizes import SMALL, Size, Sizes, Symbol
 
 __all__ = ["KnownSizes", "analysed", "open_sizes"]
@@ -41,6 +42,7 @@ class KnownSizes:
 
     def __init__(self, sizes: Sizes | None = None) -> None:
         self.sizes = sizes
+        self.lists = {} if sizes is None else lists_of_one_shape(sizes.graph, sizes)
         self.vals: dict[Symbol, Val] = {}
 
     def name(self, values: Mapping[Value, Any] | Iterable[tuple[Value, Any]]) -> None:
@@ -61,6 +63,11 @@ class KnownSizes:
     def index(self, size: Size | None) -> Index | None:
         """The number, or the name of a size; None if it has none here."""
         return self.vals.get(size) if isinstance(size, Symbol) else size
+
+    def list_dims(self, value: Value) -> tuple[Index, ...] | None:
+        """The shape of the elements of a list, if it has unknown sizes that have names."""
+        found = [self.index(size) for size in self.lists.get(value, ())]
+        return tuple([size for size in found if size is not None]) or None
 
     def asked(self, node: Node) -> list[Index | None]:
         """The sizes that a `reshape` or `broadcast_to` asks for, as far as they have names here."""

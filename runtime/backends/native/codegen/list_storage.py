@@ -60,9 +60,10 @@ class ListMemory:
         self.objects += 1
         return self.objects - 1
 
-    def new_list(self, type: ListType, length: Val) -> Listed:
-        """A list of that length, with slots of its own, whose memory is not allocated yet."""
-        return self._other(Listed(type.element.dtype, tuple(type.element.shape), Val("ptr", "null"), length))
+    def new_list(self, type: ListType, length: Val, dims: tuple[Index, ...] | None = None) -> Listed:
+        """A list of that length, with slots of its own, whose memory is not allocated yet. `dims`: the shape of its
+        elements, if more is known than the type says."""
+        return self._other(Listed(type.element.dtype, dims or type.element.shape, Val("ptr", "null"), length))
 
     def _other(self, x: Listed) -> Listed:
         slots = [self.new_slot() for _ in range(1 + x.ragged)]
@@ -73,7 +74,7 @@ class ListMemory:
     def unwritten(self, type: ListType, length: Val) -> Listed:
         """A list of unwritten elements. If they have one shape, they read as zeros."""
         b, made = self.b, self.new_list(type, length)
-        pointer = self.reserved(made.pair, b.iadd(b.room([length], made.step), 8 * made.ragged))
+        pointer = self.reserved(made.pair, made.room(b, length))
         if made.ragged:
             b.store(const("i64", 0), pointer)
             blank(self, made, 0, length)
@@ -110,7 +111,9 @@ class ListMemory:
         b, place = self.b, self.new_object()
         addresses = [] if x.dims is None else [b.load("i64", b.offset(x.pair, PAIR * k, "i64"))
                                                for k in range(1 + x.ragged)]
-        self.call_python(BoxSite(place, x.dims, x.dtype.np, result), [x.length, *addresses])
+        dims = None if x.dims is None else tuple([-1 if isinstance(size, Val) else size for size in x.dims])
+        open_ = [size for size in x.dims or () if isinstance(size, Val)]
+        self.call_python(BoxSite(place, dims, x.dtype.np, result), [x.length, *addresses, *open_])
         return Boxed(place)
 
     def as_type(self, x: Scalar | Array | Boxed | Listed, type: Type) -> Scalar | Array | Boxed | Listed:
@@ -123,7 +126,7 @@ class ListMemory:
         if isinstance(x, Listed):
             if x.dims is None:
                 return self.unwritten(type, x.length)
-            if x.dims == dims:
+            if x.dims == dims or x.is_open:
                 return x
             if None in dims:
                 return self._as_ragged(x, type)

@@ -58,7 +58,7 @@ def stack(w: Lowering, node: Node, x: Value) -> Value:
         return _stacked(w, node, found, found.length, lambda k: k, [found])
     dims: list[Index] = [found.length, *found.sizes]
     if node.op.name == "list_concat":
-        dims = [b.i64(b.room([found.length], found.sizes[0])), *found.sizes[1:]]
+        dims = [b.i64(b.room([found.length], found.known[0])), *found.sizes[1:]]
     rows = Leaf(found.dtype, dims, b.load("ptr", found.pair))
     if w.owns(0, found) and not w.loops:
         return rows

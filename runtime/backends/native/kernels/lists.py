@@ -12,7 +12,7 @@ from runtime.backends.native.abi.allocator import EXTEND, PAIR, RETREAT
 from runtime.backends.native.abi.callbacks import AllocateSite
 from runtime.backends.native.codegen import ragged_lists
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, listed, lowers
-from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar
+from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar, same
 from runtime.backends.native.codegen.piecewise_arrays import Axis
 from runtime.backends.native.codegen.scalar_ops import cast, llvm_type
 from runtime.backends.native.kernels.indexing import sliced, viewed
@@ -50,7 +50,7 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
     """Enlarge the first memory if it is too small for `length` elements, keeping its content."""
     b = w.b
     w.module.declare(EXTEND, "ptr", "ptr", "i64", "i64")
-    need = b.op("i64", f"add {b.i64(b.room([length], x.step))}, {8 * x.ragged + int(not x.step)}")  # never 0
+    need = b.intrinsic("umax", b.i64(x.room(b, length)), const("i64", 1))
     have = b.load("i64", b.offset(x.pair, 1, "i64"))
     with b.when(b.icmp("ult", have, need)):
         with b.when(b.icmp("ugt", length, const("i64", MOST_ITEMS))):
@@ -84,7 +84,7 @@ def _advance(w: Lowering, x: Listed, count: Index) -> None:
 
 def _is_first(x: Listed, index: GraphValue) -> bool:
     """Whether the index is statically that of the first element, where insertion and removal take constant time."""
-    return index.constant is not None and int(index.constant) == 0 and not x.ragged and x.step > 0
+    return index.constant is not None and int(index.constant) == 0 and not (x.ragged or x.is_open) and x.step > 0
 
 
 def _move(w: Lowering, x: Listed, start: Val, to: Val, count: Val) -> None:
@@ -120,7 +120,7 @@ def _put(w: Lowering, x: Listed, at: Val, value: Value) -> None:
 
 def _fits(x: Listed, value: Value) -> bool:
     return isinstance(value, (Scalar, Array)) and len(value.dims) == len(x.dims or ()) and all(
-        want is None or (isinstance(d, int) and d == want) for d, want in zip(value.dims, x.dims or (), strict=True))
+        not isinstance(want, int) or same(d, want) for d, want in zip(value.dims, x.dims or (), strict=True))
 
 
 @lowers("list_new")
@@ -129,13 +129,13 @@ def new(w: Lowering, node: Node, *items: Value) -> Value:
     assert isinstance(type, ListType)
     if not listed(type):
         return _nothing(w, type, const("i64", 0))
-    made = w.new_list(type, const("i64", len(items)))
+    made = w.new_list(type, const("i64", len(items)), w.sizes.list_dims(node.outputs[0]))
     if not all(_fits(made, item) for item in items):
         raise NotNative("elements of several shapes in a list for one")
     if made.ragged:
         made = w.unwritten(type, made.length)
     else:
-        w.reserved(made.pair, made.bytes(w.b, len(items)))
+        w.reserved(made.pair, made.room(w.b, len(items)))
     for k, item in enumerate(items):
         _put(w, made, const("i64", k), item)
     return made
@@ -200,7 +200,7 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
     """A list without initial values, since a loop sets all elements before they are read; `filled` is the loop's
     result. If that is only stacked, into an output of the outermost graph, the list is in the output's memory."""
     b, made = w.b, w.new_list(type, length)
-    size = b.room([length], made.step)
+    size = made.room(b, length)
     stack = _only_user(w.nodes, filled)
     if stack is None or stack.op.name != "list_stack" or w.nodes is not w.graph.nodes or not w.is_whole or (
             w.last[filled] == len(w.nodes) or stack.outputs[0] not in w.graph.outputs):
@@ -217,15 +217,15 @@ def _unset(w: Lowering, type: ListType, length: Val, filled: GraphValue) -> List
 
 @lowers("list_cast")
 def cast_(w: Lowering, node: Node, x: Value) -> Value:
-    type = node.outputs[0].type
-    assert isinstance(type, ListType)
+    before, type = node.inputs[0].type, node.outputs[0].type
+    assert isinstance(before, ListType) and isinstance(type, ListType)
     if isinstance(x, Listed) and x.dims is None:
         return w.as_type(Listed(type.element.dtype, None, x.pair, x.length), type)
     b, old = w.b, in_memory(w, node, x)
     source, target = old.dtype, type.element.dtype
     if source is target:
         return w.as_type(old, type)
-    made = w.new_list(ListType(TensorType(target, old.dims or ())), old.length)
+    made = w.new_list(ListType(TensorType(target, before.element.shape)), old.length)
     first = w.reserved(made.pair, made.bytes(b, made.length))
     rows = old.rows(b)
     if old.ragged:
@@ -421,7 +421,7 @@ def slice_(w: Lowering, node: Node, x: Value, *bounds: Value) -> Value:
         _advance(w, found, axis.start)
         return Listed(found.dtype, found.dims, found.pair, w.b.i64(axis.count))
     rows = viewed(w, found.rows(w.b), [axis, *[Axis(0, 1, size) for size in found.sizes]])
-    return filled_with(w, found.dtype, found.sizes, rows)
+    return filled_with(w, found.dtype, found.known, rows)
 
 
 def filled_with(w: Lowering, dtype: DType, shape: Sequence[int | None], rows: Array) -> Listed:
