@@ -11,7 +11,6 @@ that the unknown sizes of inputs are at most `SMALL`, so that the product of two
 """
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -27,19 +26,21 @@ SMALL: Final = (1 << 31) - 1
 
 class Symbol:
     """An unknown size, or an int computed of sizes. `homes`: the graphs of the values that it is made of. `is_size`: it
-    is not negative."""
+    is not negative. `factors`: a number and symbols whose product it is."""
 
-    __slots__ = ("homes", "is_size", "key")
+    __slots__ = ("factors", "homes", "is_size", "key")
 
     @property
     def is_several(self) -> bool:
         """Whether elements of a list have several sizes here."""
         return isinstance(self.key[0], Value) and isinstance(self.key[0].type, ListType)
 
-    def __init__(self, key: Any, homes: frozenset[Graph], is_size: bool) -> None:
+    def __init__(self, key: Any, homes: frozenset[Graph], is_size: bool,
+                 factors: tuple[int, tuple[Symbol, ...]] | None = None) -> None:
         self.key = key
         self.homes = homes
         self.is_size = is_size
+        self.factors = factors or (1, (self,))
 
 
 Size = int | Symbol
@@ -48,8 +49,7 @@ Numbers = tuple[Size | None, ...]
 Place = tuple[int, int]  # the number of an input of the graph, and an axis
 
 _SAME: Final = frozenset((
-    "argsort", "cast", "cholesky", "cumprod", "cumsum", "list_cast", "list_slice", "scatter", "setitem",
-    "stop_gradient"))
+    "argsort", "cast", "cholesky", "cumprod", "cumsum", "list_cast", "list_slice", "setitem", "stop_gradient"))
 """Other ops whose result has the sizes of the first operand; of lists those of the elements."""
 _REDUCTIONS: Final = frozenset((
     "reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"))
@@ -119,6 +119,19 @@ class Sizes:
         homes = frozenset[Graph]().union(*[x.homes for x in operands if isinstance(x, Symbol)])
         return self.symbol((name, *operands), homes, is_size)
 
+    def product(self, count: int, factors: Sequence[Symbol]) -> Size:
+        """The product of a number and sizes that are no products."""
+        if not factors or not count:
+            return count
+        if count == 1 and len(factors) == 1:
+            return factors[0]
+        ordered = tuple(sorted(factors, key=lambda x: id(x)))
+        key = "product", count, *ordered
+        if key not in self.symbols:
+            homes = frozenset[Graph]().union(*[x.homes for x in ordered])
+            self.symbols[key] = Symbol(key, homes, True, (count, ordered))
+        return self.symbols[key]
+
     def is_small(self, size: Size) -> bool:
         """Whether a size is known to be at most `SMALL`."""
         if isinstance(size, Symbol) and self.hopes and size.key[0] == "input":
@@ -138,11 +151,13 @@ class Sizes:
             place = self.leaders[place]
         return place
 
-    def _meet(self, x: Symbol, y: Symbol) -> None:
-        """Assume that two sizes of inputs are equal, if that is hoped."""
-        if self.hopes and len(x.key) == len(y.key) == 3 and x.key[0] == y.key[0] == "input":
-            self.leaders[y.key[1:]] = x.key[1:]
-            raise _Restart
+    def meet(self, xs: Sequence[Size], ys: Sequence[Size]) -> None:
+        """Assume that sizes of inputs are equal, if that is hoped."""
+        for x, y in zip(xs, ys, strict=True):
+            if self.hopes and isinstance(x, Symbol) and isinstance(y, Symbol) and x is not y and (
+                    x.key[0] == y.key[0] == "input"):
+                self.leaders[y.key[1:]] = x.key[1:]
+                raise _Restart
 
     def broadcast(self, shapes: Sequence[Shape]) -> Shape:
         """The shape to which shapes broadcast."""
@@ -156,8 +171,8 @@ class Sizes:
                 if isinstance(other, int) or size == 1:
                     size = other
                     continue
+                self.meet([size], [other])
                 assert isinstance(size, Symbol)
-                self._meet(size, other)
                 size = self.of_sizes("broadcast", size, other)
             result.append(size)
         return tuple(result)
@@ -235,8 +250,7 @@ class Sizes:
                 all(isinstance(other, int) and other > 0 for j, other in enumerate(asked) if j != k)
                 for k in range(len(asked))], strict=True)):
             return False
-        counts = [(math.prod([size for size in shape if isinstance(size, int)]),
-                   Counter([size for size in shape if isinstance(size, Symbol)])) for shape in (before, after)]
+        counts = [_factors(shape) for shape in (before, after)]
         return counts[0] == counts[1] and counts[0][0] != 0
 
     # Control flow.
@@ -376,8 +390,10 @@ def _computed(s: Sizes, node: Node) -> Numbers | None:
     if name == "floordiv" and isinstance(y, Symbol) and y.key[1:] == ("maximum", x, 1) and _is_size(x):
         return (s.of_sizes("sign", x),)  # 1, or 0 for 0
     small = s.is_small(x) and s.is_small(y) and isinstance(type, TensorType) and type.dtype is int64
-    is_size = _is_size(x) and _is_size(y) and (name in ("floordiv", "maximum", "minimum") or (
-        name in ("add", "multiply") and small))
+    if name == "multiply" and small:
+        count, symbols = _factors((x, y))
+        return (s.product(count, [*symbols.elements()]),)
+    is_size = _is_size(x) and _is_size(y) and (name in ("floordiv", "maximum", "minimum") or (name == "add" and small))
     return (s.of_sizes(type, name, x, y, is_size=is_size),)
 
 
@@ -418,11 +434,13 @@ def _reduced(s: Sizes, node: Node) -> list[Shape | None]:
 
 def _matmul(s: Sizes, node: Node) -> list[Shape | None]:
     x, y = (s.of(value) for value in node.inputs)
+    s.meet(x[-1:], y[-2:-1])
     return [(*s.broadcast([x[:-2], y[:-2]]), x[-2], y[-1])]
 
 
 def _solve(s: Sizes, node: Node) -> list[Shape | None]:
     x, y = (s.of(value) for value in node.inputs)
+    s.meet(x[-1:], y[-2:-1])
     return [(*s.broadcast([x[:-2], y[:-2]]), *y[-2:])]
 
 
@@ -507,19 +525,23 @@ def _is_size(size: Size | None) -> bool:
     return size.is_size if isinstance(size, Symbol) else size is not None and size >= 0
 
 
+def _factors(sizes: Sequence[Size]) -> tuple[int, Counter[Symbol]]:
+    """The product of sizes, as a number and symbols."""
+    count, symbols = 1, Counter[Symbol]()
+    for size in sizes:
+        factor, more = (size, ()) if isinstance(size, int) else size.factors
+        count *= factor
+        symbols.update(more)
+    return count, symbols
+
+
 def _quotient(s: Sizes, whole: Shape, parts: Sequence[Size]) -> Size | None:
     """The size that is left of a tensor's elements: none of the parts is 0, else the op raises."""
-    above = Counter([size for size in whole if isinstance(size, Symbol)])
-    below = Counter([size for size in parts if isinstance(size, Symbol)])
+    (count, above), (divisor, below) = map(_factors, (whole, parts))
     common = above & below
     above, below = above - common, below - common
-    count, divisor = (math.prod([size for size in sizes if isinstance(size, int)]) for sizes in (whole, parts))
     if divisor and count % divisor == 0 and not below:
-        count, divisor = count // divisor, 1
-        if not above:
-            return count
-        if count == 1 and above.total() == 1:
-            return next(iter(above))
+        return s.product(count // divisor, [*above.elements()])
     return s.of_sizes("quotient", count, divisor, *sorted(above.elements(), key=id), "by",
                       *sorted(below.elements(), key=id))
 
@@ -541,7 +563,14 @@ def _conv_gradient(s: Sizes, node: Node) -> list[Shape | None]:
 
 def _gather(s: Sizes, node: Node) -> list[Shape | None]:
     (x, places), axis, batch = (s.of(value) for value in node.inputs), node.params["axis"], node.params["batch_dims"]
+    s.meet(x[:batch], places[:batch])
     return [(*x[:axis], *places[batch:], *x[axis + 1:])]
+
+
+def _scattered(s: Sizes, node: Node) -> list[Shape | None]:
+    x, places, updates = (s.of(value) for value in node.inputs)
+    s.meet(places[:-1], updates[:len(places) - 1])
+    return [x]
 
 
 def _range(s: Sizes, node: Node) -> list[Shape | None]:
@@ -605,5 +634,5 @@ _RULES: Final[dict[str, _Rule]] = {
     "matmul": _matmul, "solve": _solve, "transpose": _transposed, "expand_dims": _expanded, "squeeze": _squeezed,
     "getitem": _indexed, "concat": _concat, "split": _split, "stack": _stack, "broadcast_to": _broadcast_to,
     "reshape": _reshaped, "max_pool": _pool, "max_pool_argmax": _pool, "conv": _conv, "conv_input": _conv_gradient,
-    "conv_filters": _conv_gradient, "gather": _gather, "range": _range, "list_new": _list_new,
+    "conv_filters": _conv_gradient, "gather": _gather, "scatter": _scattered, "range": _range, "list_new": _list_new,
     "list_append": _with_item, "list_set": _with_item, "list_extend": _with_items, "list_get": _list_get}

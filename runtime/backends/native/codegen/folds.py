@@ -26,7 +26,7 @@ from runtime.backends.native.codegen.scalar_ops import combine, identity, llvm_t
 from runtime.backends.native.codegen.vectorize import Total, lanes_of, pieces, store_lines
 from runtime.backends.native.libm.complex_numbers import joined, parts
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const, lanes
-from runtime.core.types import DType
+from runtime.core.types import DType, bool_
 
 __all__ = ["reduce", "reduce_and_store"]
 
@@ -35,6 +35,7 @@ _EXACT: Final = ("reduce_max", "reduce_min", "reduce_any", "reduce_all")  # inde
 _LINES: Final = 64  # lines that one block combines
 _BLOCK: Final = 32  # vector additions between two compensated additions
 _LONG: Final = 16  # the weight of a long expression
+_SCATTERED: Final = 8  # lanes of bools, if elements are loaded one by one
 
 
 def reduce(b: Builder, memory: Memory, name: str, x: Array, axes: Sequence[int], keepdims: bool, divide: Divide
@@ -311,12 +312,26 @@ def _lanes(x: Array, size: Index) -> int:
     if not x.lined:
         return 1
     bits = max(x.dtype.size * 8, 8)
-    count = min(_WIDE // bits, 64)
+    count = min(_WIDE // bits, _SCATTERED if x.dtype is bool_ and _is_scattered(x) else 64)
     if x.weight > _LONG:
         count //= 4 if x.weight > 32 else 2  # long expressions need the registers themselves
     while isinstance(size, int) and count > size:
         count //= 2
     return max(count, 1)
+
+
+def _is_scattered(x: Array) -> bool:
+    """Whether elements are loaded one by one, as they are neither contiguous nor repeated along the last axis."""
+    pending: list[Array | Scalar] = [x]
+    while pending:
+        x = pending.pop()  # type: ignore[assignment]
+        if isinstance(x, Map) and x.leaf is None:
+            pending += x.args
+        found = x.leaf if isinstance(x, Map) else x
+        step = found.strides[-1] if isinstance(found, Leaf) and found.strides else 1
+        if not isinstance(step, int) or step not in (0, 1):
+            return True
+    return False
 
 
 def _fold_line(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:

@@ -60,30 +60,38 @@ class KnownSizes:
             return size if isinstance(size, int) else d
         return self.vals.setdefault(size, d)
 
-    def index(self, size: Size | None) -> Index | None:
+    def index(self, b: Builder, size: Size | None) -> Index | None:
         """The number, or the name of a size; None if it has none here."""
-        return self.vals.get(size) if isinstance(size, Symbol) else size
+        if not isinstance(size, Symbol) or size in self.vals:
+            return self.vals.get(size) if isinstance(size, Symbol) else size
+        count, factors = size.factors
+        found = [self.vals.get(factor) for factor in factors]
+        if None in found:
+            return None
+        made = b.product([count, *[factor for factor in found if factor is not None]])
+        assert isinstance(made, Val)
+        return self.vals.setdefault(size, made)
 
-    def list_dims(self, value: Value) -> tuple[Index, ...] | None:
+    def list_dims(self, b: Builder, value: Value) -> tuple[Index, ...] | None:
         """The shape of the elements of a list, if it has unknown sizes that have names."""
-        found = [self.index(size) for size in self.lists.get(value, ())]
+        found = [self.index(b, size) for size in self.lists.get(value, ())]
         return tuple([size for size in found if size is not None]) or None
 
-    def asked(self, node: Node) -> list[Index | None]:
-        """The sizes that a `reshape` or `broadcast_to` asks for, as far as they have names here."""
+    def asked(self, b: Builder, node: Node, operands: int) -> list[Index | None]:
+        """The sizes that a node asks for behind its other operands, as far as they have names here."""
         if self.sizes is None:
             return [None] * len(node.params["dims"])
-        return [self.index(size) for size in self.sizes.asked(node)]
+        return [self.index(b, size) for size in self.sizes.asked(node, operands)]
 
     def has(self, x: Val) -> bool:
         """Whether this is the name of a size."""
         return any(x.ref == size.ref for size in self.vals.values())
 
-    def reshaped(self, node: Node) -> list[Index] | None:
+    def reshaped(self, b: Builder, node: Node) -> list[Index] | None:
         """The sizes of the result of a `reshape` that does not raise; None if it may, or they have no names here."""
         if self.sizes is None or not self.sizes.reshapes(node):
             return None
-        found = [self.index(size) for size in self.sizes.of(node.outputs[0])]
+        found = [self.index(b, size) for size in self.sizes.of(node.outputs[0])]
         return None if None in found else [size for size in found if size is not None]
 
     def differ(self, b: Builder, arrays: Sequence[Any]) -> Val | None:

@@ -129,7 +129,7 @@ def new(w: Lowering, node: Node, *items: Value) -> Value:
     assert isinstance(type, ListType)
     if not listed(type):
         return _nothing(w, type, const("i64", 0))
-    made = w.new_list(type, const("i64", len(items)), w.sizes.list_dims(node.outputs[0]))
+    made = w.new_list(type, const("i64", len(items)), w.sizes.list_dims(w.b, node.outputs[0]))
     if not all(_fits(made, item) for item in items):
         raise NotNative("elements of several shapes in a list for one")
     if made.ragged:

@@ -73,10 +73,10 @@ def numbers(w: Lowering, x: Value, count: int) -> list[Index]:
     return found
 
 
-def asked(w: Lowering, node: Node, vector: Sequence[Value], known: Sequence[int | None]) -> list[Index]:
-    """The sizes that a node asks for: those in `known`, else the elements of the vector, of which some are known to be
-    sizes of tensors."""
-    named = w.sizes.asked(node)
+def asked(w: Lowering, node: Node, vector: Sequence[Value], operands: int = 1) -> list[Index]:
+    """The sizes that a node asks for by its param `dims`, or by a vector behind its other operands, of which some are
+    known to be sizes of tensors."""
+    named, known = w.sizes.asked(w.b, node, operands), node.params["dims"]
     found = [size if d is None else d for size, d in zip(named, known, strict=True)]
     if None not in found:
         return [size for size in found if size is not None]
@@ -198,10 +198,10 @@ def _reshaped_dims(w: Lowering, node: Node, x: Array, wanted: Sequence[Index], o
 def reshape(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
     x = as_array(x)
-    known, out = node.params["dims"], result_type(node).shape
+    out = result_type(node).shape
     values = [x, *shape]
-    requested = asked(w, node, shape, known)
-    sure = w.sizes.reshaped(node)
+    requested = asked(w, node, shape)
+    sure = w.sizes.reshaped(b, node)
     if sure is not None:
         wanted = sure
     elif None in out or not all(isinstance(d, int) for d in (*x.dims, *requested)):
@@ -288,7 +288,7 @@ def broadcast_to(w: Lowering, node: Node, x: Value, *shape: Value) -> Value:
     b = w.b
     out = result_type(node).shape
     values = [x, *shape]
-    requested = asked(w, node, shape, node.params["dims"])
+    requested = asked(w, node, shape)
     check_sizes(w, node, requested, values)
     dims: list[Index] = [e if d is None else d for e, d in zip(requested, out, strict=True)]
     bad: Val | None = None

@@ -18,7 +18,7 @@ from runtime.backends.native.kernels.convolution.direct import convolve, filter_
 from runtime.backends.native.kernels.convolution.windows import Windows, any_of, differs, element, lines
 from runtime.backends.native.kernels.matmul import gemm
 from runtime.backends.native.kernels.matmul.products import multiply
-from runtime.backends.native.kernels.shapes import check_sizes, numbers
+from runtime.backends.native.kernels.shapes import asked, check_sizes
 from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.core.graph import Node
 from runtime.core.types import DType, bool_, float16, float32
@@ -189,10 +189,9 @@ def _single(channels: Index | None, filters: Array) -> bool:
 
 def _dims(w: Lowering, node: Node, sizes: Sequence[Value], values: Sequence[Value]) -> list[Index]:
     """The shape of the result."""
-    known = node.params["dims"]
-    actual = numbers(w, sizes[0], len(known)) if sizes else known
-    check_sizes(w, node, actual, values)
-    return [d if k is None else k for k, d in zip(known, actual, strict=True)]
+    found = asked(w, node, sizes, 2)
+    check_sizes(w, node, found, values)
+    return found
 
 
 def _sums(x: Array) -> DType:
