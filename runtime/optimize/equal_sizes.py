@@ -14,7 +14,8 @@ from runtime.optimize.builder import Context, is_removable
 from runtime.optimize.control_flow import visit
 from runtime.optimize.dead_code import sweep
 from runtime.optimize.rules import RULES
-from runtime.optimize.symbolic_sizes import Sizes, Symbol
+from runtime.optimize.symbolic_sizes import Sizes
+from runtime.optimize.symbols import Symbol, is_size
 
 __all__ = ["simplified"]
 
@@ -61,8 +62,7 @@ class _Simplify:
 
     def is_explicit(self, node: Node) -> bool:
         """Whether a node asks for sizes that are all known not to be -1."""
-        return all((size.is_size if isinstance(size, Symbol) else size is not None and size >= 0)
-                   for size in self.sizes.asked(node))
+        return all(is_size(size) for size in self.sizes.asked(node))
 
     def summed(self, graph: Graph, node: Node) -> Value | None:
         """A sum over axes that a reshape of x has added, and that have size 1 unless there are no elements: x + 0, as

@@ -10,7 +10,8 @@ from typing import Final
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType
-from runtime.optimize.symbolic_sizes import Shape, Sizes, Symbol
+from runtime.optimize.symbolic_sizes import Sizes
+from runtime.optimize.symbols import Shape, Symbol
 
 __all__ = ["lists_of_one_shape"]
 

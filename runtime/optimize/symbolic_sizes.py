@@ -11,55 +11,18 @@ that the unknown sizes of inputs are at most `SMALL`, so that the product of two
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.types import ListType, TensorType, int32, int64
-from runtime.ops.op_makers import ELEMENTWISE
+from runtime.optimize.size_rules import NUMBERS, RULES
+from runtime.optimize.symbols import SMALL, Numbers, Shape, Size, Symbol, either, factors_of, is_size
 
-__all__ = ["SMALL", "Place", "Shape", "Size", "Sizes", "Symbol"]
+__all__ = ["Place", "Sizes"]
 
-SMALL: Final = (1 << 31) - 1
-
-
-class Symbol:
-    """An unknown size, or an int computed of sizes. `homes`: the graphs of the values that it is made of. `is_size`: it
-    is not negative. `factors`: a number and symbols whose product it is."""
-
-    __slots__ = ("factors", "homes", "is_size", "key")
-
-    @property
-    def is_several(self) -> bool:
-        """Whether elements of a list have several sizes here."""
-        return isinstance(self.key[0], Value) and isinstance(self.key[0].type, ListType)
-
-    def __init__(self, key: Any, homes: frozenset[Graph], is_size: bool,
-                 factors: tuple[int, tuple[Symbol, ...]] | None = None) -> None:
-        self.key = key
-        self.homes = homes
-        self.is_size = is_size
-        self.factors = factors or (1, (self,))
-
-
-Size = int | Symbol
-Shape = tuple[Size, ...]
-Numbers = tuple[Size | None, ...]
 Place = tuple[int, int]  # the number of an input of the graph, and an axis
-
-_SAME: Final = frozenset((
-    "argsort", "cast", "cholesky", "cumprod", "cumsum", "list_cast", "list_slice", "setitem", "stop_gradient"))
-"""Other ops whose result has the sizes of the first operand; of lists those of the elements."""
-_REDUCTIONS: Final = frozenset((
-    "reduce_all", "reduce_any", "reduce_max", "reduce_min", "reduce_prod", "reduce_sum"))
-_ARITHMETIC: Final = ("add", "floordiv", "maximum", "minimum", "multiply", "subtract")
 _MOST_ROUNDS: Final = 8  # of the analysis of a loop's body
-
-
-def either(x: Numbers | None, y: Numbers | None) -> Numbers | None:
-    """What the items of a list are, if some are `x` and some `y`; () if there are none, None if nothing is known."""
-    return None if x is None or y is None else x or y if not (x and y) or x == y else None
 
 
 class _Restart(Exception):
@@ -196,10 +159,10 @@ class Sizes:
             if node.subgraphs:
                 self._control(node)
                 continue
-            number = _NUMBERS.get(node.op.name)
+            number = NUMBERS.get(node.op.name)
             if number is not None:
                 self._count(node, number)
-            rule = _RULES.get(node.op.name)
+            rule = RULES.get(node.op.name)
             if rule is not None:
                 self._set(node, rule(self, node))
 
@@ -246,11 +209,11 @@ class Sizes:
     def reshapes(self, node: Node) -> bool:
         """Whether a `reshape` surely has as many elements as its operand."""
         before, after, asked = self.of(node.inputs[0]), self.of(node.outputs[0]), self.asked(node)
-        if any(not _is_size(size) and not (size == -1 and known) for size, known in zip(asked, [
+        if any(not is_size(size) and not (size == -1 and known) for size, known in zip(asked, [
                 all(isinstance(other, int) and other > 0 for j, other in enumerate(asked) if j != k)
                 for k in range(len(asked))], strict=True)):
             return False
-        counts = [_factors(shape) for shape in (before, after)]
+        counts = [factors_of(shape) for shape in (before, after)]
         return counts[0] == counts[1] and counts[0][0] != 0
 
     # Control flow.
@@ -333,306 +296,3 @@ class Sizes:
                 mine if size is None else size for mine, size in zip(self.own(value), shape, strict=True)])
         return tuple([size if size == other or size is mine else mine
                       for mine, size, other in zip(self.own(value), before, after, strict=True)])
-
-
-# Ints.
-
-def _dim(s: Sizes, node: Node) -> Numbers:
-    return (s.of(node.inputs[0])[node.params["axis"]],)
-
-
-def _cast(s: Sizes, node: Node) -> Numbers | None:
-    source, target, found = node.inputs[0].type, node.outputs[0].type, s.elements(node.inputs[0])
-    assert isinstance(source, TensorType) and isinstance(target, TensorType)
-    if found is None or source.dtype is target.dtype or (source.dtype is int32 and target.dtype is int64):
-        return found
-    return tuple([x if x is not None and s.is_small(x) else None for x in found])
-
-
-def _stacked(s: Sizes, node: Node) -> Numbers:
-    return tuple([s.number(x) for x in node.inputs])
-
-
-def _concatenated(s: Sizes, node: Node) -> Numbers | None:
-    parts = [s.elements(x) for x in node.inputs]
-    if any(part is None for part in parts):
-        return None
-    return tuple([x for part in parts for x in part or ()])
-
-
-def _chosen(s: Sizes, node: Node) -> Numbers | None:
-    x, y = (s.number(value) for value in node.inputs[1:])
-    return (x,) if x is not None and x == y else None
-
-
-def _moved(s: Sizes, node: Node) -> Numbers | None:
-    """A scalar as a vector, or a vector as a scalar."""
-    return s.elements(node.inputs[0])
-
-
-def _picked(s: Sizes, node: Node) -> Numbers | None:
-    found, (entry, *more) = s.elements(node.inputs[0]), node.params["index"]
-    if found is None or more or not node.inputs[0].type.shape:  # type: ignore[union-attr]
-        return None
-    if type(entry) is int and -len(found) <= entry < len(found):
-        return (found[entry],)
-    return found[slice(*entry)] if type(entry) is tuple and "?" not in entry and entry[2] != 0 else None
-
-
-def _computed(s: Sizes, node: Node) -> Numbers | None:
-    name, (x, y), type = node.op.name, (s.number(value) for value in node.inputs), node.outputs[0].type
-    if x is None or y is None or (isinstance(x, int) and isinstance(y, int)):
-        return None
-    if name == "maximum" and isinstance(x, int):
-        x, y = y, x
-    if _is_neutral(name, x, y):
-        return (x,)
-    if name == "floordiv" and isinstance(y, Symbol) and y.key[1:] == ("maximum", x, 1) and _is_size(x):
-        return (s.of_sizes("sign", x),)  # 1, or 0 for 0
-    small = s.is_small(x) and s.is_small(y) and isinstance(type, TensorType) and type.dtype is int64
-    if name == "multiply" and small:
-        count, symbols = _factors((x, y))
-        return (s.product(count, [*symbols.elements()]),)
-    is_size = _is_size(x) and _is_size(y) and (name in ("floordiv", "maximum", "minimum") or (name == "add" and small))
-    return (s.of_sizes(type, name, x, y, is_size=is_size),)
-
-
-def _is_neutral(name: str, x: Size, y: Size) -> bool:
-    """Whether the result for x and y is x."""
-    if name in ("maximum", "minimum"):
-        return x is y or (name == "maximum" and isinstance(y, int) and y <= 0 and _is_size(x))
-    return y == (0 if name in ("add", "subtract") else 1)
-
-
-_Number = Callable[[Sizes, Node], Numbers | None]
-_NUMBERS: Final[dict[str, _Number]] = {
-    "dim": _dim, "cast": _cast, "stack": _stacked, "concat": _concatenated, "where": _chosen, "expand_dims": _moved,
-    "squeeze": _moved, "getitem": _picked, **dict.fromkeys(_ARITHMETIC, _computed)}
-
-
-# Shapes.
-
-def _elementwise(s: Sizes, node: Node) -> list[Shape | None]:
-    return [s.broadcast([s.of(x) for x in node.inputs])]
-
-
-def _first(s: Sizes, node: Node) -> list[Shape | None]:
-    return [s.shapes.get(node.inputs[0], s.own(node.inputs[0]))]
-
-
-def _reduced(s: Sizes, node: Node) -> list[Shape | None]:
-    axes = node.params["axis"]
-    axes = (axes,) if isinstance(axes, int) else axes
-    shape: list[Size] = []
-    for axis, size in enumerate(s.of(node.inputs[0])):
-        if axis not in axes:
-            shape.append(size)
-        elif node.params.get("keepdims"):
-            shape.append(1)
-    return [tuple(shape)]
-
-
-def _matmul(s: Sizes, node: Node) -> list[Shape | None]:
-    x, y = (s.of(value) for value in node.inputs)
-    s.meet(x[-1:], y[-2:-1])
-    return [(*s.broadcast([x[:-2], y[:-2]]), x[-2], y[-1])]
-
-
-def _solve(s: Sizes, node: Node) -> list[Shape | None]:
-    x, y = (s.of(value) for value in node.inputs)
-    s.meet(x[-1:], y[-2:-1])
-    return [(*s.broadcast([x[:-2], y[:-2]]), *y[-2:])]
-
-
-def _transposed(s: Sizes, node: Node) -> list[Shape | None]:
-    shape = s.of(node.inputs[0])
-    return [tuple([shape[axis] for axis in node.params["perm"]])]
-
-
-def _expanded(s: Sizes, node: Node) -> list[Shape | None]:
-    axes, sizes = node.params["axis"], iter(s.of(node.inputs[0]))
-    return [tuple([1 if axis in axes else next(sizes) for axis in range(len(s.own(node.outputs[0])))])]
-
-
-def _squeezed(s: Sizes, node: Node) -> list[Shape | None]:
-    return [tuple([size for axis, size in enumerate(s.of(node.inputs[0])) if axis not in node.params["axis"]])]
-
-
-def _indexed(s: Sizes, node: Node) -> list[Shape | None]:
-    sizes, shape = iter(s.of(node.inputs[0])), list[Size]()
-    own = s.own(node.outputs[0])
-    for entry in node.params["index"]:
-        if entry is None:
-            shape.append(1)
-            continue
-        size = next(sizes)
-        if type(entry) is tuple:
-            full = entry in ((None, None, None), (None, None, -1))
-            shape.append(size if full else own[len(shape)] if "?" in entry or isinstance(size, int) else
-                         s.of_sizes("slice", size, entry))
-    return [(*shape, *sizes)]
-
-
-def _concat(s: Sizes, node: Node) -> list[Shape | None]:
-    shapes, along = [s.of(x) for x in node.inputs], node.params["axis"]
-    result: list[Size] = []
-    for axis, sizes in enumerate(zip(*shapes, strict=True)):
-        if axis == along:
-            open_ = [size for size in sizes if isinstance(size, Symbol)]
-            known = sum([size for size in sizes if isinstance(size, int)])
-            result.append(s.of_sizes("sum", known, *open_) if open_ and (known or len(open_) > 1) else
-                          open_[0] if open_ else known)
-        else:
-            result.append(next((size for size in sizes if isinstance(size, int)), sizes[0]))
-    return [tuple(result)]
-
-
-def _split(s: Sizes, node: Node) -> list[Shape | None]:
-    shape, along, sections = s.of(node.inputs[0]), node.params["axis"], node.params["sections"]
-    size, results = shape[along], list[Shape | None]()
-    for value in node.outputs:
-        part = s.own(value)[along]
-        if isinstance(size, Symbol) and isinstance(part, Symbol):
-            part = s.of_sizes("part", size, sections)
-        results.append((*shape[:along], part, *shape[along + 1:]))
-    return results
-
-
-def _stack(s: Sizes, node: Node) -> list[Shape | None]:
-    shape, axis = s.of(node.inputs[0]), node.params["axis"]
-    return [(*shape[:axis], len(node.inputs), *shape[axis:])]
-
-
-def _broadcast_to(s: Sizes, node: Node) -> list[Shape | None]:
-    asked = s.asked(node)
-    return [tuple([mine if size is None else size for mine, size in zip(s.own(node.outputs[0]), asked, strict=True)])]
-
-
-def _reshaped(s: Sizes, node: Node) -> list[Shape | None]:
-    shape, own = s.of(node.inputs[0]), s.own(node.outputs[0])
-    asked = [size if mine is None or isinstance(mine, Symbol) else mine for mine, size in zip(
-        own, s.asked(node), strict=True)]
-    result: list[Size] = []
-    for k, (mine, size) in enumerate(zip(own, asked, strict=True)):
-        others = [other for j, other in enumerate(asked) if j != k]
-        if size == -1 and all(_is_size(other) for other in others):
-            size = _quotient(s, shape, others)  # type: ignore[arg-type]
-        result.append(size if size is not None and _is_size(size) else mine)
-    return [tuple(result)]
-
-
-def _is_size(size: Size | None) -> bool:
-    return size.is_size if isinstance(size, Symbol) else size is not None and size >= 0
-
-
-def _factors(sizes: Sequence[Size]) -> tuple[int, Counter[Symbol]]:
-    """The product of sizes, as a number and symbols."""
-    count, symbols = 1, Counter[Symbol]()
-    for size in sizes:
-        factor, more = (size, ()) if isinstance(size, int) else size.factors
-        count *= factor
-        symbols.update(more)
-    return count, symbols
-
-
-def _quotient(s: Sizes, whole: Shape, parts: Sequence[Size]) -> Size | None:
-    """The size that is left of a tensor's elements: none of the parts is 0, else the op raises."""
-    (count, above), (divisor, below) = map(_factors, (whole, parts))
-    common = above & below
-    above, below = above - common, below - common
-    if divisor and count % divisor == 0 and not below:
-        return s.product(count // divisor, [*above.elements()])
-    return s.of_sizes("quotient", count, divisor, *sorted(above.elements(), key=id), "by",
-                      *sorted(below.elements(), key=id))
-
-
-def _pool(s: Sizes, node: Node) -> list[Shape | None]:
-    shape, own = s.of(node.inputs[0]), s.own(node.outputs[0])
-    return [(shape[0], *own[1:-1], shape[-1])]
-
-
-def _conv(s: Sizes, node: Node) -> list[Shape | None]:
-    own = s.own(node.outputs[0])
-    return [(s.of(node.inputs[0])[0], *own[1:])]
-
-
-def _conv_gradient(s: Sizes, node: Node) -> list[Shape | None]:
-    asked = s.asked(node, 2)
-    return [tuple([mine if size is None else size for mine, size in zip(s.own(node.outputs[0]), asked, strict=True)])]
-
-
-def _gather(s: Sizes, node: Node) -> list[Shape | None]:
-    (x, places), axis, batch = (s.of(value) for value in node.inputs), node.params["axis"], node.params["batch_dims"]
-    s.meet(x[:batch], places[:batch])
-    return [(*x[:axis], *places[batch:], *x[axis + 1:])]
-
-
-def _scattered(s: Sizes, node: Node) -> list[Shape | None]:
-    x, places, updates = (s.of(value) for value in node.inputs)
-    s.meet(places[:-1], updates[:len(places) - 1])
-    return [x]
-
-
-def _range(s: Sizes, node: Node) -> list[Shape | None]:
-    start, limit, delta = (s.number(x) for x in node.inputs)
-    counts = start == 0 and delta == 1 and limit is not None and _is_size(limit)
-    return [(limit,) if counts and limit is not None else s.own(node.outputs[0])]
-
-
-# Lists.
-
-def _list_new(s: Sizes, node: Node) -> list[Shape | None]:
-    shape: Shape | None = None
-    s.numbers[node.outputs[0]] = ()
-    for item in node.inputs:
-        shape = _both(s, node.outputs[0], shape, s.of(item))
-        _add_item(s, node.outputs[0], node.outputs[0], item)
-    return [shape]
-
-
-def _add_item(s: Sizes, made: Value, old: Value, item: Value) -> None:
-    """Record what the items of a list are."""
-    number = s.number(item)
-    found = either(s.numbers.get(old), None if number is None else (number,))
-    s.numbers.pop(made, None)
-    if found is not None:
-        s.numbers[made] = found
-
-
-def _both(s: Sizes, value: Value, x: Shape | None, y: Shape | None) -> Shape | None:
-    """The sizes of a list's elements, of which some have the shape `x`, some `y`."""
-    if x is None or y is None:
-        return x or y
-    return tuple([a if a == b else mine for mine, a, b in zip(s.own(value), x, y, strict=True)])
-
-
-def _with_item(s: Sizes, node: Node) -> list[Shape | None]:
-    made = node.outputs[0]
-    _add_item(s, made, node.inputs[0], node.inputs[-1])
-    return [_both(s, made, s.shapes.get(node.inputs[0], s.own(made)), s.of(node.inputs[-1]))]
-
-
-def _with_items(s: Sizes, node: Node) -> list[Shape | None]:
-    made = node.outputs[0]
-    return [_both(s, made, *[s.shapes.get(x, s.own(made)) for x in node.inputs])]
-
-
-def _list_get(s: Sizes, node: Node) -> list[Shape | None]:
-    found = s.numbers.get(node.inputs[0])
-    s.numbers.pop(node.outputs[0], None)
-    if found:
-        s.numbers[node.outputs[0]] = found
-    return [tuple([mine if isinstance(size, Symbol) and size.is_several else size for mine, size in zip(
-        s.own(node.outputs[0]), s.of(node.inputs[0]), strict=True)])]
-
-
-_Rule = Callable[[Sizes, Node], "list[Shape | None]"]
-_RULES: Final[dict[str, _Rule]] = {
-    **dict.fromkeys((*ELEMENTWISE, "where"), _elementwise),
-    **dict.fromkeys(_SAME, _first),
-    **dict.fromkeys((*_REDUCTIONS, "argmax", "argmin"), _reduced),
-    "matmul": _matmul, "solve": _solve, "transpose": _transposed, "expand_dims": _expanded, "squeeze": _squeezed,
-    "getitem": _indexed, "concat": _concat, "split": _split, "stack": _stack, "broadcast_to": _broadcast_to,
-    "reshape": _reshaped, "max_pool": _pool, "max_pool_argmax": _pool, "conv": _conv, "conv_input": _conv_gradient,
-    "conv_filters": _conv_gradient, "gather": _gather, "scatter": _scattered, "range": _range, "list_new": _list_new,
-    "list_append": _with_item, "list_set": _with_item, "list_extend": _with_items, "list_get": _list_get}

@@ -11,7 +11,8 @@ from runtime.core.types import ListType, Shape
 from runtime.optimize import rewrite
 from runtime.optimize.equal_sizes import simplified
 from runtime.optimize.list_sizes import lists_of_one_shape
-from runtime.optimize.symbolic_sizes import SMALL, Size, Sizes, Symbol
+from runtime.optimize.symbolic_sizes import Sizes
+from runtime.optimize.symbols import SMALL, Size, Symbol
 
 __all__ = ["KnownSizes", "analysed", "open_sizes"]
 

@@ -21,6 +21,8 @@ from runtime.backends.native.jit import object_cache
 from runtime.backends.native.jit.call_abi import ENTRY, SYMBOLS
 from runtime.backends.native.jit.fast_call import FRONT_SYMBOLS
 from runtime.backends.native.jit.support_module import SUPPORT, support_text
+from runtime.backends.native.jit.vectorized_parts import divided
+from runtime.backends.native.kernels.matmul.gemm import BY_BLAS, by_blas_text
 from runtime.backends.native.kernels.matmul.microkernel import FUNCTIONS, function_text
 from runtime.backends.native.llvm.builder import BY_ITEMS, PARALLEL, Module
 from runtime.core.config import allocated_memory, settings
@@ -87,7 +89,7 @@ class Code:
             level = _level_of(text)
             key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
             known = object_cache.load(key)
-            for name in FUNCTIONS:
+            for name in (*FUNCTIONS, *BY_BLAS):
                 if name in text:
                     _packed(name)
             engine = _engine_of(text, level, known, functools.partial(object_cache.save, key))
@@ -152,7 +154,8 @@ def _support() -> _MethodDef:
 @functools.cache
 def _packed(name: str) -> None:
     """Compile a function for large products and register it by name, for modules compiled later."""
-    text = function_text(name, Module(has_fma(), vector_bits()))
+    module = Module(has_fma(), vector_bits())
+    text = by_blas_text(name, module) if name in BY_BLAS else function_text(name, module)
     key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, object_cache.load(key), functools.partial(object_cache.save, key))
     llvm.add_symbol(name, engine.get_function_address(name))
@@ -174,9 +177,17 @@ def address_of(name: str) -> int:
 
 def optimized(text: str, machine: Any) -> Any:
     """The module, optimised by LLVM."""
-    module = parsed(text, machine)
+    two = divided(text) if not text.startswith(BY_ITEMS) and _has_passes() and PARALLEL in text else None
+    module = parsed(text if two is None else two.rest, machine)
     step()
-    _optimize(module, machine, text)
+    if two is None:
+        _optimize(module, machine, text)
+    else:
+        part = parsed(two.vectorized, machine)
+        _vectorize(part, machine, text)
+        step()
+        _run(module, _pass_builder(machine), *_PASSES)
+        module.link_in(part)
     try:
         module.verify()
     except RuntimeError:  # LLVM 22's SROA merges stores in descending address order before the last value is computed
@@ -224,14 +235,19 @@ def _optimize(module: Any, machine: Any, text: str) -> None:
     vectoriser where kernels wrote loops that need it; else only a few."""
     if text.startswith(BY_ITEMS) or not _has_passes():
         builder = _pass_builder(machine)
+        builder.getModulePassManager().run(module, builder)
     elif PARALLEL not in text:
         _run(module, _pass_builder(machine), *_PASSES)
-        return
-    else:  # more passes take twice the time, and gain nothing
-        options = llvm.create_pipeline_tuning_options(speed_level=1)
-        options.loop_vectorization = options.loop_interleaving = True
-        options.loop_unrolling = text.count("\n") <= _UNROLLED
-        builder = llvm.create_pass_builder(machine, options)
+    else:
+        _vectorize(module, machine, text)
+
+
+def _vectorize(module: Any, machine: Any, text: str) -> None:
+    """Run the passes of `clang -O1` and the vectoriser: more take twice the time, and gain nothing."""
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = options.loop_interleaving = True
+    options.loop_unrolling = text.count("\n") <= _UNROLLED
+    builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 
 

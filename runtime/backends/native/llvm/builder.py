@@ -14,11 +14,11 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from runtime.backends.native.llvm.outlining import outlined
+from runtime.backends.native.llvm.outlining import ACCESSES, outlined
 
 __all__ = [
-    "BY_ITEMS", "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like", "is_float",
-    "lanes", "like",
+    "ACCESSES", "BY_ITEMS", "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like",
+    "is_float", "lanes", "like",
 ]
 
 
@@ -149,7 +149,7 @@ class Module:
     def access_group(self) -> str:
         """Metadata for the memory accesses of a new parallel loop."""
         self.metadata.append(f"!{len(self.metadata)} = distinct !{{}}")
-        return f", !llvm.access.group !{len(self.metadata) - 1}"
+        return f", {ACCESSES} !{len(self.metadata) - 1}"
 
     def back_edge(self, group: str = "", unroll: bool = True) -> str:
         """Metadata for a back edge: whether the accesses of `group` are parallel, and LLVM may unroll the loop."""

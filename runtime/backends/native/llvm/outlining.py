@@ -2,8 +2,9 @@
 
 LLVM's time grows with the size of its input, and superlinearly with that of one function. So loops that occur several
 times in a function become one function: unrolled programs, such as 2,000 products in a row or a network of equal
-layers, repeat loops that differ only in their arrays. If the rest is still long, it is cut into sections, each of which
-becomes a function.
+layers, repeat loops that differ only in their arrays. Loops that LLVM is to vectorise become functions, too, as that
+takes more passes than the rest is worth. If the rest is still long, it is cut into sections, each of which becomes a
+function.
 
 A part is a single-entry region with a single successor (`regions.py`), except for early exits: returns, and branches to
 blocks that only lead to returns. The function of a part returns the number of the exit, 0 for the successor. Two parts
@@ -30,7 +31,7 @@ from runtime.backends.native.llvm.regions import (
     structure,
 )
 
-__all__ = ["Outlined", "normal_form", "outlined"]
+__all__ = ["ACCESSES", "Outlined", "normal_form", "outlined"]
 
 _TOKEN_OR_END: Final = re.compile(rf"{TOKEN.pattern}|\n")
 LARGE: Final = 1_000
@@ -39,6 +40,10 @@ LONG: Final = 4_000
 """Lines from which on code is cut into sections."""
 SECTION: Final = 600
 """Lines of a section, at least."""
+ACCESSES: Final = "!llvm.access.group"
+"""The metadata of memory accesses in loops that LLVM is to vectorise."""
+_NEST: Final = 300
+"""Lines up to which a whole nest of loops with such a loop becomes one function."""
 _ROOM: Final = 16
 """Bytes of a live-out in memory, at most."""
 _SHORT: Final = 8
@@ -65,6 +70,7 @@ def outlined(entry: Sequence[str], lines: Sequence[str], types: Mapping[str, str
     function = _Function(entry, lines, types, metadata, known)
     top = structure(function.lines)
     function.find_repeated(top.regions)
+    function.find_parallel(top.regions)
     written = [*function.lines[:top.start], *function.chain(top), *function.lines[top.stop:], *function.ends]
     kept = [line for line in function.entry if line not in function.moved]
     return Outlined([*function.rooms.values(), *kept], written, function.functions)
@@ -198,6 +204,20 @@ class _Function:
             self.repeated |= found
             regions = [inner for loop in loops if loop.start not in found for one in loop.chains
                        for inner in one.regions]
+
+    def find_parallel(self, regions: Sequence[Region]) -> None:
+        """Find loops that LLVM is to vectorise, with the loops around them."""
+        for region in regions:
+            if region.start in self.repeated or not any(
+                    ACCESSES in line for line in self.lines[region.start:region.stop]):
+                continue
+            short = region.is_loop and region.stop - region.start <= _NEST
+            part = self.part(region.start, region.stop) if short else None
+            if part is None:
+                self.find_parallel([inner for one in region.chains for inner in one.regions])
+            else:
+                part.key = object()
+                self.repeated[region.start] = part
 
     def _key(self, part: _Part) -> Hashable:
         lines = self.lines[part.start:part.stop]

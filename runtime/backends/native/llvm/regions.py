@@ -81,7 +81,7 @@ def structure(lines: Sequence[str]) -> Chain:
         while len(open_) > depths[key] + 1:
             closed = open_.pop()
             del depths[closed.key]
-            open_[-1].inside.append(closed.chain)
+            open_[-1].inside += [closed.chain, *closed.inside]  # a loop whose test comes first has both
         now = open_[-1]
         now.chain.regions.append(Region(now.chain.stop, place, loops[block] > loops[now.block], now.inside))
         now.chain.stop, now.block, now.inside = stop - 1, block, []

@@ -26,8 +26,8 @@ from runtime.backends.native.kernels.matmul.microkernel import PRODUCT, Packed, 
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 from runtime.core.types import DType, float32, float64
 
-__all__ = ["Sizes", "by_sums", "call", "cut", "is_large", "layout", "need", "on_one_thread", "straight", "wakes",
-           "work_of"]
+__all__ = ["BY_BLAS", "Sizes", "by_blas_text", "by_sums", "call", "cut", "is_large", "layout", "need",
+           "on_one_thread", "straight", "wakes", "work_of"]
 
 _AT_ONCE: Final = 15 << 28  # multiplications of float32, in vectors of 512 bits: some 80 ms of one core
 _ROWS: Final = 96
@@ -132,9 +132,8 @@ def _by_blas(w: Lowering, product: _Product, sizes: Sizes, args: list[Val], whol
     if whole or cut(w, dtype, sizes) is False:
         product.write(b, *args)
         return
-    name = f"gemm.{GEMM[dtype]}.{'nt'[product.x_turned]}{'nt'[product.y_turned]}"
-    w.module.define(name, "i32", ["ptr", *[v.ty for v in args]], product.write_cut, "noinline nounwind")
-    w.leave_if_stopped(b.call("i32", name, w.frame, *args))
+    w.module.declare(product.name, "i32", "ptr", *[v.ty for v in args])
+    w.leave_if_stopped(b.call("i32", product.name, w.frame, *args))
 
 
 def _is(step: Index, value: int) -> bool:
@@ -201,6 +200,17 @@ class _Product:
         self.dtype = dtype
         self.x_turned = x_turned
         self.y_turned = y_turned
+
+    @property
+    def name(self) -> str:
+        """Of the function that makes as many calls as necessary."""
+        return f"gemm.{GEMM[self.dtype]}.{'nt'[self.x_turned]}{'nt'[self.y_turned]}"
+
+    def define(self, module: Module) -> None:
+        """Define the function that makes as many calls as necessary."""
+        ty = llvm_type(self.dtype)
+        types = ["ptr", "i64", "i64", "i64", ty, "ptr", "i64", "ptr", "i64", ty, "ptr"]
+        module.define(self.name, "i32", types, self.write_cut, "nounwind", linkage="")
 
     def write(self, b: Builder, rows: Val, inner: Val, columns: Val, alpha: Val, x: Val, x_step: Val, y: Val,
               y_step: Val, beta: Val, out: Val) -> None:
@@ -276,3 +286,14 @@ class _Product:
         fitting = b.mul(_at_least_one(b, b.udiv(const("i64", most), b.mul(work, unit))), unit)
         lines = b.mul(up(up(rows, up(rows, fitting)), unit), unit)  # calls of about equal size
         return lines, up(_at_least_one(b, b.sub(rows, b.sub(unit, one))), lines)
+
+
+BY_BLAS: Final = {product.name: product for product in [
+    _Product(dtype, x_turned, y_turned) for dtype in GEMM for x_turned in (False, True) for y_turned in (False, True)]}
+"""The functions that call BLAS as often as necessary, by name: compiled once in a process, for all modules."""
+
+
+def by_blas_text(name: str, module: Module) -> str:
+    """A module with one of `BY_BLAS`."""
+    BY_BLAS[name].define(module)
+    return module.text()
