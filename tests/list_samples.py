@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from runtime.core.op import Sample
+from runtime.core.op import REGISTRY, Sample
 from runtime.core.tensor import EagerList
 from runtime.core.text import Hole, Template
-from runtime.core.types import ListType, TensorType, float32, float64, uint8
+from runtime.core.types import ListType, TensorType, float32, float64, int32, uint8
 
 ROW: Final = TensorType(float32, (2,))
 ANY_ROW: Final = TensorType(float32, (None,))
@@ -36,6 +36,25 @@ def _row(value: float, size: int = 2) -> Any:
 
 def _index(*values: int) -> Any:
     return np.array(values, np.int32)
+
+
+def _scalars(values: Any, dtype: Any, of: TensorType) -> EagerList:
+    return EagerList(tuple(dtype(x) for x in values), ListType(of))
+
+
+def table(count: int, slots: int = 8) -> list[EagerList]:
+    """The lists of a hash table with keys of two parts, (3, 3.0), (2, 2.0), ...; the last one is deleted."""
+    keys = range(3, 3 - count, -1)
+    return [_scalars([0] * slots, np.int32, TensorType(int32)),
+            _scalars([count, *[1] * (count - 1), 0], np.int32, TensorType(int32)),
+            _scalars([0, *keys], np.int32, TensorType(int32)), _scalars([0, *keys], np.float32, SCALAR)]
+
+
+def filled_table(count: int) -> list[EagerList]:
+    """The same with the numbers of the entries in the slots."""
+    slots, *rest = table(count)
+    found = REGISTRY["hash_slots"].kernel(*[x.items for x in (slots, *rest)])
+    return [EagerList(tuple(found), slots.type), *rest]
 
 
 ONE: Final = np.int32(1)
@@ -67,6 +86,9 @@ LIST_SAMPLES: Final[dict[str, list[Sample]]] = {
     "list_gather": [((rows(3), _index(2, 0)), {"element": ROW}), ((rows(3), _index()), {"element": ROW})],
     "list_scatter": [((rows(3), _index(2, 0), np.ones((2, 2), np.float32)), {}),
                      ((rows(1), _index(4), np.ones((1, 2), np.float32)), {"grow": True})],
+    "hash_slots": [(tuple(table(count)), {}) for count in (1, 2, 5, 40)],
+    "hash_find": [((*filled_table(count), np.int32(key), np.float32(other)), {})
+                  for count in (1, 2, 40) for key, other in ((3, 3), (-5, -5), (3, 2), (4 - count, 4 - count))],
 }
 """On lists of elements of one shape."""
 

@@ -80,6 +80,7 @@ BY_LANE = {
     **dict.fromkeys(FLOAT_FUNCTIONS, "a function of Python's"),
     "list_concat": "elements have other sizes", "list_split": "elements have other sizes",
     "bitcast": "its rank differs by the dtypes",
+    "hash_find": "a table for each lane", "hash_slots": "its size differs",
     "nonzero": "its size differs", "unique": "its size differs", "range": "its size differs",
     "stateless_random": "a generator for each seed", "stateless_random_int": "a generator for each seed",
 }

@@ -11,15 +11,14 @@ As in CPython, the entries are in insertion order, and slots map hashes to entri
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from typing import Any, Final, NamedTuple
 
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType, float64, int32, int64
-from runtime.ops.bitcast import bitcast
+from runtime.core.types import TensorType, int32
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import ones, zeros
 from runtime.ops.gather import boolean_mask
+from runtime.ops.hashing import hash_find, hash_slots
 from runtime.ops.lists import (
     ListValue,
     join_elements,
@@ -34,20 +33,16 @@ from runtime.ops.lists import (
     list_set,
     list_stack,
 )
-from runtime.ops.logic import equal, greater, logical_and, not_equal, where
+from runtime.ops.logic import equal, greater, not_equal, where
 from runtime.ops.math import cast
 from runtime.staging.values.element_layout import FEWEST_SLOTS
 from runtime.staging.values.iterables import StagedRange, weak_int
-from runtime.staging.values.list import branch, fold, fold_while
+from runtime.staging.values.list import branch, fold
 
 __all__ = ["Table"]
 
-_ROOM: Final = 4
-"""The least number of slots per entry after a rebuild, which happens when half the slots are full."""
-_MULTIPLIER: Final = 0x9E3779B97F4A7C15 - (1 << 64)
-"""The multiplier of hashes: 2**64 divided by the golden ratio, as an int64."""
-_SHIFT: Final = 32
-"""Moves the upper half of a product, which depends on all bits of the key, into the lower half."""
+_DEAD: Final = 2
+"""Of more entries than this per live one, the deleted ones are dropped."""
 
 
 class Table(NamedTuple):
@@ -68,7 +63,8 @@ class Table(NamedTuple):
         """The table of distinct keys and their values."""
         columns = [list_extend(_column(items.type.element), items) for items in (*keys, *values)]
         marks = _all_marked(list_length(keys[0]))
-        return cls.of_leaves(_rebuilt(len(keys), _zeros(FEWEST_SLOTS), marks, *columns), len(keys))
+        slots = hash_slots(_zeros(FEWEST_SLOTS), marks, columns[:len(keys)])
+        return cls.of_leaves([slots, marks, *columns], len(keys))
 
     @classmethod
     def of_leaves(cls, leaves: Sequence[ListValue], keys: int) -> Table:
@@ -87,21 +83,21 @@ class Table(NamedTuple):
 
     def find(self, key: Sequence[Any]) -> tuple[Any, Any]:
         """The entry of a key, or 0 if absent, and the slot that holds, or would hold, its number. `key`: its leaves."""
-        return _found(self.slots, self.marks, self.keys, key)
+        return hash_find(self.slots, self.marks, self.keys, key)
 
     def put(self, key: Sequence[Any], value: Sequence[Any]) -> Table:
         """The table with the key mapped to the value."""
         keys, values = _holding(self.keys, key), _holding(self.values, value)
-        entry, slot = _found(self.slots, self.marks, keys, key)
+        entry, slot = hash_find(self.slots, self.marks, keys, key)
         last = list_length(self.marks)
 
         def added(slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
             marks = list_append(list_set(marks, 0, list_get(marks, 0) + 1), convert_to_tensor(1, int32))
             columns = tuple(map(list_append, columns, (*key, *value)))
-            leaves: tuple[ListValue, ...] = branch(
-                last * 2 > list_length(slots), lambda *leaves: _rebuilt(len(keys), *leaves),
-                (list_set(slots, slot, cast(last, int32)), marks, *columns), _names(columns))
-            return leaves
+            slots = list_set(slots, slot, cast(last, int32))
+            (slots,) = branch(last * 2 > list_length(slots), lambda slots: (
+                hash_slots(slots, marks, columns[:len(keys)]),), (slots,), ("slots",))
+            return slots, marks, *columns
 
         leaves = branch(equal(entry, 0), added, (self.slots, self.marks, *keys, *values), _names((*keys, *values)))
         made = Table.of_leaves(leaves, len(keys))
@@ -111,8 +107,12 @@ class Table(NamedTuple):
 
     def without(self, entry: Any, when: Any) -> Table:
         """The table without an entry, if the bool scalar `when` holds."""
-        marks = list_set(self.marks, where(when, entry, 0), where(when, 0, list_get(self.marks, 0)))
-        return self._replace(marks=list_set(marks, 0, list_get(self.marks, 0) - cast(when, int32)))
+        entries, count = list_length(self.marks), list_get(self.marks, 0) - cast(when, int32)
+        marks = list_set(self.marks, where(when, entry, 0), where(when, 0, count))
+        leaves: tuple[Any, ...] = self.slots, list_set(marks, 0, count), *self.keys, *self.values
+        leaves = branch(greater(entries, _DEAD * count + FEWEST_SLOTS), lambda *leaves: _compacted(
+            len(self.keys), *leaves), leaves, _names(leaves[2:]))
+        return Table.of_leaves(leaves, len(self.keys))
 
     def items(self, columns: Sequence[ListValue]) -> list[ListValue]:
         """For each of some key or value columns, its elements in live entries, in order."""
@@ -158,67 +158,9 @@ def _holding(columns: Sequence[ListValue], leaves: Sequence[Any]) -> tuple[ListV
                   for column, type in zip(columns, types, strict=True)])
 
 
-# Hashes and slots.
-
-def _found(slots: Any, marks: Any, keys: Sequence[ListValue], key: Sequence[Any]) -> tuple[Any, Any]:
-    """The entry of a key, or 0 if absent, and its slot."""
-    parts, last = [*map(_comparable, key)], list_length(slots) - 1
-
-    def is_other(slot: Any) -> Any:
-        entry = list_get(slots, slot)
-        same = [equal(_comparable(list_get(column, entry)), part) for column, part in zip(keys, parts, strict=True)]
-        is_same = reduce(logical_and, same, not_equal(list_get(marks, entry), 0))
-        return logical_and(not_equal(entry, 0), ~is_same)
-
-    (slot,) = fold_while(is_other, lambda slot: ((slot + 1) & last,), (_first_slot(parts, last),), ("slot",))
-    return list_get(slots, slot), slot
-
-
-def _first_slot(parts: Sequence[Any], last: Any) -> Any:
-    """The slot that the hash of a key gives; `parts`: its leaves, comparable."""
-    hashed = reduce(lambda found, part: _mixed(found ^ _bits(part)), parts[1:], _mixed(_bits(parts[0])))
-    return weak_int(cast(hashed & cast(last, int64), int32))
-
-
-def _mixed(bits: Any) -> Any:
-    product = bits * convert_to_tensor(_MULTIPLIER, int64)
-    return product ^ (product >> _SHIFT)
-
-
-def _bits(x: Any) -> Any:
-    """The bits of a comparable scalar, the same for equal numbers (0.0 and -0.0)."""
-    return bitcast(x + 0.0, int64) if x.dtype.is_floating else x
-
-
-def _comparable(x: Any) -> Any:
-    """A leaf of a key as an int64, or a float64 if it is floating."""
-    return cast(x, float64 if x.dtype.is_floating else int64)
-
-
-def _rebuilt(keys: int, slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
-    """The leaves of a table without its deleted entries, and with at least `_ROOM` slots per live entry; `keys`: the
-    number of leaves of a key. All lists are updated in place."""
-    count = weak_int(list_get(marks, 0))
-    marks, *rest = branch(greater(list_length(marks), count + 1), _compacted, (marks, *columns),
-                          ("marks", *["column"] * len(columns)))
-    before = list_length(slots)
-    (size,) = fold_while(lambda size: greater(count * _ROOM, size), lambda size: (size * 2,), (before,), ("size",))
-    none, last = convert_to_tensor(0, int32), size - 1
-    (slots,) = fold(StagedRange(before), lambda slot, slots: (list_set(slots, slot, none),), (slots,), ("slots",))
-    slots = list_extend(slots, _zeros(size - before))
-
-    def hashed(entry: Any, slots: Any) -> tuple[Any]:
-        parts = [_comparable(list_get(column, entry)) for column in rest[:keys]]
-        (slot,) = fold_while(lambda slot: not_equal(list_get(slots, slot), 0), lambda slot: ((slot + 1) & last,),
-                             (_first_slot(parts, last),), ("slot",))
-        return (list_set(slots, slot, cast(entry, int32)),)
-
-    (slots,) = fold(StagedRange(1, count + 1), hashed, (slots,), ("slots",))
-    return slots, marks, *rest
-
-
-def _compacted(marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
-    """The marks and columns without the deleted entries."""
+def _compacted(keys: int, slots: ListValue, marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
+    """The leaves of a table without its deleted entries; `keys`: the number of leaves of a key. All lists are updated
+    in place."""
     names = ("marks", *["column"] * len(columns))
 
     def moved(entry: Any, end: Any, marks: Any, *columns: Any) -> tuple[Any, ...]:
@@ -228,6 +170,6 @@ def _compacted(marks: ListValue, *columns: ListValue) -> tuple[ListValue, ...]:
 
     length = list_length(marks)
     end, *leaves = fold(StagedRange(1, length), moved, (1, marks, *columns), ("end", *names))
-    shortened: tuple[ListValue, ...] = fold(StagedRange(length - end), lambda _, *leaves: tuple(
-        [list_pop(leaf)[0] for leaf in leaves]), tuple(leaves), names)
-    return shortened
+    marks, *rest = fold(StagedRange(length - end), lambda _, *leaves: tuple([list_pop(leaf)[0] for leaf in leaves]),
+                        tuple(leaves), names)
+    return hash_slots(slots, marks, rest[:keys]), marks, *rest

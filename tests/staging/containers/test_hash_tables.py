@@ -222,6 +222,18 @@ def churn(n):
     return list(d), list(d.values())
 
 
+def emptied(n):
+    d = {}
+    for i in range(n):
+        d[i, i % 3] = [i]
+    for i in range(n):
+        if i % 50 != 7:
+            del d[i, i % 3]
+    for i in range(0, n, 25):
+        d[i, i % 3] = [-i]
+    return list(d), list(d.values()), len(d)
+
+
 def loops(xs):
     d = {}
     for x in xs:
@@ -452,7 +464,7 @@ PROGRAMS = [
         setdefaults, clear, text, missing, roman, two_dicts_swap, del_all, key_is_index, ordered, displays, chosen,
         of_pairs)
 ] + [(two_sum, (XS, 10)), (two_sum, (XS, 100)), (fib_memo, (20,)), (subarrays, (XS, 10)), (collatz, (60,)),
-     (churn, (40,)), (changes_argument, ({3: 1}, XS)), (nested_loops, (XS[:4],))]
+     (churn, (40,)), (emptied, (200,)), (changes_argument, ({3: 1}, XS)), (nested_loops, (XS[:4],))]
 
 
 @pytest.mark.parametrize("program, args", PROGRAMS, ids=[f"{fn.__name__}-{len(args)}" for fn, args in PROGRAMS])

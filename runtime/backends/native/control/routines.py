@@ -96,7 +96,7 @@ def _obstacle(graph: Graph) -> str | None:
 # Which results are updated inputs.
 
 _UPDATES: Final = frozenset({
-    "setitem", "scatter", "list_set", "list_append", "list_extend", "list_insert", "list_pop"})
+    "setitem", "scatter", "list_set", "list_append", "list_extend", "list_insert", "list_pop", "hash_slots"})
 """Ops whose first result is an updated form of their first operand."""
 
 Homes = dict[int, int]
