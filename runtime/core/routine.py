@@ -36,6 +36,7 @@ class Routine:
 
     types  the types of its results
     graph  closed: values from outside are among its inputs; it may call the routine
+    wide   the routine that runs instead, whose inputs and results made by Python have 64 bits, once a graph calls it
     optimized  the optimised graph, once an executor has made it
     runs   by name of the executor, the function that runs it
     """
@@ -46,6 +47,7 @@ class Routine:
     def __init__(self, name: str, types: tuple[Type, ...], position: Position | None = None) -> None:
         self.name, self.types, self.position = name, types, position
         self.graph = Graph(name)
+        self.wide: Routine | None = None
         self.optimized: Graph | None = None
         self.runs: dict[str, Runner] = {}
 

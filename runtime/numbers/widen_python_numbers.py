@@ -14,6 +14,7 @@ from runtime.core.errors import OpError
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.op import CAST, CONST, REGISTRY
 from runtime.core.positions import Position
+from runtime.core.routine import Routine
 from runtime.core.types import ListType, TensorType, Type, float32, float64, int32, int64
 from runtime.numbers.overflow_checks import add_checks, is_checked
 from runtime.ops.effects import Raised
@@ -21,7 +22,7 @@ from runtime.ops.exceptions import Region
 
 __all__ = ["with_python_numbers"]
 
-_AS_TENSORS = frozenset(("py_function", "numpy_function", "call"))
+_AS_TENSORS = frozenset(("py_function", "numpy_function"))
 """Ops that pass their operands to functions that expect tensors."""
 
 
@@ -35,14 +36,33 @@ def with_python_numbers(graph: Graph) -> Graph:
     exceed 64 bits, are errors, too (`overflow_checks`)."""
     if not _has_numbers(graph):
         return graph
-    copy = _Copy(Graph(graph.name, graph.parent), {}, {}, {})
-    copy.take_inputs(graph.inputs, _strong)
+    new = Graph(graph.name, graph.parent)
+    _fill(new, graph, _strong)
+    return new
+
+
+def _fill(new: Graph, graph: Graph, change: Callable[[Type], Type]) -> None:
+    """Make a graph the copy of another one with the types that `change` gives for those of its inputs and outputs."""
+    copy = _Copy(new, {}, {}, {})
+    copy.take_inputs(graph.inputs, change)
     for outer, value in graph.captures:
         copy.capture(outer, value, _strong(value.type))
     copy.take_nodes(graph)
-    copy.take_outputs(graph.outputs, [_strong(value.type) for value in graph.outputs])
-    add_checks(copy.graph, copy.numbers)
-    return copy.graph
+    copy.take_outputs(graph.outputs, [change(value.type) for value in graph.outputs])
+    add_checks(new, copy.numbers)
+
+
+def _wide_routine(routine: Routine) -> Routine:
+    """The routine to call in place of one: its inputs and results that are Python's numbers have 64 bits, too."""
+    types = [*routine.types, *[value.type for value in routine.graph.inputs]]
+    if all(_wide(type) is type for type in types):
+        return routine
+    if routine.wide is None:
+        routine.wide = wide = Routine(routine.name, tuple(map(_wide, routine.types)), routine.position)
+        wide.executor, wide.fast_math = routine.executor, routine.fast_math
+        wide.graph = Graph(routine.graph.name)  # the calls in it are of this one
+        _fill(wide.graph, routine.graph, _wide)
+    return routine.wide
 
 
 def _has_numbers(graph: Graph) -> bool:
@@ -154,6 +174,11 @@ class _Copy:
                 self._add(node, (found,), params, wide)
         elif node.subgraphs:
             self._control(node)
+        elif node.op.name == "call":
+            routine = _wide_routine(node.params["function"])
+            inputs = [self.fit(self.made[value], inner.type)
+                      for value, inner in zip(node.inputs, routine.graph.inputs, strict=True)]
+            self._add(node, inputs, {"function": routine}, routine.types)
         else:
             self._apply(node, wide)
 

@@ -35,7 +35,7 @@ from autograph.backend import (
     users_limit,
 )
 from runtime.core import pytree
-from runtime.core.errors import StagingError, locate
+from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
@@ -44,7 +44,15 @@ from runtime.core.trace import add_input, apply, capture, convert_to_tensor, cur
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
-from runtime.staging.control.routine_graphs import EndlessError, add_captures, close, endless, strong
+from runtime.staging.control.routine_graphs import (
+    EndlessError,
+    add_captures,
+    are_available,
+    close,
+    endless,
+    strong,
+    too_many,
+)
 from runtime.staging.control.widened_recursion import WidenedRoutine
 from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 
@@ -76,15 +84,6 @@ class _Argument:
 
 _CONTAINERS: Final = (*LISTS, tuple, dict)
 _LEAVES: Final = (EagerTensor, GraphTensor, EagerList, GraphList)
-
-
-def _too_many(name: str) -> EndlessError:
-    error = EndlessError(
-        f"{name!r} calls itself without end, or more than {_MOST} times, while it is traced: a tensor decides, and each"
-        " call has other Python values, or changes objects",
-        remedy="Give it tensors for what changes from call to call, return what it changes, or write a loop.")
-    locate(error, user_position())
-    return error
 
 
 class _Arguments:
@@ -170,9 +169,7 @@ class _Activation:
     def may_be_called(self, here: Graph) -> bool:
         """Whether the finished routine may be called from the graph `here`: the values passed to it are available, and
         the objects that its trace has read are unchanged."""
-        values = [x.value for x in self.captured if isinstance(x, (GraphTensor, GraphList))]
-        return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
-                   for value in values) and not self.has_changed_objects()
+        return are_available(self.captured, here) and not self.has_changed_objects()
 
     def has_changed_objects(self) -> bool:
         """Whether objects have changed since the routine was traced, other than the arrays passed to it."""
@@ -211,6 +208,7 @@ class _Active(threading.local):
     """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
+    settled: tuple[tuple[Any, WidenedRoutine], ...] = ()  # functions of this trace with such graphs
     in_python = 0  # calls in progress outside bodies of control flow
     inlined: tuple[Any, ...] = ()  # functions of inlined recursive calls under tensor conditions
 
@@ -291,7 +289,7 @@ def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
     if fn in _active.may_widen and (nested > _DEEP or count > _MANY):
         raise _Widen(fn)
     if count > _MOST or (fn in _active.cannot_widen and nested > _DEEPEST):
-        raise _too_many(fn.__name__)
+        raise too_many(fn.__name__, _MOST)
     if outer:
         _check_depth_in_python(outer[0], len(outer))
 
@@ -303,7 +301,7 @@ def _check_depth_in_python(outer: _Activation, count: int) -> None:
         if outer.fn in _active.may_widen:
             raise _Widen(outer.fn)
         if outer.fn in _active.cannot_widen:
-            raise _too_many(outer.fn.__name__)
+            raise too_many(outer.fn.__name__, _MOST)
 
 
 def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
@@ -349,6 +347,14 @@ def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
 def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function that may call itself: inlined, or as one graph."""
     heap = Heap(meet_all(fn, *args, *kwargs.values()))
+
+    def settled(as_is: bool) -> WidenedRoutine | None:
+        return next((each for key, each in _active.settled if key is fn and each.may_be_called(
+            here, heap, args, kwargs, as_is)), None)
+
+    known = settled(True)
+    if known is not None:
+        return known.call(args, kwargs)
     iterators = [Place(iterator) for _, iterator in heap.reach.iterators]
     mark, inlined = checkpoint(), _active.inlined
 
@@ -365,15 +371,19 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
         if wanted.fn is not fn:
             raise
         if any(place.has_advanced() for place in iterators):
-            raise _too_many(fn.__name__) from None
+            raise too_many(fn.__name__, _MOST) from None
     finally:
         _active.may_widen = may_widen
     undo()
     widened = _active.widened
     try:
-        routine = WidenedRoutine(fn, form, here, args, kwargs)
-        _active.widened = {**widened, fn: routine}
-        routine.settle()
+        routine = settled(False)
+        if routine is None:
+            routine = WidenedRoutine(fn, form, here, args, kwargs)
+            _active.widened = {**widened, fn: routine}
+            routine.settle()
+            if not is_widening() and not any(call.routine is not None for call in _active.calls):
+                _active.settled = (*_active.settled, (fn, routine))
         return routine.call(args, kwargs)
     except StagingError as error:
         reason = error
@@ -552,10 +562,6 @@ def _joined(call: _Activation, types: Sequence[Type], structure: Any, found: Seq
     return tuple(joined)
 
 
-def _is_kept(x: Any) -> bool:
-    return x is None or isinstance(x, str)
-
-
 def _differ(name: str, old: Any, new: Any) -> StagingError:
     return staging_error(f"{name!r}, which calls itself where a tensor decides, returns {_text(old)} on one way and "
                          f"{_text(new)} on another", "Return the same structure of tensors and numbers on each way.")
@@ -571,7 +577,7 @@ def _text(structure: Any) -> str:
 
 def _mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:
     """The representative of a result in the structure of all results."""
-    if _is_kept(x):
+    if x is None or isinstance(x, str):
         return x
     if not isinstance(x, StagedArray):
         return _TENSOR

@@ -10,12 +10,13 @@ from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.pruning import prune as prune_graph
 from runtime.core.routine import Routine
-from runtime.core.tensor import EagerTensor
+from runtime.core.tensor import EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, set_outputs, tracing, watchers, watching, wrap
 from runtime.core.types import ListType, TensorType, Type
 from runtime.ops.exceptions import may_catch
 
-__all__ = ["EndlessError", "add_captures", "caught_here", "close", "endless", "refuse_caught", "strong"]
+__all__ = ["EndlessError", "add_captures", "are_available", "caught_here", "close", "endless", "refuse_caught",
+           "strong", "too_many"]
 
 
 class EndlessError(StagingError):
@@ -26,6 +27,16 @@ def endless(name: str) -> EndlessError:
     """The error for the function `name`."""
     error = EndlessError(f"{name!r} calls itself again and again: no condition decides whether it does, so this"
                          " recursion has no end", remedy="Let a condition return without the call.")
+    locate(error, user_position())
+    return error
+
+
+def too_many(name: str, most: int) -> EndlessError:
+    """The error for the function `name`, of which more than `most` calls would be inlined."""
+    error = EndlessError(
+        f"{name!r} calls itself without end, or more than {most} times, while it is traced: a tensor decides, and each"
+        " call has other Python values, or changes objects",
+        remedy="Give it tensors for what changes from call to call, return what it changes, or write a loop.")
     locate(error, user_position())
     return error
 
@@ -53,6 +64,13 @@ def add_captures(captured: list[Any], graph: Graph) -> bool:
             if isinstance(outer, Value) and outer not in known and _constant(outer) is None]
     captured += more
     return bool(more)
+
+
+def are_available(captured: Sequence[Any], here: Graph) -> bool:
+    """Whether the tensors and lists that calls of a routine pass are available in the graph `here`."""
+    values = [x.value for x in captured if isinstance(x, (GraphTensor, GraphList))]
+    return all(value.graph.contains(here) and (value.node is None or value.node in value.graph.nodes)
+               for value in values)
 
 
 def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequence[Any]) -> None:

@@ -43,7 +43,14 @@ from runtime.core.types import Type
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
 from runtime.staging.containers.row_table import store, table_of
-from runtime.staging.control.routine_graphs import add_captures, caught_here, close, endless, refuse_caught
+from runtime.staging.control.routine_graphs import (
+    add_captures,
+    are_available,
+    caught_here,
+    close,
+    endless,
+    refuse_caught,
+)
 from runtime.staging.values.alias_tracking import isolated, possible_identities, record_alias
 from runtime.staging.values.body_tracing import Step, Unreachable, trace_body
 from runtime.staging.values.cell_join import CellJoin, joined
@@ -268,6 +275,26 @@ class WidenedRoutine:
 
     # Calls.
 
+    def may_be_called(self, here: Graph, heap: Heap, args: Sequence[Any], kwargs: Any, as_is: bool) -> bool:
+        """Whether the finished routine may stand for another call of the function, from the graph `here`: what it
+        captures is available there, the state fits its types, and what else its trace has read is unchanged. `heap`:
+        what that call can reach. `as_is`: only if no Python value becomes one of the graph, other than arguments."""
+        if heap.others or heap.reach.iterators or not are_available(self.captured, here):
+            return False
+        arguments = self._bound(args, kwargs)
+        own = containers_in([arguments[each.name] for each in self.parameters if not each.is_reference])
+        if any(id(reached.value) not in self.known and id(reached.value) not in own for reached in heap.reach.objects):
+            return False
+        cells = [(cell, self._spec_of(cell, self.known)) for cell in self.cells]
+        if as_is and (any(cell.spec != spec for cell, spec in cells) or (
+                self.result is not None and [*leaf_types(self.result)])):
+            return False
+        written = {(id(cell.holder), cell.key) for cell in self.cells}
+        return all((id(reached.value), None if _is_whole(reached.value) else key) in written
+                   for reached, key, _ in self.heap.changes()) and all(
+            _fits(cell.spec, spec) for cell, spec in cells) and all(
+            each.takes(arguments[each.name]) for each in self.parameters)
+
     def call(self, args: Sequence[Any], kwargs: Any) -> Any:
         """Emit a call in the graph; returns its result."""
         arguments = self._bound(args, kwargs)
@@ -363,15 +390,28 @@ class _Parameter:
     def widen(self, value: Any) -> bool:
         """Widen the spec by the value that a call passes. Returns whether that changes it."""
         old = self.spec
-        same = self.is_reference and [*_references(value)] == self.references
-        if self.is_reference and not same:
+        if self.is_reference and not self._is_same(value):
             self.is_reference, self.spec = False, self.contents
         if is_container(value) and not self.is_reference and self.stand_in is None:
             self.stand_in = duplicate(value)
-        spec = _by_reference(describe(value), _references(value)) if same else _without_targets(
-            describe(_without_tables(value)))
-        self.spec = _joined(self.spec, spec, f"argument {self.name!r}")
+        self.spec = _joined(self.spec, self._spec_of(value), f"argument {self.name!r}")
         return self.spec != old
+
+    def takes(self, value: Any) -> bool:
+        """Whether a call may pass the value without widening the spec."""
+        if self._is_same(value) is not self.is_reference or (is_container(value) and not self.is_reference
+                                                             and self.stand_in is None):
+            return False
+        return _fits(self.spec, self._spec_of(value))
+
+    def _is_same(self, value: Any) -> bool:
+        """Whether the value has the containers that all calls have passed so far."""
+        return self.is_reference and [*_references(value)] == self.references
+
+    def _spec_of(self, value: Any) -> Spec:
+        if self._is_same(value):
+            return _by_reference(describe(value), _references(value))
+        return _without_targets(describe(_without_tables(value)))
 
     def rebuilt(self, leaves: Iterator[Any]) -> Any:
         spec = self.spec
@@ -410,6 +450,14 @@ def _joined(a: Spec, b: Spec, what: str) -> Spec:
     except Conflict:
         raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
                             " where a tensor decides", "Give it one type and structure.") from None
+
+
+def _fits(spec: Spec, other: Spec) -> bool:
+    """Whether the join of two specs is the first one."""
+    try:
+        return join(spec, other, CellJoin((), ())) == spec
+    except Conflict:
+        return False
 
 
 def _by_reference(spec: Spec, known: _Known) -> Spec:

@@ -655,6 +655,73 @@ def test_what_always_ends_in_an_error():
         rt.function(lambda a, n: count_down(a, n, 1))(np.zeros(4), rt.constant(3))
 
 
+def test_python_numbers_in_the_state_have_64_bits():
+    def largest(n):
+        best, low = [1], [0.0]
+
+        def go(n, k, x):
+            best[0] = max(best[0], k)
+            low[0] += x
+            if n > 0:
+                go(n - 1, k * 1000 + 1, x / 3)
+                go(n - 1, k + 7, x * 1.1)
+
+        go(n, 3, 0.1)
+        return best[0] % 1000003, best[0] > 2**50, low[0] * 1e9 % 1
+
+    for f in on_both(largest).values():
+        for n in 5, 6:
+            first, second, third = largest(n)
+            found = f(rt.constant(n))
+            assert (int(found[0]), bool(found[1]), np.float32(found[2])) == (first, second, np.float32(third))
+
+
+def routines_in(fn, *args):
+    graph = rt.function(fn).get_concrete_function(*args).graph
+    return {node.params["function"] for node in graph.walk() if node.op.name == "call"}
+
+
+def test_calls_that_find_the_same_state_share_a_graph():
+    def reach(adj):
+        n, seen, order = len(adj), {}, []
+
+        def visit(v):
+            seen[v] = len(seen)
+            for w in range(n):
+                if adj[v][w] and w not in seen:
+                    visit(w)
+            order.append(v)
+
+        for v in range(n):
+            if v not in seen:
+                visit(v)
+        return order
+
+    adj = np.eye(5, k=1, dtype=int)
+    assert len(routines_in(reach, adj)) == 1
+    for f in on_both(reach).values():
+        assert plain(f(adj)) == reach(adj)
+
+
+def test_a_graph_is_not_shared_where_what_it_has_read_has_changed():
+    def sums(n):
+        log, step = [], [1]
+
+        def go(n, k):
+            log.append(k * step[0])
+            if n > 0:
+                go(n - 1, k + 1)
+                go(n - 2, k + 2)
+
+        for k in range(4):
+            step[0] = k * 10
+            go(n, k)
+        return log
+
+    for f in on_both(sums).values():
+        assert plain(f(rt.constant(3))) == sums(3)
+
+
 # What is refused.
 
 def returns_its_argument_or_a_new_list(n):
