@@ -14,20 +14,16 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, Final
 
 from autograph.backend import (
     CALLS_SHARE_STACK,
-    LISTS,
     Heap,
     Place,
     cell_is_filled,
-    has_staged_items,
     lower_limit,
     meet_all,
     of_trace,
@@ -39,18 +35,19 @@ from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
-from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input, apply, capture, convert_to_tensor, current_graph, tracing, watching, wrap
 from runtime.core.types import ListType, Type, join_types
-from runtime.numpy.array_objects import ArrayCell, StagedArray
+from runtime.numpy.array_objects import StagedArray
 from runtime.ops.control import CALL
+from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, mark, packed, strong
+from runtime.staging.control.repeated_calls import RepeatedCalls
 from runtime.staging.control.routine_graphs import (
     EndlessError,
     add_captures,
     are_available,
     close,
     endless,
-    strong,
     too_many,
 )
 from runtime.staging.control.widened_recursion import WidenedRoutine
@@ -60,10 +57,6 @@ __all__ = ["EndlessError", "endless", "is_widening", "recursive"]
 
 _NOT_CALLED: Final = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 _PASSES: Final = 12
-_TENSOR: Final = object()
-"""Stands for a tensor in the structure of a result."""
-_ARRAY: Final = object()
-"""Stands for an array that the call creates."""
 _MOST: Final = 300  # limit of inlined recursive calls of a function under tensor conditions: beyond it, an error
 _DEEP: Final = 4  # with more nested calls than this, widening is tried: to trace all calls as one graph
 _DEEP_IN_PYTHON: Final = 20  # likewise at each multiple of this, under no tensor condition, if an error may end them
@@ -72,75 +65,6 @@ _CALLS: Final = 8  # the recursion limit is raised for this many calls at a time
 _FRAMES: Final = 40  # for so many frames of operators between the frames of a call, which are the user's own
 _DEEPEST: Final = 12  # limit of nested inlined calls if widening has failed
 _MOST_CALLEES: Final = 30
-_ATOMS: Final = (bool, int, str, bytes, complex, type(None))
-
-
-@dataclass(frozen=True)
-class _Argument:
-    """Stands for an array among the arguments."""
-
-    number: int
-
-
-_CONTAINERS: Final = (*LISTS, tuple, dict)
-_LEAVES: Final = (EagerTensor, GraphTensor, EagerList, GraphList)
-
-
-class _Arguments:
-    """The arguments of a call: tensors and graph lists, and a key for everything else.
-
-    arrays  the distinct NumPy arrays among them: a routine takes their contents, and returns the final contents
-    """
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.passed = args, kwargs
-        self.leaves: list[Any] = []
-        self.arrays: list[ArrayCell] = []
-        self.key: Hashable = self._key(args), self._key(kwargs)
-
-    def _key(self, x: Any) -> Hashable:
-        kind: Any = type(x)
-        if kind in _CONTAINERS and not has_staged_items(x):
-            items = x.items() if kind is dict else enumerate(x)
-            return kind, tuple([(name if kind is dict else 0, self._key(item)) for name, item in items])
-        if kind in _LEAVES:
-            self.leaves.append(x)
-            return strong(x.type)
-        if kind is ArrayCell:
-            number = self.number_of(x)
-            if number is None:
-                number = len(self.arrays)
-                self.arrays.append(x)
-                self.leaves.append(x.__tensor__())
-            return kind, number, x.type
-        if kind in _ATOMS:
-            return kind, x
-        return (kind, repr(x)) if kind is float else (kind, id(x))
-
-    def number_of(self, x: Any) -> int | None:
-        """The index of an array in `arrays`; None if it is not one of them."""
-        return next((k for k, known in enumerate(self.arrays) if known is x), None)
-
-    def replaced(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any], list[Any], list[ArrayCell]]:
-        """The arguments with these leaves, and the containers and arrays created for them."""
-        rest, made, arrays = iter(leaves), list[Any](), list[ArrayCell]()
-
-        def new(x: Any) -> Any:
-            kind = type(x)
-            if kind in _CONTAINERS and not has_staged_items(x):
-                copy = {name: new(item) for name, item in x.items()} if kind is dict else (
-                    deque(map(new, x), x.maxlen) if kind is deque else kind(map(new, x)))
-                made.append(copy)
-                return copy
-            if kind is ArrayCell:
-                number = self.number_of(x)
-                if number == len(arrays):
-                    arrays.append(ArrayCell(next(rest), layout=x.layout))
-                return x if number is None else arrays[number]
-            return next(rest) if kind in _LEAVES else x
-
-        args, kwargs = self.passed
-        return new(args), new(kwargs), made, arrays
 
 
 class _Activation:
@@ -150,7 +74,7 @@ class _Activation:
     captured   the tensors and lists from outside that are passed to the routine
     """
 
-    def __init__(self, fn: Any, arguments: _Arguments, graph: Graph) -> None:
+    def __init__(self, fn: Any, arguments: Arguments, graph: Graph) -> None:
         self.fn, self.passed, self.key, self.graph = fn, arguments.passed, arguments.key, graph
         self.depth, self.begin = depth(), len(graph.nodes)
         self.is_inlined = False  # it changes objects, as a called graph cannot
@@ -160,7 +84,7 @@ class _Activation:
         self.captured: list[Any] = []
         self.depends: frozenset[_Activation] = frozenset()  # unfinished routines that it calls
         self.heap: Heap | None = None
-        self.arrays: Sequence[ArrayCell] = ()
+        self.arrays: Sequence[StagedArray] = ()
 
     def may_raise(self) -> bool:
         """Whether nodes traced since the call began may raise at run time."""
@@ -176,7 +100,7 @@ class _Activation:
         assert self.heap is not None
         return any(all(root.value is not array for array in self.arrays) for root, _, _ in self.heap.changes())
 
-    def call(self, arguments: _Arguments) -> Any:
+    def call(self, arguments: Arguments) -> Any:
         """Emit a call of the routine, recursive or from outside."""
         if not (self.returns or self.raises):
             raise Unreachable
@@ -186,7 +110,7 @@ class _Activation:
             raise Unreachable
         for array, contents in zip(arguments.arrays, found[len(found) - len(arguments.arrays):], strict=True):
             array.write(contents)
-        return _packed(self.structure, found, arguments.arrays)
+        return packed(self.structure, found, arguments.arrays)
 
 
 class _Widen(BaseException):
@@ -204,6 +128,8 @@ class _Active(threading.local):
     """Results of `_leads_to_itself`, by code and whether there are arguments."""
     may_widen: frozenset[Any] = frozenset()
     """Functions with calls in progress that may become such a graph."""
+    repeated = RepeatedCalls()
+    """Calls outside bodies of control flow."""
     cannot_widen: frozenset[Any] = frozenset()
     """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
@@ -245,6 +171,9 @@ def recursive(fn: Any, form: Any) -> Any:
         try:
             if outer is not None:
                 _check_depth_in_python(outer, _active.in_python)
+                shared = _active.repeated.shared(fn, form, here, args, kwargs)
+                if shared is not None:
+                    return shared.call(args, kwargs)
             return form(*args, **kwargs)
         finally:
             _active.in_python -= 1
@@ -256,7 +185,7 @@ def recursive(fn: Any, form: Any) -> Any:
 
 def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function: by its routine, an existing or a new one, or inlined into its caller."""
-    arguments = _Arguments(*_generalised(fn, args, kwargs))
+    arguments = Arguments(*_generalised(fn, args, kwargs))
     outer = _active.calls
     again = _known(fn, arguments, here)
     if again is not None and again.routine is not None:
@@ -346,6 +275,8 @@ def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
 
 def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function that may call itself: inlined, or as one graph."""
+    if not depth():
+        _active.repeated = RepeatedCalls()
     heap = Heap(meet_all(fn, *args, *kwargs.values()))
 
     def settled(as_is: bool) -> WidenedRoutine | None:
@@ -425,7 +356,7 @@ def _in_place_of(x: Any, tensor: Any) -> Any:
     return convert_to_tensor(x, dtype) if dtype.is_floating else x
 
 
-def _known(fn: Any, arguments: _Arguments, here: Graph) -> _Activation | None:
+def _known(fn: Any, arguments: Arguments, here: Graph) -> _Activation | None:
     """A call of the function with equal arguments that is in progress, or a finished routine for it; else None."""
     again = next((call for call in reversed(_active.calls) if call.fn is fn and call.key == arguments.key
                   and call.graph.contains(here)), None)
@@ -451,7 +382,7 @@ def _note_call(called: _Activation, active: tuple[_Activation, ...]) -> None:
                 other.depends |= {call}
 
 
-def _traced(call: _Activation, arguments: _Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
+def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], here: Graph) -> _Activation | None:
     """Trace the call as a routine; None if it changes objects."""
     name = call.fn.__name__
     call.arrays = arguments.arrays
@@ -496,7 +427,7 @@ def _traced(call: _Activation, arguments: _Arguments, form: Callable[..., Any], 
                         "Give its results one type and shape (rt.cast, rt.reshape), and index constants by tensors.")
 
 
-def _pass(call: _Activation, arguments: _Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
+def _pass(call: _Activation, arguments: Arguments, form: Callable[..., Any], graph: Graph) -> tuple[Any, bool]:
     """The result of a call traced into `graph`: its structure and tensors, or None if it never returns; and whether
     containers among the arguments were changed."""
     inputs = [add_input(graph, strong(x.type), getattr(getattr(x, "value", None), "hint", None))
@@ -510,9 +441,9 @@ def _pass(call: _Activation, arguments: _Arguments, form: Callable[..., Any], gr
     def body() -> Any:
         returned = form(*args, **kwargs)
         leaves = pytree.flatten(returned)
-        marks = [_mark(x, arrays) for x in leaves]
+        marks = [mark(x, arrays) for x in leaves]
         return pytree.pack_sequence_as(returned, marks), [
-            *(_result(call, x) for x, mark in zip(leaves, marks, strict=True) if mark is _TENSOR or mark is _ARRAY),
+            *(_result(call, x) for x, each in zip(leaves, marks, strict=True) if each is TENSOR or each is ARRAY),
             *(array.__tensor__() for array in arrays)]
 
     try:
@@ -570,29 +501,9 @@ def _differ(name: str, old: Any, new: Any) -> StagingError:
 def _text(structure: Any) -> str:
     if pytree.is_nested(structure):
         return f"a {type(structure).__name__} of {len(structure)}"
-    if structure is _ARRAY or isinstance(structure, _Argument):
+    if structure is ARRAY or isinstance(structure, Argument):
         return "an array"
-    return "a tensor" if structure is _TENSOR else repr(structure)
-
-
-def _mark(x: Any, arrays: Sequence[ArrayCell]) -> Any:
-    """The representative of a result in the structure of all results."""
-    if x is None or isinstance(x, str):
-        return x
-    if not isinstance(x, StagedArray):
-        return _TENSOR
-    return next((_Argument(k) for k, array in enumerate(arrays) if array is x), _ARRAY)
-
-
-def _packed(structure: Any, tensors: Iterable[Any], arrays: Sequence[ArrayCell]) -> Any:
-    rest = iter(tensors)
-
-    def new(mark: Any) -> Any:
-        if isinstance(mark, _Argument):
-            return arrays[mark.number]
-        return ArrayCell(next(rest)) if mark is _ARRAY else next(rest) if mark is _TENSOR else mark
-
-    return pytree.map_structure(new, structure)
+    return "a tensor" if structure is TENSOR else repr(structure)
 
 
 def _is_weak(type: Type) -> bool:

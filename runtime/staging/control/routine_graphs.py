@@ -12,11 +12,11 @@ from runtime.core.pruning import prune as prune_graph
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import convert_to_tensor, set_outputs, tracing, watchers, watching, wrap
-from runtime.core.types import ListType, TensorType, Type
+from runtime.core.types import TensorType, Type
 from runtime.ops.exceptions import may_catch
 
 __all__ = ["EndlessError", "add_captures", "are_available", "caught_here", "close", "endless", "refuse_caught",
-           "strong", "too_many"]
+           "too_many"]
 
 
 class EndlessError(StagingError):
@@ -84,13 +84,6 @@ def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequ
     graph._captured, graph.parent = {}, None
     prune_graph(graph)
     routine.graph = graph
-
-
-def strong(type: Type) -> Type:
-    """The type with a dtype that is not weak."""
-    if isinstance(type, ListType):
-        return ListType(strong(type.element), type.known)  # type: ignore[arg-type]
-    return TensorType(type.dtype, type.shape)
 
 
 def _fit(x: Any, type: Type) -> Any:

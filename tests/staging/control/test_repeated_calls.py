@@ -1,0 +1,192 @@
+"""Recursion that Python decides: calls that repeat an earlier one become calls of one graph."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from traced_once import on_both
+
+import runtime as rt
+from runtime.staging.control import repeated_calls
+
+
+@pytest.fixture(autouse=True)
+def from_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeated_calls, "_LARGE", 0)
+
+
+def routines_of(graph: Any, found: set[Any] | None = None) -> set[Any]:
+    found = set() if found is None else found
+    for node in graph.walk():
+        if node.op.name == "call" and node.params["function"] not in found:
+            found.add(node.params["function"])
+            routines_of(node.params["function"].graph, found)
+    return found
+
+
+def merge_sort(a):
+    if len(a) <= 1:
+        return a
+    m = len(a) // 2
+    left, right = merge_sort(a[:m]), merge_sort(a[m:])
+    out = np.empty_like(a)
+    i = j = 0
+    for k in range(len(a)):
+        if j >= len(right) or (i < len(left) and left[i] <= right[j]):
+            out[k] = left[i]
+            i += 1
+        else:
+            out[k] = right[j]
+            j += 1
+    return out
+
+
+def summed(x):
+    if len(x) == 1:
+        return x[0]
+    m = len(x) // 2
+    return summed(x[:m]) * 2 + summed(x[m:])
+
+
+def scaled(x, by=1.5):
+    if len(x) <= 2:
+        return x * by, x
+    m = len(x) // 2
+    (a, b), (c, d) = scaled(x[:m]), scaled(x[m:], by=1.5)
+    return np.concatenate([a, c]), np.concatenate([d, b])
+
+
+def counted(x):
+    """Returns a number of Python's, which a graph must not make a tensor."""
+    if len(x) == 1:
+        return x, 1
+    m = len(x) // 2
+    (a, n), (b, k) = counted(x[:m]), counted(x[m:])
+    assert type(n) is int
+    return a + b, n + k + int(np.zeros(n + k).shape[0])
+
+
+def writes(x):
+    if len(x) > 1:
+        m = len(x) // 2
+        writes(x[:m])
+        writes(x[m:])
+    x[0] += x[-1]
+    return x
+
+
+LOG: list[Any] = []
+
+
+def logs(x):
+    LOG.append(x[0])
+    if len(x) > 1:
+        m = len(x) // 2
+        return logs(x[:m]) + logs(x[m:])
+    return x[0]
+
+
+def returns_a_list(x):
+    if len(x) == 1:
+        return [x[0]]
+    m = len(x) // 2
+    a, b = returns_a_list(x[:m]), returns_a_list(x[m:])
+    a.append(b[0])
+    return a
+
+
+def returns_views(x):
+    if len(x) == 1:
+        return x[:1]
+    m = len(x) // 2
+    first = returns_views(x[:m])
+    returns_views(x[m:])
+    first[0] += 1
+    return first
+
+
+def raises(x):
+    if len(x) == 1:
+        if x[0] > 100:
+            raise ValueError("too large")
+        return x[0]
+    m = len(x) // 2
+    return raises(x[:m]) + raises(x[m:])
+
+
+PURE = [merge_sort, summed, scaled, raises]
+OTHERS = [counted, writes, logs, returns_a_list, returns_views]
+
+
+@pytest.mark.parametrize("fn", PURE + OTHERS)
+@pytest.mark.parametrize("size", [16, 21])
+def test_as_in_python(fn: Any, size: int) -> None:
+    x = np.random.default_rng(0).permutation(size).astype(float)
+
+    def traced(x):
+        x = x.copy()
+        LOG.clear()
+        return fn(x), x, [*LOG]
+
+    want = traced(x)
+    concrete = rt.function(traced).get_concrete_function(x)
+    assert bool(routines_of(concrete.graph)) is (fn in PURE)
+    for executor, f in on_both(traced).items():
+        got = f(x)
+        for a, b in zip(_flat(got), _flat(want), strict=True):
+            assert np.array_equal(a, b), executor
+
+
+def _flat(x: Any) -> list[Any]:
+    return [leaf for part in x for leaf in _flat(part)] if isinstance(x, (tuple, list)) else [np.asarray(x)]
+
+
+def test_each_length_has_one_graph() -> None:
+    x = np.random.default_rng(0).random(64)
+    assert len(routines_of(rt.function(merge_sort).get_concrete_function(x).graph)) == 5
+    assert np.array_equal(rt.function(merge_sort)(x), np.sort(x))
+
+
+def test_a_small_recursion_is_traced_into_one_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert not routines_of(rt.function(summed).get_concrete_function(np.arange(8.0)).graph)
+
+
+def test_what_the_calls_read_may_change_between_them() -> None:
+    def weighted(x):
+        factor = [1.0]
+
+        def total(x):
+            if len(x) == 1:
+                return x[0] * factor[0]
+            m = len(x) // 2
+            return total(x[:m]) + total(x[m:])
+
+        first = total(x)
+        factor[0] = 3.0
+        return first, total(x), total(x)
+
+    x = np.arange(8.0)
+    for f in on_both(weighted).values():
+        assert [float(y) for y in f(x)] == [28, 84, 84]
+
+
+def test_derivatives() -> None:
+    def loss(x):
+        return summed(x * x)
+
+    x = rt.constant(np.arange(1.0, 9.0))
+    f = rt.function(loss)
+    with rt.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert np.array_equal(tape.gradient(y, x), 2 * np.arange(1.0, 9.0) * [8, 4, 4, 2, 4, 2, 2, 1])
+
+
+def test_an_error_of_the_graph_is_raised() -> None:
+    x = np.array([1.0, 200, 3, 4, 5, 6, 7, 8])
+    for f in on_both(raises).values():
+        with pytest.raises(ValueError, match="too large"):
+            f(x)
+        assert f(x % 100) == 34
