@@ -205,14 +205,14 @@ def attributes_of(node: Any) -> bool:
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor; or an
-    expression is `x[i, j]`, where `x` may be an array and one of the indices a tensor, or a dict."""
+    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor; or `x[i, j]`,
+    where `x` may be an array and one of the indices a tensor, or a dict."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
     if not isinstance(node.slice, gast.Tuple):
         return True
     indices = node.slice.elts
-    if not isinstance(node.ctx, gast.Load) or any(isinstance(index, gast.Starred) for index in indices):
+    if any(isinstance(index, gast.Starred) for index in indices):
         return False
     return not any(isinstance(index, gast.Slice) for index in indices) or any(
         not isinstance(part, gast.Constant) for index in indices for part in _parts(index))

@@ -16,7 +16,7 @@ constant("its result is text", "render_text", "render_records", "as_string")
 constant("strings have no derivative", "decode_raw", "regex_full_match", "regex_replace", "string_join",
          "string_length", "string_lower", "string_reduce_join", "string_split", "string_strip", "string_to_hash_bucket",
          "string_to_number", "string_upper", "substr")
-constant("it looks up keys", "parse_example", "table_find")
+constant("it looks up keys", "hash_find", "hash_slots", "parse_example", "table_find")
 constant("its result is of a caught error", "error_text", "error_part")
 constant("its result comes from a dataset", "iterator_next")
 constant("it runs code on NumPy arrays, whose derivative nobody knows: rt.py_function has one", "numpy_function")

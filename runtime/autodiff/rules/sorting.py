@@ -13,7 +13,7 @@ from runtime.ops.logic import equal, where
 from runtime.ops.math import cast
 from runtime.ops.shape import broadcast_to, dim, dims, expand_dims
 
-constant("its result is an index", "argsort", "compared_order", "searchsorted", "hash_find", "hash_slots")
+constant("its result is an index", "argsort", "compared_order", "searchsorted")
 
 
 @vjp("unique")

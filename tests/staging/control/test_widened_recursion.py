@@ -52,6 +52,25 @@ def quick():
     return lambda v: sorted_list(list(v))
 
 
+@program((6,), (0,))
+def memoised():
+    def paths(n):
+        memo = {}
+
+        def go(i, c):
+            if i == 0 or c == 0:
+                return 1
+            if (i, c) in memo:
+                return memo[i, c]
+            found = go(i - 1, c) + go(i, c - 1)
+            memo[i, c] = found
+            return found
+
+        return go(n, n)
+
+    return paths
+
+
 @program(([3, 1, 2, 5, 4, 1, 9],), ([2],))
 def merges():
     def merge(a, b):
