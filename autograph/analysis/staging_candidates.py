@@ -205,8 +205,8 @@ def attributes_of(node: Any) -> bool:
 
 
 def takes_item(node: Any) -> bool:
-    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor; or `x[i, j]`,
-    where `x` may be an array and one of the indices a tensor, or a dict."""
+    """Whether an expression or target is `x[i]` or `x[i:j]`, where `x` may be a list or the index a tensor; or
+    `x[i, j]`, where `x` may be an array and one of the indices a tensor, or a dict."""
     if not isinstance(node, gast.Subscript) or isinstance(node.ctx, gast.Del):
         return False
     if not isinstance(node.slice, gast.Tuple):
