@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
-from autograph.backend import can_be_record, of_trace
+import numpy as np
+
+from autograph.backend import can_be_record, of_trace, references
 from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "has_arrays",
-    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_objects",
-    "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded", "note_undone",
-    "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects", "want_record",
-    "want_sets", "with_sets", "writes_tensor",
+    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_object",
+    "need_objects", "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded",
+    "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects",
+    "want_record", "want_sets",
+    "with_sets", "writes_tensor",
 ]
 
 
@@ -241,6 +244,17 @@ def need_objects(error: Exception) -> None:
     error for tensors, unless arrays are objects already: then the trace serves only calls with the same arrays."""
     if _trace.mode is not None and not _trace.mode.objects:
         raise NeedsArrayObjects(error)
+
+
+def need_object(value: Any, error: Callable[[], Exception]) -> None:
+    """Called for a value whose contents are copied. As `need_objects` for an array that Python code has made in this
+    trace and may change by another name, which the copy would not show."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        owners = [value]
+        while isinstance(owners[-1].base, np.ndarray):
+            owners.append(owners[-1].base)  # of views
+        if not existed_before(owners[-1]) and references(owners[-1:] if owners[1:] else owners).total():
+            need_objects(error())
 
 
 def want_record(error: Exception, cls: type) -> None:

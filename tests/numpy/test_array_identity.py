@@ -77,3 +77,52 @@ def test_a_view_beside_its_base_is_found_at_the_first_call() -> None:
             grid.step(rt.constant(2.0, rt.float64))
     assert not grid.cells.any()
     assert [*grid.fill(rt.constant(2.0, rt.float64)).numpy()] == [3.0, 5.0, 9.0] and grid.row[1] == 2
+
+
+def appended(x):
+    y, rows = np.zeros(2), []
+    for _ in x:
+        rows.append(y)
+    y += 1
+    return rows
+
+
+def appended_view(x):
+    y, rows = np.zeros(2), []
+    for _ in x:
+        rows.append(y[:1])
+    y[0] = 1
+    return rows
+
+
+def in_a_comprehension(x):
+    y = np.zeros(2)
+    rows = [y for v in x if v > 1]
+    np.add(y, 1, out=y)
+    return rows
+
+
+def in_a_tuple(x):
+    y, rows = np.zeros(2), []
+    for v in x:
+        rows.append((y, v))
+    y.fill(3)
+    return rows
+
+
+@pytest.mark.parametrize("fn", [appended, appended_view, in_a_comprehension, in_a_tuple])
+def test_message_array_of_python_code_changed_after_it_was_put_into_a_list(fn: Any) -> None:
+    with pytest.raises(rt.errors.StagingError, match="an array is changed that was put into a list"):
+        rt.function(fn)(np.array([1.0, 3.0, 2.0]))
+
+
+def test_arrays_of_python_code_in_lists() -> None:
+    @rt.function
+    def f(x):
+        y, rows = np.ones(2), [np.zeros(2)]
+        for v in x:
+            rows.append(y)
+            rows.append(np.zeros(2) + v)
+        return rows
+
+    assert [row.numpy().tolist() for row in f(np.array([1.0, 2.0]))] == [[0, 0], [1, 1], [1, 1], [1, 1], [2, 2]]

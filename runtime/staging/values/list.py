@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 from autograph.backend import LISTS, Late, ListItems, ambient, duplicate, has_staged_items, references, refill
-from runtime.core.array_mode import lists_hold_arrays, lists_share_arrays, note_copy, note_put, want_objects
+from runtime.core.array_mode import (
+    lists_hold_arrays,
+    lists_share_arrays,
+    need_object,
+    note_copy,
+    note_put,
+    want_objects,
+)
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.generator_frames import decided_in_python
@@ -489,6 +496,7 @@ def element_as_tensor(x: Any) -> Any:
     x = view_of(x)
     if isinstance(x, StagedArray):
         _put_array(x)
+    need_object(x, _is_in_list)
     if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
