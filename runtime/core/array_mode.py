@@ -13,18 +13,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import can_be_record, of_trace, references
+from autograph.backend import can_be_record, of_trace
 from runtime.core.errors import StagingError
 from runtime.core.positions import Position
 
 __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "has_arrays",
-    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array", "need_object",
+    "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array",
     "need_objects", "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded",
     "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects",
     "want_record", "want_sets",
-    "with_sets", "writes_tensor",
+    "watch_array", "with_sets", "writes_tensor",
 ]
 
 
@@ -103,13 +103,17 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         self.existed: Callable[[Any], bool] = lambda _: True
         self.sources: Sequence[Any] = ()
         self.references: list[weakref.ref[Any]] = []
+        self.watched: dict[int, tuple[Any, Any]] = {}
+        """By id, arrays that Python code has made and the graph has taken, with their contents then."""
 
     def __enter__(self) -> tracing_objects:
         self.outer, _trace.mode = _trace.mode, self
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         _trace.mode = self.outer
+        if kind is None and any(array.tobytes() != before.tobytes() for array, before in self.watched.values()):
+            raise NeedsArrayObjects(StagingError("an array is changed here that staged code has by another name"))
 
     def check_draws(self, sets_up: bool) -> None:
         """Raise the error for a random number that was drawn, unless the trace `sets_up` variables."""
@@ -246,15 +250,13 @@ def need_objects(error: Exception) -> None:
         raise NeedsArrayObjects(error)
 
 
-def need_object(value: Any, error: Callable[[], Exception]) -> None:
-    """Called for a value whose contents are copied. As `need_objects` for an array that Python code has made in this
-    trace and may change by another name, which the copy would not show."""
-    if isinstance(value, np.ndarray) and value.ndim:
-        owners = [value]
-        while isinstance(owners[-1].base, np.ndarray):
-            owners.append(owners[-1].base)  # of views
-        if not existed_before(owners[-1]) and references(owners[-1:] if owners[1:] else owners).total():
-            need_objects(error())
+def watch_array(value: Any) -> None:
+    """Called for a value whose contents the graph takes for a variable or an element of a list. If that is an array
+    that Python code has made in this trace, and changes later by another name, arrays have to be objects."""
+    mode = _trace.mode
+    if mode is not None and not mode.objects and isinstance(value, np.ndarray) and value.ndim and id(
+            value) not in mode.watched and not existed_before(value):
+        mode.watched[id(value)] = value, value.copy()
 
 
 def want_record(error: Exception, cls: type) -> None:

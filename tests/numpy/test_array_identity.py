@@ -126,3 +126,52 @@ def test_arrays_of_python_code_in_lists() -> None:
         return rows
 
     assert [row.numpy().tolist() for row in f(np.array([1.0, 2.0]))] == [[0, 0], [1, 1], [1, 1], [1, 1], [2, 2]]
+
+
+def chosen_by_a_branch(x):
+    y, z = np.zeros(2), np.ones(2)
+    if x[0] > 0:
+        z = y
+    y += 1
+    return y, z
+
+
+def chosen_by_a_loop(x):
+    y, z = np.zeros(2), np.ones(2)
+    for v in x:
+        if v > 1:
+            z = y
+    y[0] = 5
+    return y, z
+
+
+def two_names_before_a_loop(x):
+    z = y = np.zeros(2)
+    for v in x:
+        if v > 1:
+            z = z + v
+    y += 1
+    return y, z
+
+
+def taken_from_a_list(x):
+    y, z = np.zeros(2), np.ones(2)
+    rows = [y]
+    for _ in x:
+        z = rows[-1]
+    rows[0] += 1
+    return rows, z
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [chosen_by_a_branch, chosen_by_a_loop, taken_from_a_list])
+def test_arrays_of_python_code_have_several_names(fn: Any, executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for x in ([1.0, 3.0], [-1.0, 0.5], [-2.0]):
+        expected = rt.nest.map_structure(lambda y: y.tolist(), fn(np.array(x)))
+        assert rt.nest.map_structure(lambda y: y.numpy().tolist(), staged(np.array(x))) == expected, x
+
+
+def test_message_array_of_python_code_with_two_names_before_a_loop() -> None:
+    with pytest.raises(rt.errors.StagingError, match="whether 'z' is the same array here as another name is known only"):
+        rt.function(two_names_before_a_loop)(np.array([1.0, 3.0]))

@@ -26,6 +26,7 @@ from autograph.backend import (
     unnumbered,
     with_parts,
 )
+from runtime.core.array_mode import watch_array
 from runtime.core.array_promotion import mark_as_array
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.op import CAST, CONST
@@ -83,6 +84,7 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
     """The leaves of `value` in the current graph for `spec`, an upper bound of its own spec. `origins` maps copies of
     containers to their originals."""
     if isinstance(spec, Leaf):
+        watch_array(value)
         yield _as_type(value, spec.type)
     elif isinstance(spec, Optional):
         yield from _lower_optional(spec, value, origins)

@@ -8,10 +8,10 @@ from autograph.backend import LISTS, Late, ListItems, ambient, duplicate, has_st
 from runtime.core.array_mode import (
     lists_hold_arrays,
     lists_share_arrays,
-    need_object,
     note_copy,
     note_put,
     want_objects,
+    watch_array,
 )
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
@@ -496,7 +496,7 @@ def element_as_tensor(x: Any) -> Any:
     x = view_of(x)
     if isinstance(x, StagedArray):
         _put_array(x)
-    need_object(x, _is_in_list)
+    watch_array(x)
     if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
