@@ -173,5 +173,5 @@ def test_arrays_of_python_code_have_several_names(fn: Any, executor: str) -> Non
 
 
 def test_message_array_of_python_code_with_two_names_before_a_loop() -> None:
-    with pytest.raises(rt.errors.StagingError, match="whether 'z' is the same array here as another name is known only"):
+    with pytest.raises(rt.errors.StagingError, match="whether 'z' is the same array here as another name is known"):
         rt.function(two_names_before_a_loop)(np.array([1.0, 3.0]))
