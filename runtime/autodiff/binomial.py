@@ -86,8 +86,8 @@ class _Revolve:
         rows = [self._rows(self.start[k]) for k in self.kept]
         seeds = [zero_for(self.start[k]) if result_cts[k] is None else result_cts[k] for k in self.useful]
         seeds = [fit(ct, self.state[k].type) for k, ct in zip(self.useful, seeds, strict=True)]
-        sums = [zero_for(self.targets.primal(key)) if cts.get(key) is None else cts.get(key)
-                for key in self.targets.types]
+        sums = [zero_for(self.targets.primal(key)) if cts.get(key) is None else fit(cts.get(key), type)
+                for key, type in self.targets.types.items()]
         places = zeros([self.room + 1], int64)
         found = self._loop(count, rows, places, [*seeds, *sums])
         for key, ct in zip(self.targets.types, found[len(seeds):], strict=True):

@@ -89,7 +89,7 @@ class _Loop:
             starts.append(fit(zero_for(wrap(self.node.outputs[k])) if ct is None else ct, self.state[k].type))
         for key in sums:
             ct = self.cts.get(key)
-            starts.append(zero_for(self.targets.primal(key)) if ct is None else ct)
+            starts.append(zero_for(self.targets.primal(key)) if ct is None else fit(ct, self.targets.types[key]))
         made = apply(REDUCE, count, *starts, body=self.back)
         for key, ct in zip(sums, made[len(self.useful):], strict=True):
             self.cts.put(key, ct)

@@ -323,3 +323,39 @@ def test_what_is_invariant_is_not_saved() -> None:
     text = str(rt.function(with_variable).get_concrete_function(args[0]).optimized)
     assert text.count("list_append") == 2
     np.testing.assert_allclose(rt.function(with_variable)(args[0]), rt.grad(recurrent, 1)(*args), rtol=1e-9)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_sums_of_a_loop_whose_cotangent_knows_less_of_its_shape(executor: str) -> None:
+    """The number of rows that `scan` takes is known, that of the cotangent of another branch's `rows` is not."""
+    w, scale = rt.constant([[0.3, -0.5], [0.2, 0.4]], rt.float64), rt.constant([0.5, 2.0], rt.float64)
+
+    def written(x: Any) -> Any:
+        rows = rt.TensorArray(rt.float64, size=2)
+        for i in rt.range(2):
+            rows = rows.write(1 - i, x[i] * w[0])
+        return rows.stack()
+
+    def f(x: Any, limit: Any) -> Any:
+        for _ in rt.range(3):
+            if rt.reduce_sum(w) > 10.0:
+                pass
+            else:
+                rows = rt.map_fn(lambda row: rt.sin(row) * scale, w)
+            if rt.reduce_sum(w) > limit:
+                rows = written(x)
+            else:
+                x = rt.scan(lambda h, row: rt.tanh(h + row * w[0]), rows)
+            x = rt.tanh(x) * w
+        return x
+
+    x = rt.constant([[1.0, 0.5], [0.25, -1.0]], rt.float64)
+    for limit in (-1.0, 1.0):
+        found = []
+        for way in f, rt.function(f, executor=executor):
+            with rt.GradientTape() as tape:
+                tape.watch([x, w, scale])
+                value = rt.reduce_sum(rt.sin(way(x, rt.constant(limit, rt.float64))))
+            found.append(tape.gradient(value, [x, w, scale], unconnected_gradients="zero"))
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
