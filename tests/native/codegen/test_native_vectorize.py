@@ -118,3 +118,30 @@ def test_stores_that_go_down() -> None:
                  f"  store <{lanes} x i32> %w{k}, ptr %t{k}, align 4"]
     text += ["  ret void", "}"]
     compile.optimized("\n".join(text), compile.target()).verify()
+
+
+def updated(x, y):
+    """Written over an operand."""
+    for _ in rt.range(3):
+        x = x * 0.5 + y
+    return x
+
+
+def widened(x, y):
+    return rt.cast(x, rt.float64) * 2.0, rt.cast(y > x, rt.int32) + 1, rt.where(x > y, x, y)
+
+
+def of_each_row(x, y):
+    return rt.reduce_sum(x * y, -1), rt.reduce_max(x, -1), rt.reduce_any(x > y, -1), rt.nn.softmax(x - y)
+
+
+@pytest.mark.parametrize("fn", [short, long, updated, widened, of_each_row])
+def test_lines_of_unknown_sizes(fn: Callable[..., Any]) -> None:
+    """Of sizes below and above one register, several registers, and a remainder."""
+    specs = [rt.TensorSpec([None, None])] * 2
+    native, reference = (rt.function(fn, input_signature=specs, executor=name) for name in ("native", "numpy"))
+    random = np.random.default_rng(0)
+    for rows, columns in ((3, size) for size in (0, 1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 100, 127, 130)):
+        x, y = (rt.constant(random.random((rows, columns), np.float32)) for _ in range(2))
+        for found, expected in zip(rt.nest.flatten(native(x, y)), rt.nest.flatten(reference(x, y)), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), 2e-5, 1e-6, err_msg=str(columns))

@@ -9,6 +9,7 @@ import pytest
 
 import runtime as rt
 from runtime.backends.native.llvm import outlining
+from runtime.backends.native.llvm.regions import Chain, structure
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(10, 10)).astype(np.float32)
@@ -136,3 +137,16 @@ def test_many_variables_make_blocks_in_proportion() -> None:
 
     few, some, many = lines(50), lines(75), lines(100)  # with these, arrays are no longer on the stack
     assert many - some < 1.1 * (some - few)
+
+
+def test_loops_within_a_loop_that_tests_first() -> None:
+    """The chain of its body is among the chains of its region."""
+    lines = ["  br label %head", "head:", "  %i = phi i64 [ 0, %entry ], [ %j, %after ]",
+             "  br i1 %a, label %body, label %end", "body:", "  %j = add i64 %i, 1", "  br label %inner", "inner:",
+             "  br i1 %b, label %inner, label %after", "after:", "  br label %head", "end:", "  ret i32 0"]
+
+    def loops(chain: Chain) -> list[tuple[int, int]]:
+        inner = [found for region in chain.regions for part in region.chains for found in loops(part)]
+        return [(region.start, region.stop) for region in chain.regions if region.is_loop] + inner
+
+    assert len(loops(structure(lines))) == 2

@@ -340,6 +340,7 @@ def _fold_line(b: Builder, name: str, x: Array, place: Sequence[Index]) -> Val:
     if lanes < 4:
         return _fold_plain(b, name, x, place, size)
     if not isinstance(size, int):
+        lanes = max(lanes // 2, 4) if place else lanes  # rows may be short, and several overlap
         enough = b.icmp("sge", size, const("i64", lanes))
         (result,) = b.either(enough, lambda: [_fold_lanes(b, name, x, place, size, lanes)],
                              lambda: [_fold_plain(b, name, x, place, size, short=True)])

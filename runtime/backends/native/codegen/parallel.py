@@ -48,6 +48,7 @@ def region(w: Writer, size: Index, write: Callable[[Val, Val], None], step: int 
     outer, module = w.b, w.module
     number = len(module.parts)
     inner = Builder(module, w.flags, prefix=f"p{number}.")
+    inner.fixed |= outer.fixed
     inner.types.update({"%start": "i64", "%stop": "i64"})
     w.b = inner
     w.inside += 1

@@ -11,7 +11,7 @@ from typing import Final
 
 from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Map, Scalar, rows_of
 from runtime.backends.native.codegen.piecewise_arrays import inner_range, lines_of
-from runtime.backends.native.llvm.builder import Builder, Index, Val
+from runtime.backends.native.llvm.builder import Builder, Index, Val, const
 from runtime.core.types import DType
 
 __all__ = ["Stores", "Total", "lanes_of", "pieces", "store", "store_lines"]
@@ -121,11 +121,38 @@ def _line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: In
         for first, count in rest:
             store(b, stores, [*place, first], count)
         return
-    last = b.isub(stop, b.op("i64", f"and {b.i64(size)}, {lanes - 1}"))
-    with b.loop(start, last, lanes) as index:
-        store(b, stores, [*place, index], lanes)
-    with b.loop(last, stop) as index:
-        store(b, stores, [*place, index])
+    _open_line(b, stores, place, start, stop, lanes)
+
+
+def _open_line(b: Builder, stores: Stores, place: list[Index], start: Index, stop: Index, lanes: int) -> None:
+    """Store a line of unknown size, which may be shorter than several registers. If it has a register of elements, the
+    last elements are stored together with some that are stored twice."""
+    size, weight = b.isub(stop, start), sum(x.weight for x, _ in stores)
+    few = max(lanes // _registers(weight), 1)
+    lanes = few if weight > _SHORT else lanes  # code of long expressions is long
+    twice = not any(x.reads(target) for x, _ in stores for _, target in stores)
+    for count in dict.fromkeys((lanes, few)):
+        if count > few or not twice:
+            last = b.isub(stop, b.of_sizes("i64", f"and {b.i64(size)}, {count - 1}", size))
+            with b.loop(start, last, count) as index:
+                store(b, stores, [*place, index], count)
+            start = last
+
+    def by_registers() -> list[Val]:
+        last = b.i64(b.isub(stop, few))
+        with b.loop(start, stop, few) as index:
+            store(b, stores, [*place, b.intrinsic("smin", index, last)], few)
+        return []
+
+    def one_by_one() -> list[Val]:
+        with b.loop(start, stop) as index:
+            store(b, stores, [*place, index])
+        return []
+
+    if twice and few > 1:
+        b.either(b.icmp("sge", b.i64(size), const("i64", few)), by_registers, one_by_one)
+    else:
+        one_by_one()
 
 
 def _store_pieces(b: Builder, stores: Stores, place: list[Index], parts: Sequence[tuple[int, int]]) -> None:
@@ -150,6 +177,11 @@ def pieces(start: int, stop: int, weight: int) -> Iterator[tuple[int, int]]:
         count = stop - start if weight > _SHORT else 1 << (stop - start).bit_length() - 1
         yield start, count
         start += count
+
+
+def _registers(weight: int) -> int:
+    """How many registers of elements are computed at a time."""
+    return 4 if weight <= _SHORT else 2 if weight <= _LONG else 1
 
 
 def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[Index]) -> int:
@@ -177,7 +209,6 @@ def lanes_of(b: Builder, stores: Sequence[tuple[Array, Array]], dims: Sequence[I
                 return 0
             if step not in (0, 1):
                 return 1
-    weight = sum(x.weight for x, _ in stores)
-    lanes = b.module.vector_bits // (8 * widest) * (4 if weight <= _SHORT else 2 if weight <= _LONG else 1)
+    lanes = b.module.vector_bits // (8 * widest) * _registers(sum(x.weight for x, _ in stores))
     size = dims[-1]
     return min(lanes, 1 << size.bit_length() - 1) if isinstance(size, int) and size else lanes

@@ -70,6 +70,14 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
         position += 1
         return b.offset(w.args, position - 1, "i64")
 
+    def fixed_size() -> Val:
+        nonlocal position
+        position += 1
+        place = b.at_entry("ptr", f"getelementptr i64, {w.args}, i64 {position - 1}")
+        size = b.at_entry("i64", f"load i64, {place}, align 8")
+        b.fixed.add(size.ref)
+        return size
+
     for number, value in enumerate(graph.inputs):
         type = value.type
         if isinstance(type, ListType):
@@ -78,8 +86,7 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
         pointer = b.load("ptr", argument())
         if not donated:  # else an output may be in the memory of any input
             b.unwritten.add(pointer.ref)
-        env[value] = w.incoming(type, pointer, [
-            b.load("i64", argument()) if size is None else size for size in type.shape])
+        env[value] = w.incoming(type, pointer, [fixed_size() if size is None else size for size in type.shape])
         if number in overwritten and isinstance(found := env[value], Leaf):
             found.scratch = True
             w.overwritten[pointer.ref] = number

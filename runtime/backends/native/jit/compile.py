@@ -89,9 +89,12 @@ class Code:
             level = _level_of(text)
             key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, str(level))
             known = object_cache.load(key)
-            for name in (*FUNCTIONS, *BY_BLAS):
+            for name in FUNCTIONS:
                 if name in text:
                     _packed(name)
+            for name in BY_BLAS:
+                if name in text:
+                    _shared(name, by_blas_text(name, Module(has_fma(), vector_bits())))
             engine = _engine_of(text, level, known, functools.partial(object_cache.save, key))
             close_after(self, engine)
             return engine.get_function_address("body"), known is not None
@@ -154,12 +157,21 @@ def _support() -> _MethodDef:
 @functools.cache
 def _packed(name: str) -> None:
     """Compile a function for large products and register it by name, for modules compiled later."""
-    module = Module(has_fma(), vector_bits())
-    text = by_blas_text(name, module) if name in BY_BLAS else function_text(name, module)
+    _shared(name, function_text(name, Module(has_fma(), vector_bits())))
+
+
+_texts: Final[dict[str, str]] = {}
+
+
+def _shared(name: str, text: str) -> None:
+    """Register the function in a module by name, for modules compiled later: compiled now, unless it was before."""
+    if _texts.get(name) == text:
+        return
     key = object_cache.key_of(text, llvm.get_host_cpu_name(), features(), llvmlite.__version__, "0")
     engine = _engine_of(text, 0, object_cache.load(key), functools.partial(object_cache.save, key))
     llvm.add_symbol(name, engine.get_function_address(name))
     engine.detach()  # kept for ever, like the code that may call it
+    _texts[name] = text
 
 
 def parsed(text: str, machine: Any) -> Any:

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from runtime.backends.native.llvm.builder import BITS, Builder, Val, const, element, int_like, is_float, like
+from runtime.backends.native.llvm.builder import Builder, Val, const, element, int_like, is_float, like
+from runtime.backends.native.llvm.values import BITS
 
 __all__ = ["BIAS", "MANTISSA", "Num", "copysign", "fast_two_sum", "floor", "fma", "horner", "minus_product",
            "polynomial", "rint", "sqrt", "trunc", "two_product", "two_sum", "where"]

@@ -9,97 +9,27 @@ written once, serves both. Text is several times cheaper to make than llvmlite's
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from runtime.backends.native.llvm.outlining import ACCESSES, outlined
+from runtime.backends.native.llvm.values import (
+    Index,
+    Val,
+    bits_of,
+    const,
+    element,
+    int_like,
+    is_float,
+    lanes,
+    like,
+)
 
 __all__ = [
     "ACCESSES", "BY_ITEMS", "PARALLEL", "Builder", "Index", "Module", "Val", "bits_of", "const", "element", "int_like",
     "is_float", "lanes", "like",
 ]
-
-
-class Val:
-    """An LLVM value. `str` gives the operand with its type, `.ref` without."""
-
-    __slots__ = ("ref", "ty")
-
-    def __init__(self, ty: str, ref: str) -> None:
-        self.ty = ty
-        self.ref = ref
-
-    def __str__(self) -> str:
-        return f"{self.ty} {self.ref}"
-
-    __repr__ = __str__
-
-
-Index = int | Val  # an index or a size: a Python int where it is known, else an i64
-
-BITS: Final = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "float": 32, "double": 64}
-
-
-def element(ty: str) -> str:
-    """The type of one lane."""
-    return ty[1:-1].split(" x ")[1] if ty[0] == "<" else ty
-
-
-def lanes(ty: str) -> int:
-    """The number of lanes of a type; 1 for a scalar."""
-    return int(ty[1:-1].split(" x ")[0]) if ty[0] == "<" else 1
-
-
-def like(ty: str, other: str) -> str:
-    """The type with lanes of `other`, as many as `ty` has: `like("<4 x float>", "i1")` is `<4 x i1>`."""
-    return f"<{lanes(ty)} x {other}>" if ty[0] == "<" else other
-
-
-def bits_of(ty: str) -> int:
-    """The number of bits of one lane."""
-    return BITS[element(ty)]
-
-
-def is_float(ty: str) -> bool:
-    return element(ty) in ("half", "float", "double")
-
-
-def int_like(ty: str) -> str:
-    """The integer type of the same width and lanes."""
-    return like(ty, f"i{bits_of(ty)}")
-
-
-def _literal(kind: str, value: Any) -> str:
-    if kind == "i1":
-        return "true" if value else "false"
-    if kind[0] == "i":
-        bits = BITS[kind]
-        value = int(value) & ((1 << bits) - 1)
-        return str(value - (1 << bits) if value >> (bits - 1) else value)
-    if kind == "half":
-        return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    if kind == "float":
-        value = _single(float(value))
-    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def _single(value: float) -> float:
-    """The float32 next to `value`, as a Python float. NaN keeps its sign and payload."""
-    if value != value:
-        return value
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def const(ty: str, value: Any) -> Val:
-    """A constant; for a vector type, a splat."""
-    kind = element(ty)
-    text = _literal(kind, value)
-    return Val(ty, f"splat ({kind} {text})" if ty[0] == "<" else text)
 
 
 PARALLEL: Final = "llvm.loop.parallel_accesses"
@@ -183,6 +113,8 @@ class Builder:
         self.flags = flags + " " if flags else ""  # of floating-point arithmetic, such as "fast"
         self.entry: list[str] = []  # allocas
         self.group = ""  # metadata for memory accesses in a loop with independent iterations
+        self.fixed: set[str] = set()  # sizes defined in the entry block; what is computed of them is, too
+        self._computed: dict[str, Val] = {}  # the latter, by instruction
         self.unwritten: set[str] = set()  # the addresses of arrays that nothing writes while the function runs
         self.lines: list[str] = []
         self.block = "entry"
@@ -270,6 +202,16 @@ class Builder:
         self.types[name] = ty
         self.entry.append(f"  {name} = {text}")
         return Val(ty, name)
+
+    def of_sizes(self, ty: str, text: str, *operands: Index) -> Val:
+        """Write an instruction without effect: to the entry block, once, if all operands are fixed."""
+        if not self.fixed or not all([isinstance(x, int) or x.ref in self.fixed or x.ref.isdigit() for x in operands]):
+            return self.op(ty, text)
+        found = self._computed.get(text)
+        if found is None:
+            found = self._computed[text] = self.at_entry(ty, text)
+            self.fixed.add(found.ref)
+        return found
 
     # Constants and memory.
 
@@ -393,8 +335,11 @@ class Builder:
 
     def intrinsic(self, name: str, *args: Val, suffix: str | None = None) -> Val:
         """Call `llvm.name`, overloaded on the first operand's type: sqrt, fabs, floor, ceil, rint, copysign, ..."""
-        ty = args[0].ty
-        return self.call(ty, f"llvm.{name}.{suffix or _mangled(ty)}", *args)
+        ty, full = args[0].ty, f"llvm.{name}.{suffix or _mangled(args[0].ty)}"
+        if name not in _OF_SIZES or ty != "i64":
+            return self.call(ty, full, *args)
+        self.module.declare(full, ty, *[arg.ty for arg in args])
+        return self.of_sizes(ty, f"call {ty} @{full}({', '.join(map(str, args))})", *args)
 
     def icmp(self, relation: str, x: Val, y: Val) -> Val:
         """`relation`: eq ne slt sle sgt sge ult ule ugt uge."""
@@ -439,14 +384,14 @@ class Builder:
             return y
         if isinstance(y, int) and y == 0:
             return x
-        return self.op("i64", f"add nsw {self.i64(x)}, {self.i64(y).ref}")
+        return self.of_sizes("i64", f"add nsw {self.i64(x)}, {self.i64(y).ref}", x, y)
 
     def isub(self, x: Index, y: Index) -> Index:
         if isinstance(x, int) and isinstance(y, int):
             return x - y
         if isinstance(y, int) and y == 0:
             return x
-        return self.op("i64", f"sub nsw {self.i64(x)}, {self.i64(y).ref}")
+        return self.of_sizes("i64", f"sub nsw {self.i64(x)}, {self.i64(y).ref}", x, y)
 
     def imul(self, x: Index, y: Index) -> Index:
         if isinstance(x, int) and isinstance(y, int):
@@ -454,7 +399,7 @@ class Builder:
         for a, other in ((x, y), (y, x)):
             if isinstance(a, int) and a in (0, 1):
                 return other if a else 0
-        return self.op("i64", f"mul nsw {self.i64(x)}, {self.i64(y).ref}")
+        return self.of_sizes("i64", f"mul nsw {self.i64(x)}, {self.i64(y).ref}", x, y)
 
     def idiv(self, x: Index, y: Index) -> Index:
         """The quotient of non-negative sizes."""
@@ -591,6 +536,7 @@ class Builder:
         self.start(after)
 
 
+_OF_SIZES: Final = frozenset(("smax", "smin", "smul.fix.sat", "umax", "umin"))
 _CODES: Final = {"half": "f16", "float": "f32", "double": "f64"}
 
 
