@@ -286,7 +286,7 @@ class WidenedRoutine:
         if any(id(reached.value) not in self.known and id(reached.value) not in own for reached in heap.reach.objects):
             return False
         cells = [(cell, self._spec_of(cell, self.known)) for cell in self.cells]
-        if as_is and (any(cell.spec != spec for cell, spec in cells) or (
+        if as_is and (any(_has_python_numbers(spec) for _, spec in cells) or (
                 self.result is not None and [*leaf_types(self.result)])):
             return False
         written = {(id(cell.holder), cell.key) for cell in self.cells}
@@ -450,6 +450,15 @@ def _joined(a: Spec, b: Spec, what: str) -> Spec:
     except Conflict:
         raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
                             " where a tensor decides", "Give it one type and structure.") from None
+
+
+def _has_python_numbers(spec: Spec) -> bool:
+    """Whether the value that a spec describes has numbers that are not of the graph."""
+    if isinstance(spec, Optional):
+        return _has_python_numbers(spec.child)
+    if isinstance(spec, (Nested, Custom)):
+        return any(map(_has_python_numbers, spec.children))
+    return isinstance(spec, Static) and type(spec.value) in (bool, int, float, complex)
 
 
 def _fits(spec: Spec, other: Spec) -> bool:
