@@ -489,8 +489,9 @@ def _place_of(name: str) -> str:
 _FUNCTIONS = (nn, math, linalg, strings, random, signal, sparse, bitwise, debugging, image, io)
 _OF_ONE_KIND = (strings, random, signal, sparse, image, io)
 """Modules in which a name means something else than in the others: `sparse.softmax`, `random.split`."""
+hint_at_names(initializers, why=lambda name: "those of Keras are in rt.keras.initializers")
 hint_at_names(
-    autodiff, autograph, config, data, errors, initializers, lookup, nest, numpy, profiler, saved_model, summary, train,
+    autodiff, autograph, config, data, errors, lookup, nest, numpy, profiler, saved_model, summary, train,
     *_OF_ONE_KIND, why=_absent)
 hint_at_names(*_FUNCTIONS, why=_place_of)
 

@@ -70,6 +70,8 @@ def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
                                  "not"),
         (lambda: rt.linalg.xyzzy, "module 'runtime.linalg' has no attribute 'xyzzy': this version does not have it; "
                                   "dir(runtime.linalg) lists what there is"),
+        (lambda: rt.initializers.GlorotUniform, "module 'runtime.initializers' has no attribute 'GlorotUniform': those "
+                                                "of Keras are in rt.keras.initializers"),
         (lambda: rt.train.xyzzy, "module 'runtime.train' has no attribute 'xyzzy': this version does not have it; "
                                  "dir(runtime.train) lists what there is"),
     ):
