@@ -49,7 +49,8 @@ def with_calls(x, y):
 @pytest.mark.parametrize("fn", [short, long, of_several_widths, of_rows, of_columns, with_calls])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 50, 63, 64, 65, 127, 130, 257])
 def test_lines_of_every_length(fn: Callable[..., Any], size: int, relaxed: bool) -> None:
-    x, y = (RNG.normal(size=size).astype(np.float32) for _ in range(2))
+    numbers = np.random.default_rng(size)  # the same in any order of the tests
+    x, y = (numbers.normal(size=size).astype(np.float32) for _ in range(2))
     if fn is of_columns:  # sums of few bits are exact in any order
         x, y = np.rint(x * 8), np.rint(y * 8)
     compare(fn, x, y, relaxed=relaxed, ulps=3 if fn in (long, with_calls) else 0)
