@@ -175,3 +175,53 @@ def test_arrays_of_python_code_have_several_names(fn: Any, executor: str) -> Non
 def test_message_array_of_python_code_with_two_names_before_a_loop() -> None:
     with pytest.raises(rt.errors.StagingError, match="whether 'z' is the same array here as another name is known"):
         rt.function(two_names_before_a_loop)(np.array([1.0, 3.0]))
+
+
+def put_after_a_write(x):
+    y, rows = np.ones(2), [np.zeros(2)]
+    for v in x:
+        rows[-1][1] += v
+        rows.append(y)
+    return rows, y
+
+
+def put_first_after_a_write(x):
+    y, rows = np.ones(2), [np.zeros(2)]
+    for v in x:
+        rows[0][1] += v
+        rows = [y, *rows]
+    return rows, y
+
+
+def put_after_a_write_in_a_loop(x):
+    y, rows = np.ones(2), [np.zeros(2)]
+    for v in x:
+        for w in x:
+            rows[-1][1] += v * w
+        if v > 0:
+            rows.append(y)
+    return rows, y
+
+
+@pytest.mark.parametrize("fn", [put_after_a_write, put_first_after_a_write, put_after_a_write_in_a_loop])
+def test_message_loops_that_change_arrays_of_a_list_and_put_one_with_other_names_in_it(fn: Any) -> None:
+    with pytest.raises(rt.errors.StagingError, match="a list that changes in staged code holds the elements"):
+        rt.function(fn)(np.array([1.0, 3.0]))
+
+
+def put_in_another_list(x):
+    y, rows, seen = np.ones(2), [np.zeros(2)], []
+    for v in x:
+        rows[-1][1] += v
+        rows.append(np.ones(2) * v)
+        y = y + v
+        seen.append(y)
+    return rows, seen
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_loops_that_change_arrays_of_one_list_and_put_arrays_in_another(executor: str) -> None:
+    x = np.array([1.0, 3.0])
+    found = rt.function(put_in_another_list, executor=executor)(x)
+    assert rt.nest.map_structure(lambda y: y.numpy().tolist(), found) == rt.nest.map_structure(
+        lambda y: y.tolist(), put_in_another_list(x))

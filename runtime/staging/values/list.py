@@ -4,12 +4,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from autograph.backend import LISTS, Late, ListItems, ambient, duplicate, has_staged_items, references, refill
+from autograph.backend import LISTS, ListItems, ambient, duplicate, has_staged_items, refill
 from runtime.core.array_mode import (
     lists_hold_arrays,
     lists_share_arrays,
     note_copy,
-    note_put,
     want_objects,
     watch_array,
 )
@@ -22,9 +21,8 @@ from runtime.core.tensor import GraphList, GraphTensor, Tensor
 from runtime.core.text import ITEM, ITEMS, REPR, Text
 from runtime.core.trace import capture, constant, convert_to_tensor, current_graph, wrap
 from runtime.core.types import TensorType
-from runtime.numpy.array_choices import owners_of
 from runtime.numpy.array_indexing import as_tensor, known
-from runtime.numpy.array_objects import ArrayCell, SingleView, StagedArray
+from runtime.numpy.array_objects import SingleView, StagedArray
 from runtime.numpy.array_results import as_object
 from runtime.ops.lists import (
     ListValue,
@@ -46,9 +44,9 @@ from runtime.staging.values.iterables import Counted, Staged, Unusable, flags, s
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+from runtime.staging.values.arrays_in_lists import PUTS, put_array
 
 __all__ = [
-    "PUTS",
     "StagedItems",
     "StagedList",
     "StagedSequence",
@@ -266,7 +264,7 @@ class StagedList(StagedSequence):
     def from_tensor(cls, x: Any) -> StagedList:
         """The rows of a tensor."""
         if isinstance(x, StagedArray):
-            _put_array(x, True)
+            put_array(x, None, True)
         return cls(list_from_tensor(x))
 
     # For staging and the executors.
@@ -298,7 +296,7 @@ class StagedList(StagedSequence):
         if (wider := _restructured(self, x)) is not None:
             wider.append(x)
             return
-        self._list = list_append(self._list, element_as_tensor(x))
+        self._list = list_append(self._list, element_as_tensor(x, self.owner))
 
     def extend(self, iterable: Any, /) -> None:
         """Add a staged list, the rows of a tensor, or the items of an iterable."""
@@ -320,7 +318,7 @@ class StagedList(StagedSequence):
         if (wider := _restructured(self, x)) is not None:
             wider.insert(index, x)
             return
-        self._list = list_insert(self._list, index, element_as_tensor(x))
+        self._list = list_insert(self._list, index, element_as_tensor(x, self.owner))
 
     def pop(self, index: Any = -1, /) -> Any:
         """Remove and return an element. IndexError at run time if the index is out of range."""
@@ -351,7 +349,7 @@ class StagedList(StagedSequence):
         elif (wider := _restructured(self, x)) is not None:
             wider[index] = x
         else:
-            self._list = with_element(self._list, index, element_as_tensor(x))
+            self._list = with_element(self._list, index, element_as_tensor(x, self.owner))
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, (list, StagedSequence)):
@@ -435,6 +433,7 @@ class ListElement(SingleView):
             raise self._refused("is in a list and may have other names, too")
         if self._known.of is not self._contents:
             raise self._refused("was read from a list which was changed since")
+        PUTS.written(self.list)
         view = StagedList.of(self.list)
         view._list = list_set(view._list, self.index, contents)
         self._known = known(self._contents, as_tensor(contents))
@@ -447,34 +446,6 @@ class ListElement(SingleView):
 
     def __viewed__(self) -> Any:
         return self.list
-
-
-class Puts(Late):
-    """Forward declaration."""
-
-    record: Callable[[Any], None]
-    """Record that a mutable value was put into a list: `runtime.staging.values.list_elements`."""
-
-
-PUTS: Final = Puts()
-
-
-def _put_array(x: StagedArray, in_rows: bool = False) -> None:
-    """Record that an array, or its rows, become elements of a list, which copies their current contents."""
-    owners = owners_of(x)
-    is_shared = in_rows or not owners or owners[0] is not x or bool(references(owners)[id(x)])
-    note_put(is_shared)
-    for owner in owners:
-        PUTS.record(owner)
-        if is_shared and isinstance(owner, ArrayCell):
-            owner.refusal = _is_in_list
-
-
-def _is_in_list() -> StagingError:
-    return StagingError(
-        "an array is changed that was put into a list, or of which a view was: a list that changes in staged code holds"
-        " the elements of the arrays, not the arrays themselves",
-        remedy="Put copies in it, xs.append(a.copy()), and change its items by their index, xs[i][j] = x.")
 
 
 def _refuse(what: str, remedy: str) -> NoReturn:
@@ -491,11 +462,12 @@ def _restructured(items: StagedList, x: Any) -> Any:
     return None
 
 
-def element_as_tensor(x: Any) -> Any:
-    """`x` as a tensor of the current graph; Python numbers become weak tensors."""
+def element_as_tensor(x: Any, target: list[Any] | None = None) -> Any:
+    """`x` as a tensor of the current graph; Python numbers become weak tensors. `target`: the list of which it becomes
+    an element, if known."""
     x = view_of(x)
     if isinstance(x, StagedArray):
-        _put_array(x)
+        put_array(x, target)
     watch_array(x)
     if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None:
         kind = "None" if x is None else f"a {type(x).__name__}"

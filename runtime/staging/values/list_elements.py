@@ -27,9 +27,10 @@ from runtime.core.waiting_operands import Waiting
 from runtime.ops.logic import less, less_equal, logical_and, where
 from runtime.staging.values.alias_errors import refuse_element
 from runtime.staging.values.alias_tracking import is_in_use
+from runtime.staging.values.arrays_in_lists import PUTS
 from runtime.staging.values.index_signs import from_start, is_from_start
 from runtime.staging.values.indices import is_index
-from runtime.staging.values.list import PUTS, is_staged_list
+from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.open_bodies import (
     Body,
     Changes,
@@ -439,4 +440,15 @@ def check_repeated(known: KnownElements | None) -> bool:
     return len(body.written) > known.written
 
 
-PUTS.define(record=record_put)
+def _record_written(owner: list[Any]) -> None:
+    for body in bodies_open():
+        if body.is_loop:
+            body.items_written.append(owner)
+
+
+def _may_be_written(owner: list[Any] | None) -> bool:
+    written = [x for body in bodies_open() for x in body.items_written]
+    return bool(written) and (owner is None or any(outermost_of(x) is outermost_of(owner) for x in written))
+
+
+PUTS.define(record=record_put, written=_record_written, may_be_written=_may_be_written)

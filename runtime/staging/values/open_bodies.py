@@ -211,6 +211,8 @@ class Body:
     """For a function: the last puts that may be the first half of an exchange."""
     written: list[Any] = field(default_factory=list)
     """Staged lists whose elements were changed."""
+    items_written: list[Any] = field(default_factory=list)
+    """For a loop: staged lists in which arrays were changed in place."""
     compared: list[Any] = field(default_factory=list)
     """Containers whose identity the code compares (`is`)."""
     around: tuple[Body, ...] = ()
