@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from autograph.backend import convert_file
 
-__all__ = ["ITERATORS", "items_at"]
+__all__ = ["COUNT", "ITERATORS", "items_at"]
 
 convert_file(__file__)
 
@@ -153,6 +153,33 @@ def items_at(places, items):
     return items[places[0]] if len(places) == 1 else tuple([items[place] for place in places])
 
 
+class count:
+    """`itertools.count` as an object whose fields are state of staged code, so that `next` counts when a graph runs."""
+
+    __module__ = "itertools"
+
+    def __init__(self, start=0, step=1):
+        if isinstance(start, (str, bytes, list, tuple)):
+            raise TypeError("a number is required")
+        self.value, self.step = start, step
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        value = self.value
+        self.value = value + self.step
+        return value
+
+    def __counts__(self):
+        """The next number, and the difference of two numbers in sequence."""
+        return self.value, self.step
+
+    def __repr__(self):
+        return f"count({self.value!r}{'' if self.step == 1 else f', {self.step!r}'})"
+
+
+COUNT: Final[Any] = count
 ITERATORS: Final[Mapping[Any, Callable[..., Any]]] = {
     itertools.islice: _islice, itertools.accumulate: _accumulate, itertools.chain: _chain,
     itertools.chain.from_iterable: _from_iterable, itertools.pairwise: _pairwise,

@@ -15,7 +15,7 @@ from typing import Any, Final
 from autograph.backend import LISTS, operators
 from runtime.core.trace import current_graph
 from runtime.staging.containers.counter_functions import COUNTERS
-from runtime.staging.containers.iterator_functions import ITERATORS, items_at
+from runtime.staging.containers.iterator_functions import COUNT, ITERATORS, items_at
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.generators import StagedGenerator, listed, once, without_effects
 from runtime.staging.values.iterables import stages
@@ -25,14 +25,12 @@ __all__ = ["takes_items", "taking_items"]
 
 _OF_BUILTINS: Final = frozenset({list.__init__, set.__init__, deque.__init__, tuple.__new__, frozenset.__new__})
 """The constructors that subclasses inherit from Python's collections."""
-_HOLDING: Final[frozenset[Any]] = frozenset({itertools.count, itertools.repeat})
-"""Classes of `itertools` that take no items."""
 
 
 def takes_items(fn: Any) -> bool:
     """Whether a callee that otherwise only stores its arguments takes the items of those that are lists."""
     if isinstance(fn, type):
-        return (fn.__module__ in ("collections", "itertools") and fn not in _HOLDING) or any(
+        return (fn.__module__ in ("collections", "itertools") and fn is not itertools.repeat) or any(
             [getattr(fn, name) in _OF_BUILTINS for name in ("__init__", "__new__")])
     owner = getattr(fn, "__objclass__", None) or getattr(fn, "__self__", fn)
     kind = owner if isinstance(owner, type) else type(owner)
@@ -49,6 +47,8 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
         return python
     if fn in COUNTERS:
         return _choosing(operators.call(COUNTERS[fn]), python, lambda value: stages(value) or _has_staged(value))
+    if fn is itertools.count:
+        return lambda *args, **keywords: (python if current_graph() is None else COUNT)(*args, **keywords)
     if fn is itertools.tee:
         return _choosing(_tee, python, _is_staged)
     if fn not in ITERATORS:

@@ -83,9 +83,13 @@ class StagedProduct(Lazy):
 def _endless(x: Any) -> Counted | None:
     """The items of an `itertools.count` or `repeat`, which cannot be used afterwards; without a length if it has no
     end. None for others."""
-    if type(x) not in (itertools.count, itertools.repeat):
+    if type(x) not in (itertools.count, itertools.repeat) and not hasattr(type(x), "__counts__"):
         return None
     leave = leaving(x)
+    if hasattr(type(x), "__counts__"):
+        first, step = x.__counts__()
+        leave()
+        return Counted(None, lambda i: first + i * step)
     if type(x) is itertools.count:
         first = next(x)
         step = next(x) - first

@@ -91,5 +91,17 @@ def test_a_count_that_a_variable_has_keeps_its_position() -> None:
         return next(count)
 
     assert int(rt.function(f)(rt.constant(1))) == f(1)
+    assert int(rt.function(of_tensor)(rt.constant(3))) == of_tensor(3)
+
+
+def test_a_count_from_before_the_call_is_refused() -> None:
+    numbers = itertools.count()
+
+    def f(limit):
+        for i in numbers:
+            if i > limit:
+                break
+        return next(numbers)
+
     with pytest.raises(StagingError):
-        rt.function(of_tensor)(rt.constant(3))
+        rt.function(f)(rt.constant(3))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import heapq
 import itertools
 import operator
 from collections import Counter, OrderedDict
@@ -255,3 +256,61 @@ def test_message_iterator_of_a_generator() -> None:
 
     with pytest.raises(StagingError, match=r"(?s)test_item_takers.py:\d+: staged code takes items of .*islice"):
         rt.function(lambda xs, n: list(chunks(xs, n)))(rt.constant([1, 2, 3]), rt.constant(2))
+
+
+def heap_in_order_of_arrival(xs):
+    arrivals, heap = itertools.count(5, 2), []
+    for x in xs:
+        heapq.heappush(heap, (x, next(arrivals)))
+    return [heapq.heappop(heap) for _ in range(len(heap))], next(arrivals)
+
+
+def numbered_where_positive(xs):
+    numbers = itertools.count(1)
+
+    def number(x):
+        return next(numbers) if x > 1 else -1
+
+    return [number(x) for x in xs], next(numbers), repr(numbers)[:5]
+
+
+def counted_until_a_break(xs):
+    c, total = itertools.count(1.5, 0.5), 0.0
+    for i in c:
+        if i > xs[0] * 2:
+            break
+        total += i
+    for i in itertools.count():
+        if i > xs[1]:
+            break
+        total += i
+    return total, next(c)
+
+
+def counted_beside_others(xs):
+    pairs = [(i, x) for i, x in zip(itertools.count(1), xs)]
+    return pairs, list(zip(itertools.count(), "ab")), list(itertools.islice(itertools.count(3), 2))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [
+    heap_in_order_of_arrival, numbered_where_positive, counted_until_a_break, counted_beside_others])
+def test_count(fn: Callable[[Any], Any], executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for xs in ([3, 1, 2], [0, 5, 2, 2]):
+        assert plain(staged(rt.constant(xs))) == fn(xs)
+
+
+def test_message_count_after_a_zip() -> None:
+    def f(xs):
+        c = itertools.count()
+        found = [x * i for x, i in zip(xs, c)]
+        return found, next(c)
+
+    with pytest.raises(StagingError, match=r"test_item_takers.py:\d+: where this count is, is known only when"):
+        rt.function(f)(rt.constant([3, 1, 2]))
+
+
+def test_message_count_of_text() -> None:
+    with pytest.raises(TypeError, match="a number is required"):
+        rt.function(lambda x: (x, itertools.count("a")))(rt.constant(1))
