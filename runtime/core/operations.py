@@ -31,6 +31,10 @@ class Operations(Late):
     with_numbers: Callable[[str, Any, Any], Any]
     """One of these operators, by name, if an operand has dtype bool: beside numbers, bools count as numbers."""
 
+    # runtime.ops.number_methods
+    attribute_of_number: Callable[[Any, str, Exception], Any]
+    """An attribute, by name, that a number of Python has. Raises the error if it has none, or the tensor is none."""
+
     # runtime.ops.logic
     bitwise_and: Binary
     bitwise_or: Binary

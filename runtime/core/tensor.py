@@ -494,7 +494,7 @@ class GraphTensor(Tensor):
             error.remedy = (  # type: ignore[attr-defined]
                 "Use a function of rt; or do it outside of the traced function, or in one for rt.numpy_function.")
             located(error)
-        raise located(error) if hasattr(int, name) or hasattr(float, name) else error
+        return OPERATIONS.attribute_of_number(self, name, error)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         self._refuse("a tensor cannot become a NumPy array here",

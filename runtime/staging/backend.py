@@ -55,6 +55,7 @@ from runtime.core.trace import convert_to_tensor, current_graph, tell_watchers, 
 from runtime.numpy.array_indexing import numbers_in
 from runtime.numpy.array_objects import StagedArray
 from runtime.numpy.grids import GRIDS, at_index
+from runtime.ops import number_methods  # noqa: F401  it fills the table of operations
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS

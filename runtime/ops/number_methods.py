@@ -1,0 +1,60 @@
+"""Attributes and methods of Python's ints and floats, for scalars that are such numbers in Python."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from runtime.core import types as t
+from runtime.core.op import CAST
+from runtime.core.operations import OPERATIONS
+from runtime.core.positions import located
+from runtime.core.tensor import Tensor
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.ops.logic import bitwise_and, equal, not_equal, right_shift
+from runtime.ops.math import cast, floor
+from runtime.ops.reduction import reduce_sum
+
+__all__: list[str] = []
+
+_PLACES: Final = np.arange(64)
+
+
+def _shifted(x: Tensor) -> Any:
+    """An int without its sign, divided by each power of 2. (The sign of -2**63 stays, as its highest bit.)"""
+    return right_shift(cast(x, t.int64).__abs__(), convert_to_tensor(_PLACES))
+
+
+def _as_int(x: Any) -> Any:
+    return apply(CAST, reduce_sum(cast(x, t.int64)), dtype=t.int32, weak=True)
+
+
+_INT: Final[Mapping[str, Callable[[Tensor], Any]]] = {
+    "bit_length": lambda x: _as_int(not_equal(_shifted(x), 0)),
+    "bit_count": lambda x: _as_int(bitwise_and(_shifted(x), 1)),
+    "is_integer": lambda x: True,
+    "conjugate": lambda x: x,
+}
+_FLOAT: Final[Mapping[str, Callable[[Tensor], Any]]] = {
+    "is_integer": lambda x: equal(x, floor(x)) & equal(x - x, 0),
+    "conjugate": lambda x: x,
+}
+_ATTRIBUTES: Final[Mapping[str, Callable[[Tensor], Any]]] = {"numerator": lambda x: x, "denominator": lambda x: 1}
+
+
+def _attribute(x: Tensor, name: str, error: Exception) -> Any:
+    if not (hasattr(int, name) or hasattr(float, name)):
+        raise error
+    kind = float if x.dtype.is_floating else int
+    if x.type.weak and not x.ndim and not x.dtype.is_complex and hasattr(kind, name):
+        if name in _ATTRIBUTES:
+            return _ATTRIBUTES[name](x)
+        method = (_FLOAT if kind is float else _INT).get(name)
+        if method is not None:
+            return functools.partial(method, x)
+    raise located(error)
+
+
+OPERATIONS.define(attribute_of_number=_attribute)
