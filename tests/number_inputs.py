@@ -17,7 +17,6 @@ programs, ways = importlib.import_module("programs"), importlib.import_module("w
 __all__ = ["WITHOUT", "differences", "main"]
 
 WITHOUT = {
-    "suppressed_by_context": "the error of a graph is a DivisionByZeroError, and its class is compared by `is`",
     "except_star_ends_a_function": "an `except*` cannot see what a graph raises",
     "except_star_behind_a_return": "an `except*` cannot see what a graph raises",
 }

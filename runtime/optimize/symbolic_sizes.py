@@ -233,13 +233,18 @@ class Sizes:
 
     def _joined(self, value: Value, *ways: tuple[Graph, Value]) -> Shape | None:
         """The sizes of a result that is one of several values of sub-graphs."""
-        shapes = [shape if (shape := self.shapes.get(x, self.own(x))) is None else self._outside(
+        shapes = [shape if (shape := self._as(value, x)) is None else self._outside(
             graph, shape) for graph, x in ways]
         written = [shape for shape in shapes if shape is not None]
         if not written and isinstance(value.type, ListType):
             return None
         return tuple([sizes[0] if len(set(sizes)) == 1 and sizes[0] is not None else mine
                       for mine, *sizes in zip(self.own(value), *written, strict=True)])
+
+    def _as(self, value: Value, x: Value) -> Shape | None:
+        """The sizes of what becomes another value: none of a list without elements, whose type may be another."""
+        shape = self.shapes.get(x, self.own(x))
+        return None if shape is None or len(shape) != len(self.own(value)) else shape
 
     def _outside(self, graph: Graph, shape: Numbers) -> Numbers:
         """The sizes that are defined outside of a sub-graph; None for the others."""
@@ -250,7 +255,7 @@ class Sizes:
         body, test, count = node.params["body"], node.params.get("test"), len(node.outputs)
         operands = node.operands[len(node.operands) - count:]
         state = body.inputs[len(body.inputs) - count:]
-        bound = [self.shapes.get(x, self.own(x)) for x in operands]
+        bound = [self._as(value, x) for value, x in zip(state, operands, strict=True)]
         items = [self.numbers.get(x) if isinstance(x.type, ListType) else None for x in operands]
         for _ in range(_MOST_ROUNDS):
             self._bind(state, bound, items)
@@ -289,7 +294,7 @@ class Sizes:
 
     def _kept(self, value: Value, body: Graph, out: Value, before: Shape | None) -> Shape | None:
         """The sizes of a loop's state, given those assumed, if an iteration ends with `out`."""
-        after = self.shapes.get(out, self.own(out))
+        after = self._as(value, out)
         if after is None or before is None:
             shape = before if after is None else self._outside(body, after)
             return None if shape is None else tuple([
