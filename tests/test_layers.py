@@ -14,7 +14,7 @@ import runtime  # noqa: F401 - defines what is declared
 from autograph.dispatch import converted_call
 from runtime.core import operations
 from runtime.staging.values import select
-from runtime.staging.values.list import PUTS
+from runtime.staging.values.arrays_in_lists import PUTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("autograph", "runtime")
@@ -358,7 +358,7 @@ def test_forward_declarations_are_few_and_defined() -> None:
                 if isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Late"]}
     instances = {("autograph.dispatch.converted_call", "Converter"): converted_call.CONVERTER,
                  ("runtime.core.operations", "Operations"): operations.OPERATIONS,
-                 ("runtime.staging.values.list", "Puts"): PUTS,
+                 ("runtime.staging.values.arrays_in_lists", "Puts"): PUTS,
                  ("runtime.staging.values.select", "Selection"): select.SELECTION}
     assert declared.keys() == instances.keys()
     for key, names in declared.items():

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import autograph
 import runtime as rt
 from autograph.core import iterator_positions
 from autograph.core.iterator_positions import Place, hides_place
@@ -87,6 +88,11 @@ def with_next_of(iterator: Any) -> Any:
     return iter(lambda: next(iterator), None)
 
 
+def outside(make: Any) -> Any:
+    """A function that makes an iterator outside of traced code."""
+    return autograph.do_not_convert(lambda: make())
+
+
 MAKES = {
     "list": lambda: iter(ITEMS), "tuple": lambda: iter(tuple(ITEMS)), "range": lambda: iter(range(3)),
     "large range": lambda: iter(range(1 << 99)), "dict": lambda: iter(dict.fromkeys(ITEMS)),
@@ -97,8 +103,8 @@ MAKES = {
     "bytearray": lambda: iter(bytearray(b"123")), "deque": lambda: iter(collections.deque(ITEMS)),
     "enumerate": lambda: map(sum, enumerate(ITEMS)), "zip": lambda: map(sum, zip(ITEMS, ITEMS)),
     "filter": lambda: filter(None, ITEMS), "generator": counted, "delegating": delegates,
-    "generator expression": lambda: (item for item in ITEMS), "count": itertools.count,
-    "count of floats": lambda: itertools.count(0.5, 0.5), "cycle": lambda: itertools.cycle(ITEMS),
+    "generator expression": lambda: (item for item in ITEMS), "count": outside(itertools.count),
+    "count of floats": outside(lambda: itertools.count(0.5, 0.5)), "cycle": lambda: itertools.cycle(ITEMS),
     "cycle again": second_round, "tee": behind, "repeat": lambda: itertools.repeat(1.0, 3),
     "chain": lambda: itertools.chain(ITEMS, ITEMS), "islice": lambda: itertools.islice(itertools.count(), 3),
     "accumulate": lambda: itertools.accumulate(itertools.repeat(0.0, 3)),
