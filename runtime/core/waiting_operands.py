@@ -5,6 +5,7 @@ so this compares the places of the frames when the value was made with those of 
 from __future__ import annotations
 
 import ast
+import dis
 import functools
 import itertools
 import linecache
@@ -95,7 +96,7 @@ def _is_operand(made: _Place, current: _Place, called: _Place | None) -> bool:
         return called is not None and body is None
     is_later = current.lasti > made.lasti and (body is None or body.co_firstlineno <= statement.last)
     if not places:  # before Python 3.11
-        return is_later
+        return is_later and (called is not None or not dis.opname[code.co_code[current.lasti]].startswith("STORE_"))
     (start, end), (from_, to) = places
     is_outside = end <= from_ or to <= start
     return is_later and (is_outside or (called is not None and body is None and (start, end) not in statement.bases)

@@ -1,7 +1,6 @@
 """Elements of lists that are operands without a name, while a later operand of the same expression changes them."""
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -317,16 +316,10 @@ def comprehension_in_a_branch(n: Any) -> Any:
     condition_before_the_element, changes_in_a_loop_and_a_branch, changes_by_index, changes_of_all, three_operands,
     change_in_a_branch, change_in_a_while, part_of_an_element, part_that_grows, values_of_a_dict, pairs_in_a_loop,
     items_of_a_list_without_a_name, maximum_by_a_key, identity, elements_of_map, dict_comprehension,
-    comprehension_in_a_branch,
+    comprehension_in_a_branch, in_headers,
 ])
 def test_operand_has_the_changes_of_later_ones(fn: Any, executor: str) -> None:
     check_sizes(fn, executor, 4, 3)
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 does not record where in a line an operand is")
-@executors
-def test_operands_in_the_header_of_a_statement(executor: str) -> None:
-    check_sizes(in_headers, executor, 4, 3)
 
 
 # What changes is not known to be at the operand's place.
