@@ -162,13 +162,15 @@ def user_position() -> Position | None:
         frame = frame.f_back
     if frame is None:
         return None
-    return position_at(frame.f_code, frame.f_lasti, frame.f_lineno)
+    found = position_at(frame.f_code, frame.f_lasti)
+    found.lineno = found.lineno or frame.f_lineno  # slow in long functions
+    return found
 
 
-def position_at(code: CodeType, lasti: int, default: int = 0) -> Position:
-    """The position of the instruction at that offset; `default`: the line of instructions that have none."""
+def position_at(code: CodeType, lasti: int) -> Position:
+    """The position of the instruction at that offset; its line is 0 if it has none."""
     line = _lines(code)[lasti // 2] if lasti >= 0 else None
-    return Position(code.co_filename, line or default, code.co_name, code, lasti, scope=scope.path)
+    return Position(code.co_filename, line or 0, code.co_name, code, lasti, scope=scope.path)
 
 
 @per_code
