@@ -5,6 +5,7 @@ tracing, rewriting, lowering and LLVM. No kind may take more than 20 times as lo
 """
 from __future__ import annotations
 
+import gc
 import linecache
 import textwrap
 import time
@@ -69,6 +70,8 @@ def first_call(statement: Callable[[int], str], size: int, in_loop: bool = False
     exec(compile(text, name, "exec"), namespace)
     arguments = (rt.constant(0.5), rt.constant(np.zeros(100, np.float32)), rt.constant(np.eye(4, dtype=np.float32)),
                  rt.constant(3))
+    gc.collect()
+    gc.freeze()  # so that collections only scan this call's objects, as in a process of its own
     start = time.perf_counter()
     rt.function(namespace["f"])(*arguments)
     return time.perf_counter() - start
