@@ -17,13 +17,12 @@ def only_counts(iterable: Any) -> bool:
 
 
 def loop_over_count(
-    count: Any, ag__body: Callable[[Any], Any], ag__test: Callable[[], Any], state: tuple[str, ...],
+    ag__count: Any, ag__body: Callable[[Any], Any], ag__test: Callable[[], Any], state: tuple[str, ...],
     loop: Callable[..., None], options: dict[str, Any],
 ) -> None:
     """`for item in count: body(item)`, while `test()` holds after an iteration; `loop` runs a `while`."""
-    ag__count = count
-    ag__item = next(count)
-    step = next(count) - ag__item if type(count) is itertools.count else None
+    ag__item = next(ag__count)
+    step = next(ag__count) - ag__item if type(ag__count) is itertools.count else None
     ag__body(ag__item)
 
     def while_test() -> Any:

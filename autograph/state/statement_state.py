@@ -107,9 +107,9 @@ class State:
         self.orders = KeyOrders(())
 
     def synthetic(self) -> Iterator[CellType]:
-        """The variables that no user code has."""
+        """The variables of the state that no user code has."""
         yield from self.roots.values()
-        yield from (cell for name, cell in self.cells.items() if name.startswith("ag__"))
+        yield from (self.cells[name] for name in self.names if name.startswith("ag__") and name in self.cells)
 
     def reachable(self) -> Iterator[tuple[str, Any]]:
         """The variables that the bodies use, with their values: those of enclosing functions, and globals."""

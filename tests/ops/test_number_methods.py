@@ -10,6 +10,7 @@ import pytest
 from ways import HAS_LLVM
 
 import runtime as rt
+from tests.plain_values import plain
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -35,12 +36,6 @@ def floats(n):
         x = x * 2 + 0.5
         found.append((x.is_integer(), (x / 0.3).is_integer(), (-x).conjugate()))
     return found
-
-
-def plain(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(plain, x))
-    return x.numpy().tolist() if hasattr(x, "numpy") else x
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -128,8 +128,6 @@ class _Active(threading.local):
     """Results of `_leads_to_itself`, by code and whether there are arguments."""
     may_widen: frozenset[Any] = frozenset()
     """Functions with calls in progress that may become such a graph."""
-    repeated = RepeatedCalls()
-    """Calls outside bodies of control flow."""
     cannot_widen: frozenset[Any] = frozenset()
     """Functions with calls in progress for which that has failed."""
     calls: tuple[_Activation, ...] = ()
@@ -137,6 +135,9 @@ class _Active(threading.local):
     settled: tuple[tuple[Any, WidenedRoutine], ...] = ()  # functions of this trace with such graphs
     in_python = 0  # calls in progress outside bodies of control flow
     inlined: tuple[Any, ...] = ()  # functions of inlined recursive calls under tensor conditions
+
+    def __init__(self) -> None:
+        self.repeated = RepeatedCalls()  # of the outermost call in progress, outside bodies of control flow
 
 
 _active: Final = of_trace(_Active())

@@ -83,16 +83,12 @@ class StagedProduct(Lazy):
 def _endless(x: Any) -> Counted | None:
     """The items of an `itertools.count` or `repeat`, which cannot be used afterwards; without a length if it has no
     end. None for others."""
-    if type(x) not in (itertools.count, itertools.repeat) and not hasattr(type(x), "__counts__"):
+    counts = hasattr(type(x), "__counts__")
+    if not counts and type(x) not in (itertools.count, itertools.repeat):
         return None
     leave = leaving(x)
-    if hasattr(type(x), "__counts__"):
-        first, step = x.__counts__()
-        leave()
-        return Counted(None, lambda i: first + i * step)
-    if type(x) is itertools.count:
-        first = next(x)
-        step = next(x) - first
+    if counts or type(x) is itertools.count:
+        first, step = x.__counts__() if counts else (found := next(x), next(x) - found)
         leave()
         return Counted(None, lambda i: first + i * step)
     length, value = operator.length_hint(x, -1), next(x, None)

@@ -10,6 +10,7 @@ from ways import HAS_LLVM
 
 import runtime as rt
 from runtime.errors import StagingError
+from tests.plain_values import plain
 
 EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
 
@@ -48,12 +49,6 @@ def nested(start, limit):
                 break
         total += k
     return total
-
-
-def plain(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(plain, x))
-    return x.numpy().tolist() if hasattr(x, "numpy") else x
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
