@@ -26,9 +26,9 @@ class Globals(NamedTuple):
 def is_users_object(value: Any) -> bool:
     """Whether `value` has attributes of its own and is not a class, module or function, nor an object of this package
     or runtime."""
-    if issubclass(type(value), (type, ModuleType, FunctionType)) or not hasattr(value, "__dict__"):
+    if issubclass(type(value), (type, ModuleType, FunctionType)) or not _may_be_users(type(value)):
         return False
-    return _may_be_users(type(value))
+    return hasattr(value, "__dict__")
 
 
 def is_users_class(cls: type) -> bool:

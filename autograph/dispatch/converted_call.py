@@ -196,7 +196,8 @@ def _constructor(cls: Any) -> Any:
     init, new = cls.__init__, cls.__new__
     converted, making = _for(init), _for(new)
     if converted is not init or making is not new:
-        return functools.partial(_construct, cls, init, converted, making)
+        made = functools.partial(_construct, cls, init, converted, making)
+        return made if ambient.backend is None else ambient.backend.converted(cls, made)
     return cls if ambient.backend is None else ambient.backend.callee(cls)
 
 

@@ -14,8 +14,8 @@ from autograph.core.slots import fields_in, is_users_class, put
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "ATOMS", "as_records", "can_be_record", "containers_in", "declared_fields", "duplicate", "fields_of", "fill",
-    "is_container", "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
+    "ATOMS", "as_records", "can_be_record", "consists_of_attributes", "containers_in", "declared_fields", "duplicate",
+    "fields_of", "fill", "is_container", "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 _CHANGING: Final = (*LISTS, dict)
@@ -41,10 +41,15 @@ def as_records(classes: frozenset[type]) -> Iterator[None]:
 
 
 def can_be_record(cls: type) -> bool:
+    """Whether objects of a class, which are not records yet, can be treated as such."""
+    return cls not in _records.classes and consists_of_attributes(cls)
+
+
+def consists_of_attributes(cls: type) -> bool:
     """Whether an object of a class consists of nothing but its attributes, so that it can be copied and given
     others."""
     bases = cls.__mro__[:-1]
-    return cls not in _records.classes and all(map(is_users_class, bases)) and type(cls) is type and not any(
+    return all(map(is_users_class, bases)) and type(cls) is type and not any(
         name in vars(base) for base in bases for name in _HOOKS)
 
 
@@ -68,8 +73,12 @@ def _are_containers(cls: Any) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _may_have_parts(cls: Any) -> bool:
     """Whether `parts_in` may find parts in objects of a class, `as_records` aside."""
-    return (issubclass(cls, (*_SEQUENCES, dict)) or hasattr(cls, "__become__") or dataclasses.is_dataclass(cls)
-            or "__attrs_attrs__" in vars(cls))
+    return issubclass(cls, (*_SEQUENCES, dict)) or hasattr(cls, "__become__") or _declares_fields(cls)
+
+
+def _declares_fields(cls: Any) -> bool:
+    """Whether it is a dataclass or attrs class, and its objects are not a backend's."""
+    return (dataclasses.is_dataclass(cls) or "__attrs_attrs__" in vars(cls)) and not hasattr(cls, "__leaves__")
 
 
 def is_record(value: Any) -> bool:
@@ -80,6 +89,8 @@ def is_record(value: Any) -> bool:
 
 
 def _are_records(cls: Any) -> bool:
+    if not _declares_fields(cls):
+        return False
     if hasattr(cls, "__dataclass_params__"):
         return not cls.__dataclass_params__.frozen
     return "__attrs_attrs__" in vars(cls) and cls.__setattr__.__name__ != "__frozen_setattrs"
@@ -94,12 +105,10 @@ def fields_of(value: Any) -> list[str] | None:
 def declared_fields(value: Any) -> list[str] | None:
     """The names of the fields of an object of a dataclass or attrs class; None for any other value."""
     kind = type(value)
-    if dataclasses.is_dataclass(kind):
-        names = [field.name for field in dataclasses.fields(kind)]
-    elif "__attrs_attrs__" in vars(kind):
-        names = [field.name for field in kind.__attrs_attrs__]
-    else:
+    if not _declares_fields(kind):
         return None
+    names = [field.name for field in (
+        dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else kind.__attrs_attrs__)]
     return [name for name in names if hasattr(value, name)]
 
 

@@ -15,6 +15,7 @@ from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
 from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph
+from runtime.core.object_mode import Name, NeedsReferences, by_reference, name_of
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
@@ -27,6 +28,7 @@ from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell, StagedArray, put_result, read_only
 from runtime.numpy.array_results import as_object
+from runtime.staging.values.arenas import Arena
 
 __all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
 
@@ -41,11 +43,13 @@ class ArrayUse:
     sets       whether the sets that it makes are sets of the graph, because tensors become items of them
     captured   the NumPy arrays that it changes and that are not arguments
     classes    the plain classes of objects that it makes in loops or branches, so that they are state
+    references the classes of objects that it makes and refers to by several names, with their attributes
     """
 
     def __init__(self) -> None:
         self.objects = False
         self.classes: frozenset[type] = frozenset()
+        self.references: dict[Name, tuple[str, ...]] = {}
         self.sets = False
         self.captured: list[Any] = []
 
@@ -55,16 +59,30 @@ class ArrayUse:
         return with_generators(lambda: self._traced(once))
 
     def _traced(self, once: Callable[[], T]) -> T:
+        known, by_value = self.references, None
         while True:
             try:
-                with as_records(self.classes), with_sets(self.sets):
+                with as_records(self.classes), with_sets(self.sets), by_reference(
+                        {name: Arena(attributes) for name, attributes in self.references.items()}) as mode:
                     return once()
             except NeedsSets:
                 self.sets = True
+            except NeedsReferences as needed:
+                by_value = by_value or needed.error
+                self.references = {**self.references, **mode.made}
             except NeedsRecords as needed:
-                if needed.cls in self.classes:
-                    raise needed.error from None
-                self.classes |= {needed.cls}
+                if name_of(needed.cls) not in map(name_of, self.classes):
+                    self.classes |= {needed.cls}
+                    continue
+                if not mode.made:
+                    raise by_value or needed.error from None
+                by_value = by_value or needed.error  # the function defines the class anew in each trace
+                self.references = {**self.references, **mode.made}
+            except Exception:
+                if by_value is None:
+                    raise
+                self.references = known
+                raise by_value from None
             except NeedsArrayObjects as needed:
                 new = [array for array in needed.arrays if is_array(array) and not any(
                     array is known for known in self.captured)]

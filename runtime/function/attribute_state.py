@@ -46,6 +46,7 @@ from runtime.function.number_state import StateContainer, as_argument, as_number
 from runtime.function.signature import ATTRIBUTES, Call, weakly
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 
@@ -116,8 +117,8 @@ def _parts_within(
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Select, Text, tuple, set, frozenset,
-               np.ndarray, np.number)) or (
+        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Reference, Select, Text, tuple, set,
+               frozenset, np.ndarray, np.number)) or (
         is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 
 

@@ -44,6 +44,7 @@ from runtime.function.number_state import (
     widened,
     widened_list,
 )
+from runtime.function.object_results import plan_objects, plan_reference
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
@@ -80,6 +81,7 @@ from runtime.staging.values.generators import StagedGenerator
 from runtime.staging.values.iterables import Staged, view_of
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor, Presence, attach
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
 
@@ -397,6 +399,8 @@ def plan_staged(
         return _take(outputs, returned)
     if isinstance(returned, Text):
         return _plan_text(returned, outputs)
+    if isinstance(returned, Reference):
+        return plan_reference(returned, outputs, _take, _plan_attribute(outputs))
     if isinstance(returned, StagedEntries):
         return _plan_entries(returned, outputs, numbers)
     if isinstance(returned, StagedSet):
@@ -418,6 +422,11 @@ def plan_staged(
     if hasattr(type(returned), "__tensor__"):
         return plan(returned.__tensor__())
     return None
+
+
+def _plan_attribute(outputs: list[Any]) -> Callable[[Any], Part]:
+    """Plans the values of an attribute of the objects in an arena, where Python numbers stay such."""
+    return lambda items: _plan_items(items, outputs, True)
 
 
 def _never(values: Values) -> NoReturn:
@@ -468,22 +477,23 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
 def _plan_entries(returned: StagedEntries, outputs: list[Any], numbers: bool) -> Spread:
     """The recipe of the items of a dict: keys are Python numbers, and so are numeric values if `numbers`."""
     keys = len(returned.table.keys)
+    plan_objects(returned.structure, outputs, _plan_attribute(outputs))
     return Spread(_of_lists(returned.leaves, outputs, returned.holding,
-                            lambda leaves: Run(_entries(leaves, keys, returned.structure)), numbers))
+                            lambda leaves, values: Run(_entries(leaves, keys, returned.structure, values)), numbers))
 
 
 def _plan_set(returned: StagedSet, outputs: list[Any]) -> Part:
     """The recipe of a set, or frozenset, of Python numbers."""
-    return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves: type(returned).__stands_for__(
-        _entries(leaves, len(leaves) - 2, returned.structure) if leaves else ()))
+    return _of_lists(returned.leaves, outputs, returned.__rebuild__, lambda leaves, values: type(
+        returned).__stands_for__(_entries(leaves, len(leaves) - 2, returned.structure, values) if leaves else ()))
 
 
 def _of_lists(
-    leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any], Any],
+    leaves: Sequence[Any], outputs: list[Any], staged: Callable[[Any], Any], made: Callable[[Any, Values], Any],
     numbers: bool = False,
 ) -> Part:
-    """The recipe `made(leaves)` for the values of lists of the graph, or `staged(leaves)` in traced code. If `numbers`,
-    lists of Python numbers are passed out in 64 bits, and to `made` as such."""
+    """The recipe `made(leaves, values)` for the values of lists of the graph, or `staged(leaves)` in traced code. If
+    `numbers`, lists of Python numbers are passed out in 64 bits, and to `made` as such."""
     kept = [numbers and are_numbers(leaf) for leaf in leaves]
     takes = [_take(outputs, widened_list(leaf) if is_kept else leaf)
              for leaf, is_kept in zip(leaves, kept, strict=True)]
@@ -493,24 +503,26 @@ def _of_lists(
         are_known = all(isinstance(each, EagerList) for each in found)
         found = [each if not is_kept else NumberColumn(each.whole, each.type) if are_known else numbers_in(each)
                  for each, is_kept in zip(found, kept, strict=True)]
-        return (made if are_known else staged)(found)
+        return made(found, values) if are_known else staged(found)
 
     return pack
 
 
-def _entries(leaves: Sequence[Any], keys: int, structure: Any) -> list[Any]:
+def _entries(leaves: Sequence[Any], keys: int, structure: Any, values: Values) -> list[Any]:
     """The live entries of a hash table, from its leaves; the first `keys` columns are keys, as Python numbers."""
     _, marks, *columns = [type(leaf)(leaf.whole[1:], leaf.type) for leaf in leaves]  # without the leading row
     return live_entries(
-        structure, marks.whole, [column.whole for column in columns[:keys]], map(items_of_list, columns[keys:]))
+        structure, marks.whole, [column.whole for column in columns[:keys]], map(items_of_list, columns[keys:]), values)
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:
-    def made(columns: Any) -> Run:
+    plan_objects(returned.structure, outputs, _plan_attribute(outputs))
+
+    def made(columns: Any, values: Values) -> Run:
         found = [items_of_list(column) for column in columns]
         if returned.structure is None:
             return Run(found[0])
-        return Run(elements_of(returned.structure, found))
+        return Run(elements_of(returned.structure, found, values))
 
     return Spread(_of_lists(returned.leaves, outputs, returned.holding, made, numbers))
 

@@ -26,6 +26,7 @@ from runtime.staging.values.element_layout import (
     Tables,
     leaf_layouts,
 )
+from runtime.staging.values.references import References
 
 __all__ = ["elements_of", "items_of_list", "items_of_row", "live_entries", "tensors_of_rows"]
 
@@ -68,50 +69,54 @@ def _wrapped(arrays: list[Any]) -> list[EagerTensor]:
     return tensors
 
 
-def elements_of(structure: Any, columns: Sequence[Sequence[Any]]) -> list[Any]:
-    """The elements with these columns."""
+def elements_of(structure: Any, columns: Sequence[Sequence[Any]], values: Any) -> list[Any]:
+    """The elements with these columns. `values`: the results of the call, with the objects to which they refer."""
     rest = iter(columns)
-    leaves = [_values(layout, [next(rest) for _ in range(layout.size)]) for layout in leaf_layouts(structure)]
+    leaves = [_values(layout, [next(rest) for _ in range(layout.size)], values) for layout in leaf_layouts(structure)]
     if not pytree.is_nested(structure):
         return [*leaves[0]]
     return [pytree.pack_sequence_as(structure, row) for row in zip(*leaves, strict=True)]
 
 
-def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
+def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]], values: Any) -> Sequence[Any]:
     """The values of a leaf of the elements."""
     if isinstance(layout, Rows):
-        return [_row(layout, row) for row in zip(*columns, strict=True)]
+        return [_row(layout, row, values) for row in zip(*columns, strict=True)]
     if layout is STRING:
         return [bytes(text._array).decode() for text in columns[0]]
     if isinstance(layout, MaybeNone):
         bits, *rest = columns
-        values = iter(elements_of(layout.structure, [[*compress(column, bits)] for column in rest]) if rest else ())
-        return [next(values) if bit else None for bit in bits]
+        present = [[*compress(column, bits)] for column in rest]
+        found = iter(elements_of(layout.structure, present, values) if rest else ())
+        return [next(found) if bit else None for bit in bits]
+    if isinstance(layout, References):
+        objects = layout.arena.recipe(values)
+        return [objects[int(index)] for index in columns[0]]
     if isinstance(layout, Record):
-        return [layout.holding(fields) for fields in elements_of(layout.fields, columns)]
+        return [layout.holding(fields) for fields in elements_of(layout.fields, columns, values)]
     if isinstance(layout, Tables):
-        return [_table(layout, leaves) for leaves in zip(*columns, strict=True)]
+        return [_table(layout, leaves, values) for leaves in zip(*columns, strict=True)]
     if isinstance(layout, NoItems):
         return [_with_items(layout, ()) for _ in columns[0]]
     return columns[0]
 
 
-def _table(layout: Tables, leaves: Sequence[EagerTensor]) -> Any:
+def _table(layout: Tables, leaves: Sequence[EagerTensor], values: Any) -> Any:
     """A dict or set from the columns of its hash table; keys and items of sets are Python numbers."""
     _, marks, *columns = leaves
     keys = len(pytree.flatten(layout.structure[0])) if layout.is_dict else len(columns)
     return _with_items(layout, live_entries(  # without the leading row
         layout.structure, marks._array[1:], [column._array[1:] for column in columns[:keys]],
-        [items_of_row(column)[1:] for column in columns[keys:]]))
+        [items_of_row(column)[1:] for column in columns[keys:]], values))
 
 
 def live_entries(
-    structure: Any, marks: Iterable[Any], keys: Iterable[Iterable[Any]], values: Iterable[Iterable[Any]]
+    structure: Any, marks: Iterable[Any], keys: Iterable[Iterable[Any]], columns: Iterable[Iterable[Any]], values: Any
 ) -> list[Any]:
     """The entries of a hash table that are marked, from its columns; keys are Python numbers."""
     there = [*map(bool, marks)]
     live: list[Any] = [[key.item() for key in compress(column, there)] for column in keys]
-    return elements_of(structure, [*live, *([*compress(column, there)] for column in values)])
+    return elements_of(structure, [*live, *([*compress(column, there)] for column in columns)], values)
 
 
 def _with_items(layout: NoItems, items: Sequence[Any]) -> Any:
@@ -123,7 +128,7 @@ def _with_items(layout: NoItems, items: Sequence[Any]) -> Any:
     return made
 
 
-def _row(layout: Rows, columns: Sequence[EagerTensor]) -> list[Any]:
+def _row(layout: Rows, columns: Sequence[EagerTensor], values: Any) -> list[Any]:
     """The items of a row."""
     if layout.structure is None:
         return items_of_row(columns[0])
@@ -135,4 +140,4 @@ def _row(layout: Rows, columns: Sequence[EagerTensor]) -> list[Any]:
             inner.append([whole[begin:end] for begin, end in zip([0, *ends], ends, strict=False)])
         else:
             inner.append(items_of_row(whole))
-    return elements_of(layout.structure, inner)
+    return elements_of(layout.structure, inner, values)

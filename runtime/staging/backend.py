@@ -46,6 +46,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.generator_frames import exited_by_tensor
 from runtime.core.graph import why_unrolled
+from runtime.core.object_mode import lists_of_arenas, want_references
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.pytree import flatten
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
@@ -84,6 +85,7 @@ from runtime.staging.python.foreign_calls import callee
 from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
+from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
@@ -94,6 +96,7 @@ from runtime.staging.values.list_elements import begin_statement, following, put
 from runtime.staging.values.lost_iterators import iterator_after_exit, outside_iterator, taken_outside
 from runtime.staging.values.open_bodies import begin_body, bodies_open, end_body, end_statement, tracked_elements
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, known, there
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import set_comp, set_of
 from runtime.staging.values.shared_elements import settle_links
@@ -181,7 +184,7 @@ class Staging:
             (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
-        return [*live_objects(), *tracked_elements()]
+        return [*live_objects(), *tracked_elements(), *lists_of_arenas()]
 
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):
@@ -267,6 +270,7 @@ class Staging:
         return error
 
     def error(self, what: str, remedy: str) -> Exception:
+        want_references()
         return staging_error(what, remedy)
 
     def raised_by(self, error: BaseException) -> RaisedBy:
@@ -370,6 +374,8 @@ class Staging:
         return _OPERATIONS[name](*operands)
 
     def converted(self, fn: Any, form: Any) -> Any:
+        if isinstance(fn, type):
+            return constructor(fn, form)
         code = getattr(form, "__code__", None)
         return call_of_generator(fn, form) if code and code.co_flags & CO_GENERATOR else recursive(fn, form)
 
@@ -429,6 +435,10 @@ class Staging:
             _refuse_write(target, index, value)
         if isinstance(target, GraphTensor):
             writes_tensor()
+            if lists_of_arenas() and _is_of_list(target):
+                raise staging_error(
+                    "an item of a tensor is set here that is an attribute or element of an object that staged code"
+                    " refers to by several names", "Set the attribute to a new tensor.")
         if isinstance(target, Tensor) or not (isinstance(target, (str, Text)) or hasattr(type(target), "__setitem__")):
             return set_item(setitem, target, index, value)
         if isinstance(target, dict):
@@ -556,5 +566,5 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
 register_indexed(*GRIDS)
 
 BACKEND: Final = Staging()
-for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows):
+for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows, Reference):
     register(_cls, BACKEND)

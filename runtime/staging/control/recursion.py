@@ -33,6 +33,7 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
+from runtime.core.object_mode import lists_of_arenas
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -278,7 +279,7 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
     """Call a function that may call itself: inlined, or as one graph."""
     if not depth():
         _active.repeated = RepeatedCalls()
-    heap = Heap(meet_all(fn, *args, *kwargs.values()))
+    heap = Heap(meet_all(fn, *args, *kwargs.values(), *lists_of_arenas()))
 
     def settled(as_is: bool) -> WidenedRoutine | None:
         return next((each for key, each in _active.settled if key is fn and each.may_be_called(
@@ -387,7 +388,8 @@ def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], h
     """Trace the call as a routine; None if it changes objects."""
     name = call.fn.__name__
     call.arrays = arguments.arrays
-    call.heap = heap = Heap(meet_all(call.fn, *arguments.passed[0], *arguments.passed[1].values()), others=False)
+    args, keywords = arguments.passed
+    call.heap = heap = Heap(meet_all(call.fn, *args, *keywords.values(), *lists_of_arenas()), others=False)
     final, place = False, user_position()
     types: tuple[Type, ...] = ()
     for _ in range(_PASSES):

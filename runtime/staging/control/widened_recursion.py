@@ -35,6 +35,7 @@ from autograph.backend import (
     with_parts,
 )
 from runtime.core.graph import Graph
+from runtime.core.object_mode import lists_of_arenas
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
@@ -91,7 +92,7 @@ class WidenedRoutine:
         self._begin_again = partial(self._begin, fn, args, kwargs)
 
     def _begin(self, fn: Any, args: Sequence[Any], kwargs: Any) -> None:
-        self.heap = Heap(meet_all(fn, *args, *kwargs.values()))
+        self.heap = Heap(meet_all(fn, *args, *kwargs.values(), *lists_of_arenas()))
         self.known: dict[int, Any] = {id(reached.value): reached.value for reached in self.heap.reach.objects}
         arguments = self._bound(args, kwargs)
         self.known |= containers_in(arguments.values())

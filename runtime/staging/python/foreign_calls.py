@@ -71,6 +71,7 @@ from runtime.staging.containers.text_join import joined
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
+from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.iterables import Poison, flags, stages, view_of
@@ -152,7 +153,8 @@ def callee(fn: Any) -> Any:
     guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
     if kind in _BOUND and type(fn.__self__) is set:
         return method_of_set(fn, guarded)
-    return taking_items(fn, guarded)
+    made = taking_items(fn, guarded)
+    return constructor(fn, made) if kind is type else made
 
 
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {

@@ -25,6 +25,7 @@ from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.list_elements import is_same_element, refuse_identity
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
+from runtime.staging.values.references import Reference, same_reference
 from runtime.staging.values.select import (
     Select,
     alternatives_of,
@@ -119,6 +120,8 @@ def is_same(value: Any, other: Any) -> Any:
         return same_or_none(value, other, _is_content)
     if value is other:
         return True
+    if isinstance(value, Reference):
+        return same_reference(value, other)
     for one, second in itertools.product(*sides):
         if one is not second and is_container(one) and is_container(second):
             check_comparison(one, second)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from autograph.backend import containers_in, is_record, parts_in
 from runtime.core.errors import StagingError, locate, subject
+from runtime.core.object_mode import want_references
 from runtime.core.positions import Position
 from runtime.core.tensor import GraphTensor
 
@@ -16,6 +17,7 @@ __all__ = ["refuse_change", "refuse_comparison", "refuse_element"]
 
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for a change of `value` through one of two names that may be aliases."""
+    want_references()
     changed = next(iter(containers_in([value]).values()), value)
     kind, copy = _kind(changed)
     links = (" Linked objects cannot grow in staged code: keep their parts in lists, indices in place of references."
@@ -31,6 +33,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for an identity test (`is`) of `value`, which is a different container in each iteration."""
+    want_references()
     kind, _ = _kind(value)
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and it is"
@@ -41,6 +44,7 @@ def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn
 
 def refuse_element(element: Element) -> NoReturn:
     """Raise the error for a changed element."""
+    want_references()
     kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
     remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put

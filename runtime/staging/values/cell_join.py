@@ -11,6 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from autograph.backend import duplicate, is_container, is_record, parts_in, put, references, with_parts
+from runtime.core.errors import subject
+from runtime.core.object_mode import want_references
+from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.trace import current_graph
@@ -196,6 +199,7 @@ def joined(
     if not flags.objects_are_chosen:
         return list(values)
     made: dict[int, Any] = {}
+    inside: list[frozenset[int]] = []
 
     def one(value: Any, name: str) -> Any:
         if not chooses(value):
@@ -217,9 +221,17 @@ def joined(
     def contents(value: Select, name: str) -> Any:
         if all(map(keeps, chosen_cells(value))):
             return value
+        among = frozenset(map(id, chosen_cells(value)))
+        if among in inside:
+            want_references()
+            raise staging_error(
+                f"{subject(name)} is one of several objects here that refer to each other, and only the graph knows"
+                " which", "Keep their parts in lists, and indices in place of references.")
         found = use(value, duplicate)
+        inside.append(among)
         for key, part in parts_in(found) if chooses(found) else ():  # those of the alternatives, chosen in the same way
             put(found, key, one(part, name))
+        inside.pop()
         for cell in chosen_cells(value):
             record_alias(found, cell, name)
         return found

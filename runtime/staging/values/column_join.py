@@ -34,6 +34,7 @@ from runtime.staging.values.element_layout import (
 from runtime.staging.values.element_structures import Empty, Fresh, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_staged_spec, representatives
+from runtime.staging.values.references import Reference, References
 from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
 
@@ -134,7 +135,16 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
     others = [*map(_in_parts, others)]
     if any(map(is_text, others)):
         return STRING
+    arenas = {spec.like.__arena__ for spec in others if _is_reference(spec)}
+    if arenas:
+        if len(arenas) > 1 or not all(map(_is_reference, others)):
+            raise ValueError("the structures differ")
+        return arenas.pop().layout
     return _structure_of_nested(others, rows)
+
+
+def _is_reference(spec: Spec) -> TypeGuard[Custom]:
+    return isinstance(spec, Custom) and isinstance(spec.like, Reference)
 
 
 def _structure_of_nested(others: Sequence[Spec], rows: bool) -> Any:
@@ -290,6 +300,11 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
         if not all(map(is_text, specs)):
             raise _Differs
         return [[_BYTES]]
+    if isinstance(layout, References):
+        found = [*map(_in_parts, specs)]
+        if not all(_is_reference(spec) and spec.like.__arena__ is layout.arena for spec in found):
+            raise _Differs
+        return [[spec.children[0] for spec in found if isinstance(spec, Custom)]]
     if isinstance(layout, NoItems):
         return _stored_tables(layout, [*map(_in_parts, specs)])
     if isinstance(layout, Record):

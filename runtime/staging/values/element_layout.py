@@ -496,7 +496,7 @@ def same_layout(a: Any, b: Any) -> bool:
         return a.cls is b.cls and same_layout(a.fields, b.fields)
     if isinstance(a, NoItems) and isinstance(b, NoItems) and a.kind != b.kind:
         return False
-    return type(a) is type(b) and (
+    return type(a) is type(b) and getattr(a, "arena", None) is getattr(b, "arena", None) and (
         not isinstance(a, (MaybeNone, Rows, Tables)) or same_layout(a.structure, getattr(b, "structure", None)))
 
 

@@ -46,6 +46,7 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
+from runtime.staging.values.references import Reference
 
 __all__ = [
     "Empty", "Fresh", "Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
@@ -58,6 +59,8 @@ def structure_of(x: Any, rows: bool = False) -> Any:
         return MaybeNone(structure_of(x.content, rows))
     if x is None:
         return MaybeNone(UNKNOWN)
+    if isinstance(x, Reference):
+        return x.__arena__.layout
     if isinstance(x, (str, Text)):
         return STRING
     if (table := _table_of(x)) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
-from autograph.backend import LISTS, ListItems, ambient, duplicate, has_staged_items, refill
+from autograph.backend import LISTS, ListItems, ambient, duplicate, has_staged_items, is_users_object, refill
 from runtime.core.array_mode import (
     lists_hold_arrays,
     lists_share_arrays,
@@ -15,6 +15,7 @@ from runtime.core.array_mode import (
 from runtime.core.constant_arrays import adapted, constant_array
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.generator_frames import decided_in_python
+from runtime.core.object_mode import want_references
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.tensor import GraphList, GraphTensor, Tensor
@@ -457,6 +458,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 def _restructured(items: StagedList, x: Any) -> Any:
     """The view of the list with another structure, if `x`, which is no tensor, can be an element then; else None."""
     if isinstance(x, (*LISTS, tuple, dict, str, Text, StagedSequence)) or x is None or (
+            hasattr(type(x), "__arena__")) or (
             getattr(getattr(x, "presence", None), "has_value", True) is not True):
         return OPERATIONS.restructured(items, unview(x))
     return None
@@ -469,13 +471,20 @@ def element_as_tensor(x: Any, target: list[Any] | None = None) -> Any:
     if isinstance(x, StagedArray):
         put_array(x, target)
     watch_array(x)
-    if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None:
+    if isinstance(x, (*LISTS, tuple, dict, str, bytes)) or x is None or _is_object(x):
+        want_references()
         kind = "None" if x is None else f"a {type(x).__name__}"
         raise staging_error(
             f"a list that changes in staged code holds tensors of one type, not {kind}",
             "Use one list for each part, or a tensor made with rt.stack.")
     graph = current_graph()
     return convert_to_tensor(x) if graph is None else wrap(capture(graph, x))
+
+
+def _is_object(x: Any) -> bool:
+    """Whether it is a function, class or object of the user's that is no tensor."""
+    return (is_users_object(x) or callable(x)) and not any(
+        hasattr(type(x), name) for name in ("__tensor__", "__array__", "__float__"))
 
 
 _MANY: Final = 16

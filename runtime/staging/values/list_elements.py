@@ -22,6 +22,7 @@ from autograph.backend import (
     refill,
     with_parts,
 )
+from runtime.core.object_mode import want_references
 from runtime.core.positions import staging_error, user_position
 from runtime.core.waiting_operands import Waiting
 from runtime.ops.logic import less, less_equal, logical_and, where
@@ -318,6 +319,7 @@ def is_same_element(value: Any, other: Any) -> Any:
 
 def refuse_identity() -> NoReturn:
     """Raise the error for an identity test (`is`) of elements of lists that no graph can answer."""
+    want_references()
     raise staging_error(
         "whether two names have the same element of a list is asked here (`is`), and that is known only when the graph"
         " runs", "Compare their indices, or a number that each element has of its own.")

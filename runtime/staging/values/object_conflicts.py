@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from autograph.backend import LISTS, can_be_record, is_record
 from runtime.core.array_mode import want_record, want_sets
 from runtime.core.errors import StagingError, subject
+from runtime.core.object_mode import want_references
 from runtime.core.positions import staging_error
 from runtime.staging.values.lattice import Conflict, Nested, Optional, Spec, Static, kind_text, text, value_of
 from runtime.staging.values.select import Select, alternatives_of
@@ -20,6 +21,7 @@ __all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements", "ret
 
 def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:
     """The error for a loop whose state has the specs `specs` after many traces, another one after each."""
+    want_references()
     for spec in specs:
         kinds = Counter(_kinds(spec))
         if kinds and kinds.most_common(1)[0][1] >= traces // 2:
@@ -53,6 +55,7 @@ def refuse_object(conflict: Conflict, what: str) -> StagingError:
 
 def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
     """Retrace the function if the conflict behind `error` is about sets or objects of plain classes."""
+    want_references()
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
     if trials.depth == 0 and sides and all([type(side) is set for side in sides]):
         want_sets(error)
@@ -86,6 +89,7 @@ def _is_choice(value: Any) -> bool:
 
 def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
     """Raise the error for such a conflict: `when` tells which paths or iterations assign different objects."""
+    want_references()
     sides = value_of(conflict.left), value_of(conflict.right)
     one = next(filter(_is_choice, sides))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")

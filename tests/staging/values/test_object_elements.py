@@ -454,10 +454,9 @@ def rebound_and_compared(n: Any) -> Any:
     return best is found[0]
 
 
-def test_which_element_a_name_has_is_not_known() -> None:
-    with pytest.raises(rt.errors.StagingError, match="the same element of a list is asked here") as info:
-        rt.function(rebound_and_compared)(rt.constant(3))
-    assert str(info.value).endswith("Compare their indices, or a number that each element has of its own.")
+@executors
+def test_which_element_a_name_has(executor: str) -> None:
+    check_sizes(rebound_and_compared, executor, 3, 1)
 
 
 def of_two_classes(n: Any) -> Any:

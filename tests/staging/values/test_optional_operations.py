@@ -11,7 +11,6 @@ from plain_values import plain
 from traced_once import on
 
 import runtime as rt
-from runtime.errors import StagingError
 
 
 class Held:
@@ -324,5 +323,4 @@ def test_linked_lists() -> None:
     g = rt.function(traversed)
     for value in (-1.0, 0.5, 1.5, 3.0):
         assert float(g(rt.constant(value))) == traversed(value)
-    with pytest.raises(StagingError, match="whether 'node' is the same Node here as another name is known only when"):
-        rt.function(changed_on_the_way)(rt.constant(3.0))
+    assert plain(rt.function(changed_on_the_way)(rt.constant(3.0))) == plain(changed_on_the_way(3.0))

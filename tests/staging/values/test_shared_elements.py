@@ -539,15 +539,25 @@ def row_begins_with_an_element(n: Any) -> Any:
     return rows, out
 
 
+BY_REFERENCE = [
+    element_kept_by_a_name, two_lists, element_of_the_list_before, best_of_a_slice_with_a_name, one_put_again,
+    next_one_put, put_twice_from_the_end, first_one_changed, first_one_changed_by_its_list,
+    changed_after_it_was_put, put_in_each_round, list_kept_by_the_body, changed_after_the_loop,
+    begins_with_an_element, dict_begins_with_an_element, row_begins_with_an_element,
+]
+"""Programs whose objects are elements of several lists, or of one list twice."""
+
+
+@executors
+@pytest.mark.parametrize("fn", BY_REFERENCE)
+def test_objects_in_several_places_are_had_by_reference(fn: Any, executor: str) -> None:
+    check_sizes(fn, executor, 3, 4, 5)
+
+
 @pytest.mark.parametrize("fn", [
-    half_is_kept, element_kept_by_a_name, two_lists, slice_of_the_iteration_before,
-    slice_kept_for_the_next_iteration, slice_of_the_list_before, list_before_the_branch,
-    element_of_the_list_before, list_of_the_caller, twice_in_one_list,
-    first_of_a_new_list, best_of_a_slice_with_a_name, operand_without_a_name, sorted_operand,
-    one_put_again, next_one_put, put_twice_from_the_end, first_one_changed, first_one_changed_by_its_list,
-    changed_after_it_was_put,
-    put_in_each_round, list_kept_by_the_body, changed_after_the_loop, begins_with_an_element,
-    dict_begins_with_an_element, row_begins_with_an_element,
+    half_is_kept, slice_of_the_iteration_before, slice_kept_for_the_next_iteration, slice_of_the_list_before,
+    list_before_the_branch, list_of_the_caller, twice_in_one_list, first_of_a_new_list, operand_without_a_name,
+    sorted_operand,
 ])
 def test_elements_in_two_lists_that_are_left_do_not_change(fn: Any) -> None:
     check_refused(fn, "is changed after it was")

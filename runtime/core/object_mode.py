@@ -1,0 +1,100 @@
+"""Whether a traced function has the objects that it makes by value or by reference.
+
+The first trace has them by value: each name has attributes that are tensors, and lists store the attributes of their
+elements. Where that is an error, since several names lead to one object and only the graph knows which, the function is
+traced again with these objects by reference, in arenas (`runtime.staging.values.arenas`).
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol
+
+from autograph.backend import of_trace
+from runtime.core.array_mode import TraceAgain
+from runtime.core.errors import InaccessibleTensorError, StagingError
+
+__all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "lists_of_arenas", "name_of", "note_made",
+           "want_references"]
+
+
+Name = tuple[str, str]
+"""The module of a class and its qualified name. (A function may define the class anew in each trace.)"""
+
+
+def name_of(cls: type) -> Name:
+    return cls.__module__, cls.__qualname__
+
+
+class Arena(Protocol):
+    """Where a trace has the objects of a class by reference."""
+
+    cls: type | None
+    """The class, once the trace has made an object of it."""
+    fields: dict[str, list[Any]]
+
+    def bind(self, cls: type) -> None: ...
+
+
+class NeedsReferences(TraceAgain):
+    """The traced function may need the objects that it makes by reference. `error` is raised if that fails, too."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Trace(threading.local):
+    mode: by_reference | None = None
+
+
+_trace: Final = of_trace(_Trace())
+
+
+class by_reference(AbstractContextManager["by_reference"]):
+    """Trace a function with these arenas of objects, by the names of classes. `made`: the classes of other objects that
+    it makes, with their attributes. At an error that there may not be by reference, NeedsReferences if there are such.
+    """
+
+    def __init__(self, arenas: Mapping[Name, Arena]) -> None:
+        self.arenas = arenas
+        self.made: dict[Name, tuple[str, ...]] = {}
+        self.is_wanted = False
+
+    def __enter__(self) -> by_reference:
+        self.outer, _trace.mode = _trace.mode, self
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        _trace.mode = self.outer
+        if self.made and isinstance(error, (StagingError, InaccessibleTensorError) if self.is_wanted else (
+                InaccessibleTensorError)):
+            raise NeedsReferences(error)
+
+
+def want_references() -> None:
+    """Called where code raises an error that there may not be if the trace has its objects by reference."""
+    if _trace.mode is not None:
+        _trace.mode.is_wanted = True
+
+
+def note_made(cls: type, attributes: Iterable[str]) -> Any:
+    """The arena of a new object of that class; None if the trace has such objects by value."""
+    mode, name = _trace.mode, name_of(cls)
+    if mode is None:
+        return None
+    arena = mode.arenas.get(name)
+    if arena is None:
+        mode.made[name] = tuple(attributes)
+        return None
+    if arena.cls is None:
+        arena.bind(cls)
+    return arena if arena.cls is cls else None
+
+
+def lists_of_arenas() -> list[list[Any]]:
+    """The lists in the arenas of the function that is traced, which any of its code may change."""
+    arenas = () if _trace.mode is None else _trace.mode.arenas.values()
+    return [values for arena in arenas for values in arena.fields.values()]
+

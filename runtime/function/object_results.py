@@ -1,0 +1,60 @@
+"""The objects that a traced function has by reference (`runtime.staging.values.arenas`), in the results of its calls:
+each call makes all objects of an arena anew."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runtime.core.positions import staging_error
+from runtime.core.tensor import EagerTensor
+from runtime.core.trace import convert_to_tensor
+from runtime.function.reconstruction import Part, Recipe, Values
+from runtime.staging.values.arenas import Arena
+from runtime.staging.values.references import Reference, arenas_in
+
+__all__ = ["plan_objects", "plan_reference"]
+
+
+class _Objects(Recipe):
+    """The list of the objects in an arena. `attributes`: the recipes of the values of each."""
+
+    def __init__(self, arena: Arena, outputs: list[Any]) -> None:
+        super().__init__(arena)
+        self.outputs = outputs
+        self.attributes: dict[str, Part] = {}
+
+    def make(self, values: Values) -> list[Any]:
+        made = values.made[id(self)] = list[Any]()
+        for name, part in self.attributes.items():
+            found = part(values)
+            if not hasattr(found, "items"):
+                raise staging_error(
+                    f"a traced function returns a {self.value.cls.__name__} here to the one that calls it, which has"
+                    " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")
+            made += [object.__new__(self.value.cls) for _ in found.items[len(made):]]
+            for x, value in zip(made, found.items, strict=True):
+                object.__setattr__(x, name, value)
+        return made
+
+
+def plan_objects(structure: Any, outputs: list[Any], plan: Callable[[Any], Part]) -> None:
+    """Plan the objects to which elements of that structure refer. `plan` returns the recipe of the items of a list, and
+    appends them to the outputs of the graph."""
+    for arena in arenas_in(structure):
+        if arena.recipe is None or arena.recipe.outputs is not outputs:
+            arena.recipe = _Objects(arena, outputs)
+            arena.recipe.attributes = {name: plan(values[0]) for name, values in arena.fields.items() if values}
+
+
+def plan_reference(
+    x: Reference, outputs: list[Any], take: Callable[[list[Any], Any], Part], plan: Callable[[Any], Part]
+) -> Part:
+    """The recipe of an object in an arena. `take` returns that of a tensor."""
+    plan_objects(x.__arena__.layout, outputs, plan)
+    objects, index = x.__arena__.recipe, take(outputs, convert_to_tensor(x.__place__))
+
+    def pack(values: Values) -> Any:
+        made, place = objects(values), index(values)
+        return made[int(place)] if isinstance(place, EagerTensor) else x
+
+    return pack

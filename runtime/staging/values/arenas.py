@@ -1,0 +1,139 @@
+"""Objects by reference: where lists share their elements, or objects are linked, the traced function has its objects in
+arenas.
+
+An `Arena` stores the objects of one class that a traced function makes, as one list of the graph for each attribute. A
+`Reference` stands for one of them: it holds the index of the object there, and reads and writes its attributes in the
+lists. So a reference has any number of names, may be an element of any lists, None, or an attribute of another object,
+and every change is seen through all of these. The first trace of a function has its objects by value; where that is an
+error, it is traced again with them by reference (`runtime.core.object_mode`).
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from autograph.backend import consists_of_attributes, fields_in, references, refill
+from runtime.core.object_mode import note_made
+from runtime.core.positions import staging_error
+from runtime.core.trace import convert_to_tensor
+from runtime.staging.values.element_layout import empty_row, types_of
+from runtime.staging.values.element_structures import structure_of
+from runtime.staging.values.iterables import view_of
+from runtime.staging.values.list import StagedList, unview
+from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.references import (
+    IDENTITY,
+    Attribute,
+    Reference,
+    References,
+    arenas_in,
+    attributes_of,
+    other_attributes,
+)
+
+__all__ = ["Arena", "constructor"]
+
+
+class Arena:
+    """The objects of one class, with these attributes, that a traced function makes."""
+
+    cls: type | None = None
+    name = ""
+    kind: Any
+    """The class of the references."""
+
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self.attributes = attributes
+        self.fields: dict[str, list[Any]] = {name: [] for name in attributes or ("",)}
+        """For each attribute, the list of its values, which becomes one of the graph with the first object."""
+        self.layout: Final = References(self)
+        self.recipe: Any = None
+        """That of the list of objects, as a result of the traced function (`runtime.function.object_results`)."""
+
+    def bind(self, cls: type) -> None:
+        """Set the class, when its first object is made."""
+        namespace: dict[str, Any] = {
+            "__slots__": ("__place__",), "__arena__": self, "__stands_for__": cls, "__class__": property(lambda _: cls),
+            "__module__": cls.__module__, "__qualname__": cls.__qualname__,
+            "__dict__": property(lambda x: MappingProxyType(attributes_of(x))),  # `vars` does not set them
+            **{name: Attribute(name) for name in self.attributes}}
+        if getattr(cls, "__eq__", None) is object.__eq__:
+            namespace |= IDENTITY
+        elif getattr(cls, "__hash__", None) is None:
+            namespace["__hash__"] = None
+        self.cls, self.name, self.kind = cls, cls.__name__, type(cls.__name__, (Reference, cls), namespace)
+
+    def add(self, attributes: dict[str, Any]) -> Any:
+        """A reference to a new object with these attributes."""
+        if {*attributes} != {*self.attributes}:
+            names = sorted({*attributes} ^ {*self.attributes})
+            raise other_attributes(f"not all objects of {self.name} have the attributes {', '.join(names)}",
+                                   "Set these in all of them, to None where there is no value.")
+        first = next(iter(self.fields.values()))
+        made = self.at(view_of(first).length if first else convert_to_tensor(0))
+        for name, values in self.fields.items():
+            value = unview(attributes.get(name, 0))
+            if type(value) is list and not value:
+                refill(value, empty_row())
+            if values:
+                view_of(values).append(value)
+            else:
+                refill(values, _with_one(value))
+        return made
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether an attribute may refer to other objects by reference."""
+        return any(any(True for _ in arenas_in(values[0].structure)) for values in self.fields.values() if values)
+
+    def at(self, index: Any) -> Any:
+        """The reference to the object with that index."""
+        made = object.__new__(self.kind)
+        object.__setattr__(made, "__place__", index)
+        return made
+
+    def read(self, index: Any, name: str) -> Any:
+        """An attribute of the object with that index."""
+        return unview(view_of(self.fields[name])[index])
+
+    def write(self, index: Any, name: str, value: Any) -> None:
+        """Set an attribute of the object with that index."""
+        view_of(self.fields[name])[index] = unview(value)
+
+
+def _with_one(x: Any) -> list[Any]:
+    """A staged list of one element."""
+    structure = structure_of(x)
+    made: Any = StagedList.from_items([x]) if structure is None else StagedRecords.from_items(
+        [x], structure, types_of(structure, x))
+    owner: list[Any] = made.owner
+    return owner
+
+
+@functools.lru_cache(maxsize=1024)
+def _can_be_reference(cls: type) -> bool:
+    """Whether the objects of a class consist of attributes that are set one by one."""
+    return consists_of_attributes(cls) and not any(
+        isinstance(value, functools.cached_property) for base in cls.__mro__ for value in vars(base).values())
+
+
+def constructor(cls: type, make: Callable[..., Any]) -> Callable[..., Any]:
+    """The callable to use in place of the class `cls`, whose objects `make` makes."""
+
+    def made(*args: Any, **keywords: Any) -> Any:
+        x = make(*args, **keywords)
+        if type(x) is not cls:
+            return x
+        fields = fields_in(x) or {}
+        arena = note_made(cls, fields)
+        if arena is None:
+            return x
+        if references([x])[id(x)]:
+            raise staging_error(
+                f"a {cls.__name__} is given to other code in its `__init__`, and staged code refers to it by several"
+                " names", "Do that after it is made.")
+        return arena.add(fields)
+
+    return made if _can_be_reference(cls) else make

@@ -1,0 +1,151 @@
+"""References to objects in arenas (`runtime.staging.values.arenas`), and how lists store them."""
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NoReturn
+
+from runtime.core import pytree
+from runtime.core.positions import staging_error
+from runtime.core.text import Text
+from runtime.core.trace import convert_to_tensor
+from runtime.core.types import TensorType
+from runtime.ops.logic import equal, logical_not
+from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record, Rows
+
+__all__ = [
+    "IDENTITY", "Attribute", "Reference", "References", "arenas_in", "attributes_of", "other_attributes",
+    "same_reference"]
+
+
+class Reference:
+    """An object in an arena. Its class is a subclass of the user's class, made for the arena."""
+
+    __slots__ = ()
+    __arena__: Any
+    __place__: Any
+    """The index of the object in the arena: a scalar tensor."""
+
+    def __leaves__(self) -> list[Any]:
+        return [self.__place__]
+
+    @classmethod
+    def __rebuild__(cls, leaves: Sequence[Any]) -> Any:
+        return cls.__arena__.at(leaves[0])
+
+    def __viewed__(self) -> Any:
+        """For autograph: what it leads to."""
+        return (self.__arena__.cls, *self.__arena__.fields.values())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(inspect.getattr_static(type(self), name, None), "__set__"):
+            raise other_attributes(f"the attribute {name!r} of a {self.__arena__.cls.__name__} is set here, which its"
+                                   " `__init__` does not set", "Set it in `__init__`, to None if it has no value yet.")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise other_attributes(f"the attribute {name!r} of a {self.__arena__.cls.__name__} is deleted here",
+                               "Set it to None.")
+
+    def __copy__(self) -> Any:
+        return self.__arena__.add(attributes_of(self))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        if self.__arena__.is_linked:
+            raise self._refused("is copied with the objects to which it refers", "Copy its parts: copy.copy(x).")
+        return self.__arena__.add(copy.deepcopy(attributes_of(self), memo))
+
+    def __hash__(self) -> int:
+        raise self._refused("is a key of a dict or an item of a set", "Give each object a number, and use that.")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise self._refused("is given to code of a library that takes it apart", "Give it the attributes.")
+
+    def _refused(self, what: str, remedy: str) -> Exception:
+        return staging_error(f"a {self.__arena__.cls.__name__} {what} here, and staged code refers to it by several"
+                             " names", remedy)
+
+
+def attributes_of(x: Reference) -> dict[str, Any]:
+    """The attributes of an object, by name."""
+    return {name: getattr(x, name) for name in x.__arena__.attributes}
+
+
+def other_attributes(what: str, remedy: str) -> Exception:
+    return staging_error(f"{what}: the objects of a class that staged code refers to by several names have the same"
+                         " attributes all the time", remedy)
+
+
+class Attribute:
+    """An attribute of the objects of an arena, as a data descriptor of their references."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, owner: Any = None) -> Any:
+        return self if x is None else x.__arena__.read(x.__place__, self.name)
+
+    def __set__(self, x: Any, value: Any) -> None:
+        x.__arena__.write(x.__place__, self.name, value)
+
+
+def _equals(self: Reference, other: object) -> Any:
+    """`==` of objects whose class does not define it: whether they are the same."""
+    return same_reference(self, other)
+
+
+def _differs(self: Reference, other: object) -> Any:
+    same = same_reference(self, other)
+    return not same if isinstance(same, bool) else logical_not(same)
+
+
+IDENTITY: Final = {"__eq__": _equals, "__ne__": _differs, "__hash__": Reference.__hash__}
+"""The methods of references to objects whose class does not define `==`."""
+
+
+def same_reference(value: Any, other: Any) -> Any:
+    """Whether two values, one of them a reference, are the same object: a bool, or a bool scalar tensor."""
+    if type(value) is not type(other):
+        return False
+    return value is other or value.__place__ is other.__place__ or equal(value.__place__, other.__place__)
+
+
+class References(LeafLayout):
+    """References to objects of an arena, stored as their indices."""
+
+    def __init__(self, arena: Any) -> None:
+        self.arena = arena
+
+    def check(self, x: Any) -> None:
+        if type(x) is not self.arena.kind:
+            raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.arena.cls.__name__}")
+
+    def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        return [x.__place__]
+
+    def types(self, x: Any) -> list[TensorType]:
+        return [convert_to_tensor(x.__place__).type]
+
+    def value(self, columns: Sequence[Any]) -> Any:
+        return self.arena.at(columns[0])
+
+    def shown(self, columns: Sequence[int]) -> Text:
+        raise staging_error(f"the text of a list of objects of {self.arena.cls.__name__} is asked for",
+                            "Format the elements one by one.")
+
+    def __repr__(self) -> str:
+        return f"a {self.arena.cls.__name__}"
+
+
+def arenas_in(structure: Any) -> Iterator[Any]:
+    """The arenas to which elements of that structure refer."""
+    if pytree.is_nested(structure):
+        for part in pytree.children(structure):
+            yield from arenas_in(part)
+    elif isinstance(structure, References):
+        yield structure.arena
+    elif isinstance(structure, (MaybeNone, Rows)):
+        yield from arenas_in(structure.structure)
+    elif isinstance(structure, Record):
+        yield from arenas_in(structure.fields)

@@ -1,0 +1,64 @@
+"""Objects that a traced function has by reference, in the results of its calls and in the caller's attributes."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import runtime as rt
+
+executors = pytest.mark.parametrize("executor", ["numpy", "native"])
+
+
+class Job:
+    def __init__(self, x: Any) -> None:
+        self.x, self.next = x, None
+
+
+class Holder:
+    best: Any = None
+    rows: Any = ()
+
+
+def linked(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = Job(-1)
+    for row in rows:
+        row.next = best
+        if row.x > best.x:
+            best = row
+    best.x += 100
+    return rows, best
+
+
+@executors
+def test_results_are_new_objects_with_one_identity(executor: str) -> None:
+    f = rt.function(linked, executor=executor)
+    rows, best = f(rt.constant(4))
+    assert [type(row) for row in rows] == [Job] * 4
+    assert best is rows[3] and best.next is rows[2] and rows[2].next is rows[1] and rows[0].next.x == -1
+    assert [int(row.x) for row in rows] == [0, 1, 2, 103]
+    assert f(rt.constant(4))[1] is not best
+
+
+@executors
+def test_objects_in_attributes_of_the_caller(executor: str) -> None:
+    @rt.function(executor=executor)
+    def f(holder: Any, n: Any) -> Any:
+        holder.rows, holder.best = linked(n)
+
+    holder = Holder()
+    for n in (4, 2):
+        f(holder, rt.constant(n))
+        assert holder.best is holder.rows[n - 1] and int(holder.best.x) == n + 99
+
+
+def test_a_traced_function_does_not_return_them_to_another() -> None:
+    f = rt.function(linked)
+
+    @rt.function
+    def outer(n: Any) -> Any:
+        return f(n)[1].x
+
+    with pytest.raises(rt.errors.StagingError, match="has such objects by reference"):
+        outer(rt.constant(3))

@@ -1,0 +1,255 @@
+"""What objects that are had by reference show to code that has them."""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_values import plain
+
+import runtime as rt
+
+executors = pytest.mark.parametrize("executor", ["numpy", "native"])
+
+
+def shown(x: Any) -> Any:
+    """A result as plain values, objects by their attributes."""
+    if isinstance(x, (list, tuple)):
+        return [shown(item) for item in x]
+    if isinstance(x, np.generic):
+        return x.item()
+    if hasattr(x, "__dict__") and not isinstance(x, rt.Tensor):
+        return {name: shown(part) for name, part in sorted(vars(x).items())}
+    return plain(x)
+
+
+def check(fn: Any, executor: str, x: Any) -> None:
+    assert shown(rt.function(fn, executor=executor)(rt.constant(x))) == shown(fn(x))
+
+
+class Job:
+    def __init__(self, x, n=0):
+        self.x = x
+        self.n = n
+    def bump(self, k=1):
+        self.n += k
+        return self
+
+
+class Base:
+    def __init__(self, x): self.x = x
+    @property
+    def double(self): return self.x * 2
+    @double.setter
+    def double(self, v): self.x = v // 2
+
+
+class Sub(Base):
+    count = 3
+    def __init__(self, x):
+        super().__init__(x)
+        self.index = x + 1
+        self.arena = 0
+    def bump(self):
+        self.index += self.count
+        return self
+
+
+class Slots:
+    __slots__ = ("n", "x")
+    def __init__(self, x):
+        self.x = x
+        self.n = 0
+
+
+class Box:
+    def __init__(self, items):
+        self.items = items
+        self.x = 0
+
+
+def pick(rows):
+    others = [r for r in rows if r.x >= 0]
+    best = rows[0]
+    for r in others:
+        if r.x > 1:
+            best = r
+    best.x += 100
+    return best
+
+
+def attributes_by_vars(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = pick(rows)
+    return sorted(vars(best)), vars(best)["x"], best.__dict__["n"]
+
+
+def deep_copy(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = pick(rows)
+    c = copy.deepcopy(best)
+    c.x = -1
+    return best.x, c.x, [r.x for r in rows]
+
+
+def their_class(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = pick(rows)
+    return type(best) is Job, isinstance(best, Job), best.__class__ is Job, type(best).__name__, (
+        hasattr(best, "x"), hasattr(best, "q"), getattr(best, "q", 7))
+
+
+def inherited(n: Any) -> Any:
+    rows = [Sub(i) for i in range(n)]
+    best = pick(rows)
+    best.double = 50
+    best.bump().arena += 2
+    return [r.x for r in rows], [r.index for r in rows], [r.arena for r in rows], best.double, best.count
+
+
+def slotted(n: Any) -> Any:
+    rows = [Slots(i) for i in range(n)]
+    best = pick(rows)
+    best.n = 4
+    return [(r.x, r.n) for r in rows]
+
+
+def one_list_in_several(n: Any) -> Any:
+    common = [n]
+    rows = [Box(common) for i in range(3)]
+    best = rows[0]
+    for r in rows:
+        if n > 2:
+            best = r
+    best.items.append(5)
+    best.x = 1
+    return [list(r.items) for r in rows], common
+
+
+def a_list_in_each(n: Any) -> Any:
+    rows = [Box([i]) for i in range(n)]
+    best = rows[0]
+    for r in rows:
+        if r.items[0] > 1:
+            best = r
+    best.items.append(5)
+    best.items[0] += 10
+    xs = best.items
+    xs.append(6)
+    return [list(r.items) for r in rows]
+
+
+def rows_in_each(n: Any) -> Any:
+    rows = [Box([[i, i], [0, 0]]) for i in range(n)]
+    best = rows[0]
+    for r in rows:
+        if r.items[0][0] > 1:
+            best = r
+    best.items[1][0] += 10
+    return [[list(q) for q in r.items] for r in rows]
+
+
+def made_before_an_error(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = pick(rows)
+    try:
+        new = Job(50)
+        rows.append(new)
+        best.n = 7 // (n - 5)
+    except ZeroDivisionError:
+        best.n = 1
+    return [(r.x, r.n) for r in rows]
+
+
+def none_and_numbers(n: Any) -> Any:
+    rows = [Job(i, None) for i in range(n)]
+    best = pick(rows)
+    best.n = 4
+    rows[0].n = None
+    return [r.n is None for r in rows], sum(r.n for r in rows if r.n is not None)
+
+
+def objects_in_objects(n: Any) -> Any:
+    outer = [Box(Job(i)) for i in range(n)]
+    best = outer[0]
+    for r in outer:
+        if r.items.x > 2:
+            best = r
+    j = best.items
+    j.x = 77
+    best.items = Job(5)
+    j.x += 1
+    return [r.items.x for r in outer], j.x
+
+
+def closures(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = pick(rows)
+    def bump():
+        nonlocal best
+        best.n += 1
+        best = rows[0]
+    bump()
+    bump()
+    return [r.n for r in rows]
+
+
+PROGRAMS = [
+    attributes_by_vars,
+    deep_copy,
+    their_class,
+    inherited,
+    slotted,
+    one_list_in_several,
+    a_list_in_each,
+    rows_in_each,
+    made_before_an_error,
+    none_and_numbers,
+    objects_in_objects,
+    closures,
+]
+
+
+@executors
+@pytest.mark.parametrize("fn", PROGRAMS)
+def test_programs(fn: Any, executor: str) -> None:
+    check(fn, executor, 4)
+
+
+def in_a_set(n: Any) -> Any:
+    rows, best = [Job(i) for i in range(n)], Job(-1)
+    for row in rows:
+        if row.x > best.x:
+            best = row
+    best.n = 5
+    return rows[n - 1] in {best}
+
+
+def function_as_an_attribute(n: Any) -> Any:
+    rows = [Job(i, lambda v: v + 1) for i in range(n)]
+    return pick(rows).n(1)
+
+
+@pytest.mark.parametrize("fn", [in_a_set, function_as_an_attribute])
+def test_refused(fn: Any) -> None:
+    with pytest.raises(rt.errors.StagingError):
+        rt.function(fn)(rt.constant(4))
+
+
+def test_an_item_of_a_tensor_cannot_be_set_by_an_attribute() -> None:
+    def f(x: Any, n: Any) -> Any:
+        rows = [Job(x * i) for i in range(n)]
+        best = pick_by_first(rows, Job(-x))
+        best.x[0] = 9.0
+        return [row.x for row in rows]
+
+    def pick_by_first(rows: Any, best: Any) -> Any:
+        for row in rows:
+            if row.x[0] > 1.0:
+                best = row
+        best.n = 5
+        return best
+
+    with pytest.raises(rt.errors.StagingError):
+        rt.function(f)(rt.constant([1.0, 2.0]), rt.constant(3))
