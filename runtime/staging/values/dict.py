@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from autograph.backend import items_in, operators, refill
 from runtime.core import pytree
-from runtime.core.errors import OperatorNotAllowedInGraphError, locate
+from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, UnimplementedError, locate
 from runtime.core.formatting import repr_of
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
@@ -47,13 +47,13 @@ from runtime.staging.values.list_elements import (
     record_taken,
     renewed,
 )
-from runtime.staging.values.optional import Maybe
+from runtime.staging.values.optional import Maybe, without_none
 from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.shared_elements import link
 
 __all__ = [
-    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "is_alike", "is_numeric",
-    "is_staged_key", "is_tuple", "key_leaves", "missing_key"]
+    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "entry_of", "is_alike", "is_numeric",
+    "is_staged_key", "is_tuple", "key_leaves", "key_to_set", "missing_key", "raise_unless_there", "settled_key"]
 
 
 class StagedEntries(StagedItems):
@@ -133,14 +133,9 @@ class StagedDict(StagedView):
 
     # Keys.
 
-    def _key(self, key: Any) -> list[Any] | None:
-        """The leaves of a key; None if it cannot equal any key of this dict."""
-        return key_leaves(self.structure[0], self.table.keys, key)
-
     def _entry(self, key: Any) -> Any:
         """The entry number of a key; 0, as an int or in the graph, if absent."""
-        leaves = self._key(key)
-        return 0 if leaves is None else self.table.find(leaves)[0]
+        return entry_of(self.table, self.structure[0], key)
 
     def _value(self, entry: Any) -> Any:
         """A new copy of the value of an entry."""
@@ -199,11 +194,12 @@ class StagedDict(StagedView):
     def _checked(self, key: Any) -> Any:
         """The entry number of a key. KeyError at run time if absent."""
         entry = self._entry(key)
-        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(key))
+        raise_unless_there(entry, key)
         return entry
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        leaves = self._key(key)
+        key = key_to_set(key)
+        leaves = key_leaves(self.structure[0], self.table.keys, key)
         if leaves is None or not is_alike(self.structure[0], key):
             raise staging_error(
                 "a key is set here that is no number, or tuple of numbers, like the other keys of a dict that changes"
@@ -458,6 +454,50 @@ def is_staged_key(key: Any) -> bool:
     return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
 
 
+def settled_key(key: Any) -> tuple[Any, Any]:
+    """The key with the contents of those parts that may be None, and whether none of them is: True, or a bool
+    scalar."""
+    if is_tuple(key):
+        parts = [settled_key(part) for part in key]
+        return pytree.rebuild(key, [part for part, _ in parts]), reduce(_both, [there for _, there in parts], True)
+    content, there = without_none(key)
+    if content is key:
+        return key, True
+    content, is_whole = settled_key(content)
+    return content, _both(there, is_whole)
+
+
+def _both(bit: Any, other: Any) -> Any:
+    return other if bit is True else bit if other is True else logical_and(bit, other)
+
+
+def key_to_set(key: Any) -> Any:
+    """A key that is set in a hash table, none of whose keys is or has None."""
+    key, there = settled_key(key)
+    if there is not True:
+        raise_unless(there, UnimplementedError(
+            "None is a key here of a dict, or an item of a set, whose others are numbers: use a number, such as -1"))
+    return key
+
+
+def entry_of(table: Table, structure: Any, key: Any) -> Any:
+    """The entry number of a key; 0, as an int or in the graph, if absent."""
+    key, there = settled_key(key)
+    leaves = key_leaves(structure, table.keys, key)
+    if leaves is None:
+        return 0
+    entry, _ = table.find(leaves)
+    return entry if there is True else where(there, entry, 0)
+
+
+def raise_unless_there(entry: Any, key: Any) -> None:
+    """Raise KeyError at run time if a key has no entry."""
+    key, there = settled_key(key)
+    if there is not True and not is_tuple(key):
+        raise_unless(there, KeyError(None))
+    raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(key))
+
+
 def missing_key(key: Any) -> KeyError:
     """The error for a key that is missing, with numbers of Python's in place of scalar tensors."""
     return KeyError(_as_number(key))
@@ -477,6 +517,8 @@ def is_alike(structure: Any, value: Any) -> bool:
     """Whether a key or value has this structure."""
     try:
         pytree.assert_same_structure(structure, value)
+    except StagingError:
+        raise
     except (TypeError, ValueError):
         return False
     return True

@@ -11,6 +11,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
 from typing import Any, Final
 
 from autograph.backend import is_internal, of_trace, operators, unnumbered
@@ -27,7 +28,7 @@ from runtime.staging.values.list import branch
 
 __all__ = [
     "Maybe", "MaybeObject", "MaybeTensor", "Presence", "attach", "bound", "checked", "keys", "keys_asked", "known",
-    "same_or_none", "there"]
+    "same_or_none", "there", "without_none"]
 
 
 class _Keys(threading.local):
@@ -134,8 +135,12 @@ def checked(value: Any) -> Any:
 
 
 def _class_of(value: Any) -> Any:
-    """`value.__class__`, which `isinstance` also reads: that of the content, if user code asks."""
-    if is_internal(sys._getframe(1).f_code.co_filename):
+    """`value.__class__`, which `isinstance` also reads, through `abc` for an abstract class: that of the content, if
+    user code asks."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") == "abc":
+        frame = frame.f_back
+    if frame is not None and is_internal(frame.f_code.co_filename):
         return type(value)
     return known(value, "for its class").__class__
 
@@ -311,6 +316,14 @@ for _name in _BINARY:
 Maybe = (MaybeTensor, MaybeObject)
 
 
+def without_none(value: Any) -> tuple[Any, Any]:
+    """The content of a value that may be None, and whether it is not None: True, or a bool scalar tensor."""
+    if not isinstance(value, Maybe):
+        return value, True
+    value.presence.check_bound()
+    return value.content, value.presence.has_value
+
+
 def same_or_none(value: Any, other: Any, same: Callable[[Any, Any], Any]) -> Any:
     """Whether two values are both None or the same, by `same` if neither is None: a bool, or a bool scalar tensor."""
     (one, has_one), (second, has_second) = map(_content, (value, other))
@@ -321,10 +334,7 @@ def same_or_none(value: Any, other: Any, same: Callable[[Any, Any], Any]) -> Any
 
 def _content(value: Any) -> tuple[Any, Any]:
     """The content of a value, and whether it is not None: a bool, or a bool scalar tensor."""
-    if not isinstance(value, Maybe):
-        return value, value is not None
-    value.presence.check_bound()
-    return value.content, value.presence.has_value
+    return (None, False) if value is None else without_none(value)
 
 
 def _conjunction(bit: Any, other: Any) -> Any:

@@ -17,10 +17,18 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorType
-from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
-from runtime.staging.values.dict import View, is_alike, is_numeric, is_staged_key, key_leaves, missing_key
+from runtime.staging.values.dict import (
+    View,
+    entry_of,
+    is_alike,
+    is_numeric,
+    is_staged_key,
+    key_leaves,
+    key_to_set,
+    raise_unless_there,
+)
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
@@ -86,8 +94,7 @@ class StagedSet(Staged):
 
     def _entry(self, item: Any) -> Any:
         """The entry number of an item; 0, as an int or in the graph, if absent."""
-        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves else None
-        return 0 if leaves is None else self.table.find(leaves)[0]
+        return entry_of(self.table, self.structure, item) if self.leaves else 0
 
     def contains(self, item: Any) -> Any:
         """Whether the set contains an item: False, or a bool scalar."""
@@ -98,6 +105,7 @@ class StagedSet(Staged):
         return self.contains(item)
 
     def add(self, item: Any, /) -> None:
+        item = key_to_set(item)
         if not self.leaves and is_numeric(item):
             self.structure = pytree.map_structure(lambda leaf: None, item)
             types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
@@ -116,7 +124,7 @@ class StagedSet(Staged):
 
     def remove(self, item: Any, /) -> None:
         entry = self._entry(item)
-        raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(item))
+        raise_unless_there(entry, item)
         self.leaves = tuple(self.table.without(entry, True).leaves)
 
     def clear(self) -> None:
