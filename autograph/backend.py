@@ -49,7 +49,7 @@ from autograph.core.tracebacks import (
     is_converted,
     is_internal,
     prune,
-    raised_in_converted_code,
+    raised_by_program,
     settle,
 )
 from autograph.core.unknown_names import hint_at_names, unknown
@@ -191,7 +191,7 @@ __all__ = [
     "prune",
     "put",
     "raise_limit",
-    "raised_in_converted_code",
+    "raised_by_program",
     "rarely_collected",
     "references",
     "refill",

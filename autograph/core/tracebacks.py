@@ -1,6 +1,7 @@
 """Which frames are the user's, and tracebacks that show only those."""
 from __future__ import annotations
 
+import dis
 import functools
 import os
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ if not RAISE_HAS_OWN_STATE:
 
 __all__ = [
     "BODY", "CONVERTED", "TEMPORARIES", "convert_file", "hide_package", "is_body", "is_converted", "is_internal",
-    "is_opaque", "own_errors", "prune", "settle", "stand_in", "temporaries_in",
+    "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in", "temporaries_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -117,6 +118,24 @@ def raised_in_converted_code(error: BaseException) -> bool:
     codes = [entry.tb_frame.f_code for entry in _entries(error.__traceback__)]
     last = next((code for code in reversed(codes) if not is_internal(code.co_filename)), None)
     return last is not None and is_converted(last)
+
+
+def raised_by_program(error: BaseException) -> bool:
+    """Whether an error belongs to the program: an Exception, or one of another class that a `raise` statement of
+    converted code raises, or SystemExit of a function that it calls; not one of a signal handler, such as the
+    KeyboardInterrupt of Ctrl-C."""
+    if isinstance(error, Exception):
+        return True
+    if isinstance(error, SystemExit):
+        return raised_in_converted_code(error)
+    last = None
+    for last in _entries(error.__traceback__):  # noqa: B007
+        pass
+    return last is not None and is_converted(code := last.tb_frame.f_code) and (
+        code.co_code[last.tb_lasti] in _RAISES)
+
+
+_RAISES: Final = frozenset({dis.opmap["RAISE_VARARGS"], dis.opmap["RERAISE"]})
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from autograph.backend import is_body, is_outermost, prune
 from runtime.core.positions import Position, is_users, user_position
 
-__all__ = ["raise_at", "show_users", "trail"]
+__all__ = ["raise_at", "raised_by_graph", "show_users", "trail"]
 
 
 def trail(traceback: TracebackType | None) -> tuple[Position, ...]:
@@ -67,6 +67,14 @@ def _code(place: _Place) -> CodeType:
     call.end_col_offset = place.end_col if call.end_lineno > 1 else max(place.end_col, place.col)
     code = compile(tree, place.filename, "exec")
     return code.replace(co_name=place.function, co_firstlineno=place.lineno)
+
+
+def raised_by_graph(error: BaseException) -> bool:
+    """Whether `raise_at` raised it."""
+    code, traceback = None, error.__traceback__
+    while traceback is not None:
+        code, traceback = traceback.tb_frame.f_code, traceback.tb_next
+    return code is not None and code.co_filename == __file__
 
 
 def raise_at(exception: BaseException, places: Sequence[Position]) -> None:

@@ -115,7 +115,7 @@ class ConcreteFunction:
         self._compiling = threading.RLock()
         self.run: Callable[..., Any] = self._compile_and_run
         self.findable: Any = None
-        self.failed: Callable[[Exception, tuple[Any, ...]], None] | None = None
+        self.failed: Callable[[BaseException, tuple[Any, ...]], None] | None = None
         """Called with an error of a call and its arrays: applies the changes made before the error."""
         self.can_change = True  # whether anything before an error can be changed, as far as known
 
@@ -174,7 +174,7 @@ class ConcreteFunction:
         try:
             return self.run(*arrays)
         except BaseException as error:
-            if self.failed is not None and isinstance(error, Exception):
+            if self.failed is not None:
                 self.failed(error, arrays)
             show_users(error)
             raise

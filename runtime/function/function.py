@@ -157,7 +157,7 @@ class Function(Called, Inspected):
             if graph is None and self._shares:
                 return self._objects.computed(self._run, args, kwargs)
             return self._run(args, kwargs)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             if graph is None:
                 self._leave(error, args, kwargs)
             raise
@@ -170,9 +170,9 @@ class Function(Called, Inspected):
         if raised.may_have_changes(error) and self.autograph:
             if self._until_error is None:
                 self._until_error = UntilError(until_error(), executor=self.executor, name=self.name)
-            concrete = raised.concrete
+            concrete, kinds = raised.concrete, raised.kinds_until(error)
             with applying(concrete):
-                changes = self._until_error(self._bound(self.python_function), *args, **kwargs)
+                changes = self._until_error(kinds, self._bound(self.python_function), *args, **kwargs)
                 if concrete is not None:
                     concrete.can_change = changes
 
@@ -210,10 +210,10 @@ class Function(Called, Inspected):
                 self._remember_arrays([x._array for x in args], concrete)
         try:
             return concrete.apply(call.leaves, call, call.variables)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             if not call.overwritten:  # otherwise its changes have been made already
                 raised.note(error, concrete)
-            if call.undo is not None:
+            if call.undo is not None and raised.is_of_program(error):
                 call.undo()
             raise
 
@@ -338,7 +338,7 @@ class Function(Called, Inspected):
         with phase(f"trace {self.name}"):
             try:
                 concrete = rarely_collected(lambda: self._trace_as_general_as_useful(call))
-            except (Exception, SystemExit) as error:
+            except BaseException as error:
                 raised.note(error)
                 raise
         with self._lock:

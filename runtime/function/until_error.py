@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 from weakref import WeakMethod
 
-from autograph.backend import ConversionError
+from autograph.backend import ConversionError, raised_by_program
 from runtime.core.errors import (
     DTypeError,
     InaccessibleTensorError,
@@ -27,16 +27,17 @@ from runtime.core.errors import (
 from runtime.core.graph import Graph
 from runtime.core.pruning import prune
 from runtime.core.tensor import EagerTensor
+from runtime.core.traceback_replay import raised_by_graph
 from runtime.function.concrete import ConcreteFunction
 from runtime.ops.effects import PRINT
 
 __all__ = ["ChangesWarning", "applying", "can_run_again", "leaving", "raised", "until_error", "without_output"]
 
 _TEXT: Final = '''
-def until_error(function, /, *args, **kwargs):
+def until_error(kinds, function, /, *args, **kwargs):
     try:
         function(*args, **kwargs)
-    except (Exception, SystemExit):
+    except kinds:
         pass
 '''
 _FILE: Final = "<until_error>"
@@ -44,7 +45,8 @@ _FUNCTIONS: Final[dict[str, Any]] = {"__name__": "until_error"}
 
 
 def until_error() -> Callable[..., None]:
-    """The function with this text, registered so that it converts, unlike functions of this package."""
+    """The function with this text, registered so that it converts, unlike functions of this package. It calls a
+    function, and catches errors of some kinds."""
     linecache.cache[_FILE] = len(_TEXT), None, _TEXT.splitlines(keepends=True), _FILE
     if "until_error" not in _FUNCTIONS:
         exec(compile(_TEXT, _FILE, "exec"), _FUNCTIONS)
@@ -101,8 +103,20 @@ class _Raised(threading.local):
     concrete: ConcreteFunction | None = None
 
     def note(self, error: BaseException, concrete: ConcreteFunction | None = None) -> None:
-        """Record an error in a run of `concrete`, or (None) in a trace."""
-        self.error, self.concrete = error, concrete
+        """Record an error of the program in a run of `concrete`, or (None) in a trace."""
+        if self.is_of_program(error):
+            self.error, self.concrete = error, concrete
+
+    @staticmethod
+    def is_of_program(error: BaseException) -> bool:
+        """Whether the program raised it in a graph or trace, not a signal handler."""
+        return isinstance(error, (Exception, SystemExit)) or raised_by_graph(error) or raised_by_program(error)
+
+    @staticmethod
+    def kinds_until(error: BaseException) -> tuple[type[BaseException], ...]:
+        """The kinds of errors that end a call whose changes are applied until that error."""
+        kind = type(error)
+        return (Exception, SystemExit) if issubclass(kind, (Exception, SystemExit)) else (Exception, SystemExit, kind)
 
     def forget(self) -> None:
         """Drop the references to the error and its objects."""
@@ -134,9 +148,9 @@ raised: Final = _Raised()
 
 def leaving(
     concrete: ConcreteFunction, leave: WeakMethod[Callable[..., None]]
-) -> Callable[[Exception, tuple[Any, ...]], None]:
+) -> Callable[[BaseException, tuple[Any, ...]], None]:
     """The handler for an error of a call with arrays only: it calls `leave(error, args, kwargs)`."""
-    def failed(error: Exception, arrays: tuple[Any, ...]) -> None:
+    def failed(error: BaseException, arrays: tuple[Any, ...]) -> None:
         if (found := leave()) is not None:
             raised.note(error, concrete)
             try:

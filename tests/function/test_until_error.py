@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -368,3 +369,45 @@ def test_changes_that_are_lost_are_reported() -> None:
             "function cannot be staged up to there: no `try` here$"):
         staged(None, log, np.int64(3))
     assert log == []
+
+
+class Stop(BaseException):
+    pass
+
+
+def stops(kind, xs, x):
+    try:
+        for k in range(3):
+            xs.append(x)
+            if x > k:
+                raise kind(f"{x} is large")
+    finally:
+        xs.append(-1)
+    return x
+
+
+@pytest.mark.parametrize("kind", [Stop, KeyboardInterrupt, GeneratorExit])
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_changes_before_an_error_that_is_no_exception(kind: type[BaseException], executor: str) -> None:
+    staged, xs = rt.function(stops, executor=executor), list[Any]()
+    assert int(staged(kind, xs, np.int64(0))) == 0 and [int(x) for x in xs] == [0, 0, 0, -1]
+    for _ in range(2):
+        xs.clear()
+        with pytest.raises(kind, match="^2 is large$"):
+            staged(kind, xs, np.int64(2))
+        assert [int(x) for x in xs] == [2, -1]
+
+
+@rt.function
+def interrupted(xs, x):
+    xs.append(x)
+    signal.raise_signal(signal.SIGINT)
+    xs.append(x)
+    return x
+
+
+def test_a_signal_handler_in_a_trace_is_no_error_of_the_program() -> None:
+    xs = list[Any]()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(xs, rt.constant(1))
+    assert xs == []

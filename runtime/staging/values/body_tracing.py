@@ -21,7 +21,7 @@ from autograph.backend import (
     of_trace,
     outermost,
     raise_limit,
-    raised_in_converted_code,
+    raised_by_program,
     settle,
 )
 from runtime.core.array_mode import note_undone
@@ -110,8 +110,8 @@ def trace_body(
 ) -> Any:
     """Trace `body` for `make_values()` into `graph`; returns its result, or None if it raises, as `graph` then does.
     `leaving`: represents the memory of arrays that the body creates, if it is traced several times.
-    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions, but for the
-    program's SystemExit, are raised at once.
+    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions and that the
+    program does not raise, are raised at once.
     """
     depth, place = _open.depth, _open_body(body)
     room = None if depth % _BODIES else raise_limit(_FRAMES * _BODIES)
@@ -139,7 +139,7 @@ def trace_body(
                 note_accident(exc, graph)
             return None
         except BaseException as exc:
-            if caught_by(exc) is None and not _is_exit(exc):  # a handler's error is raised again
+            if caught_by(exc) is None and not raised_by_program(exc):  # a handler's error is raised again
                 raise
             with raising(exc):
                 raise_error(exc)
@@ -156,11 +156,6 @@ def _locate(error: BaseException) -> None:
     if isinstance(error, (DTypeError, ShapeError)) and not getattr(error, "located", False) and (
             places := trail(error.__traceback__)):
         locate(error, places[-1])
-
-
-def _is_exit(error: BaseException) -> bool:
-    """Whether the traced program ends Python here, unlike a signal handler that does."""
-    return isinstance(error, SystemExit) and raised_in_converted_code(error)
 
 
 @outermost
@@ -181,7 +176,9 @@ def trace_function(call: Callable[[], Any]) -> Any:
         return NEVER
     except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
         raise
-    except (Exception, SystemExit) as exc:
+    except BaseException as exc:
+        if not raised_by_program(exc):
+            raise
         _locate(exc)
         written = written_error(exc)
         if written is not None:

@@ -1,0 +1,43 @@
+"""Errors that are no exceptions, raised where a tensor decides."""
+from __future__ import annotations
+
+import pytest
+from plain_values import executors
+
+import runtime as rt
+
+
+class Stop(BaseException):
+    pass
+
+
+def sum_until(xs):
+    total = 0
+    try:
+        for x in xs:
+            if x > 10:
+                raise Stop(total)
+            total += x
+    except Exception:
+        return -1
+    except Stop as stop:
+        return -10 - stop.args[0]
+    return total
+
+
+def stopped(xs):
+    for x in xs:
+        if x > 10:
+            raise Stop(x)
+    return 0
+
+
+@executors
+def test_errors_that_are_no_exceptions(executor: str) -> None:
+    summed = rt.function(sum_until, executor=executor)
+    assert [int(summed(rt.constant(xs))) for xs in ([1, 2, 3], [1, 20, 3])] == [6, -11]
+    traced = rt.function(stopped, executor=executor)
+    assert int(traced(rt.constant([1, 2, 3]))) == 0
+    with pytest.raises(Stop) as info:
+        traced(rt.constant([1, 20, 3]))
+    assert int(info.value.args[0]) == 20
