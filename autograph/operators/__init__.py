@@ -305,8 +305,8 @@ def _stage_reduce(
 
 
 @own_errors
-def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
-    """`then() if pred else orelse()`."""
+def if_exp(pred: Any, then: Thunk, orelse: Thunk, /, *state: str) -> Any:
+    """`then() if pred else orelse()`. `state`: what the operands are known to change."""
     pred = truth_value(pred)
     backend = deciding(pred)
     if backend is None:
@@ -315,7 +315,7 @@ def if_exp(pred: Any, then: Thunk, orelse: Thunk, /) -> Any:
     def run(variables: State, names: tuple[str, ...]) -> tuple[Any, ...]:
         return backend.if_exp(pred, Operand(then, variables), Operand(orelse, variables), variables.read(), names)
 
-    return staged((), backend, (then, orelse), run)[0]
+    return staged(state, backend, (then, orelse), run)[0]
 
 
 @own_errors

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
@@ -19,7 +19,10 @@ from autograph.core.tracebacks import is_opaque, temporaries_in
 from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
 from autograph.state.structure import ATOMS, unwrapped
 
-__all__ = ["is_outermost", "outermost", "references", "scopes", "unreached", "variables", "was_before", "within"]
+__all__ = [
+    "is_outermost", "outermost", "references", "scopes", "unreached", "variables", "was_before", "with_more_references",
+    "within",
+]
 
 _outermost: Final[set[CodeType]] = set()
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,8 +111,20 @@ def was_before(value: Any) -> bool:
 def references(values: Iterable[Any]) -> Counter[int]:
     """By id, how many variables, items and attributes in the code being traced refer to each of the values."""
     wanted = {id(value): value for value in values}
-    if not wanted:
-        return Counter()
+    return _counted(wanted, {}) if wanted else Counter()
+
+
+def with_more_references(values: Mapping[int, tuple[Any, int]]) -> Container[int]:
+    """The ids of the values, each given with a number by its id, that more variables, items and attributes refer to."""
+    if not values:
+        return ()
+    counts = _counted({key: value for key, (value, _) in values.items()}, {key: n for key, (_, n) in values.items()})
+    return {key for key, (_, most) in values.items() if counts[key] > most}
+
+
+def _counted(wanted: dict[int, Any], most: Mapping[int, int]) -> Counter[int]:
+    """The references to the wanted values by id; if `most` has a number for each, counting ends as soon as there are
+    more to each."""
     count = _Count(wanted)
     for value in wanted.values():
         count.look_into(value)
@@ -130,16 +145,19 @@ def references(values: Iterable[Any]) -> Counter[int]:
                 free.pop(name, None)
                 found[id(local)] += 1
             count.known.add(name)
-    count.cells(("", cell) for cell in within.variables)
+    found += Counter(free.values())
+    if most:
+        count.wait_for({key: n + 1 - found[key] for key, n in most.items()})
+    count.cells(("", cell) for cell in reversed(within.variables))  # the innermost first
     for scope in within.scopes:
         for name in scope.names & scope.namespace.keys():
             count.meet(scope.namespace[name])
     count.run()
-    return found + Counter(free.values()) + count.found
+    return found + count.found
 
 
 def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(3)
     while frame is not None and frame.f_code not in _outermost:
         if not is_opaque(frame.f_code.co_filename):
             yield frame
@@ -159,10 +177,20 @@ class _Count:
         """Names of variables already counted in frames: not counted again as closure cells."""
         self._seen: set[int] = set()
         self._pending: list[Any] = []
+        self._wait: dict[int, int] = {}
+        """By id, how many more references to find before the search may end; if empty, it finds all."""
+        self._is_over = False
+
+    def wait_for(self, counts: Mapping[int, int]) -> None:
+        """End the search as soon as these references have been found, by id."""
+        self._wait = {key: more for key, n in counts.items() if (more := n - self.found[key]) > 0}
+        self._is_over = not self._wait
 
     def meet(self, value: Any) -> None:
         if id(value) in self.wanted:
             self.found[id(value)] += 1
+            if id(value) in self._wait:
+                self._found_waited(id(value))
             return
         kind: Any = type(value)
         if kind in ATOMS:
@@ -175,6 +203,12 @@ class _Count:
         elif issubclass(kind, _SEARCHED) or is_users_object(value) or slots_of(kind) or hasattr(kind, "__viewed__"):
             self.look_into(value)
 
+    def _found_waited(self, key: int) -> None:
+        self._wait[key] -= 1
+        if not self._wait[key]:
+            del self._wait[key]
+            self._is_over = not self._wait
+
     def look_into(self, value: Any) -> None:
         if id(value) not in self._seen and len(self._seen) < MOST:
             self._seen.add(id(value))
@@ -183,6 +217,8 @@ class _Count:
     def run(self) -> None:
         """Search everything that has been found."""
         for value in self._pending:  # grows meanwhile
+            if self._is_over:
+                break
             if isinstance(value, MethodType):
                 self.meet(value.__self__)
             elif isinstance(value, FunctionType):
@@ -196,6 +232,8 @@ class _Count:
 
     def cells(self, cells: Iterable[tuple[str, CellType]]) -> None:
         for name, cell in cells:
+            if self._is_over:
+                break
             if cell_is_filled(cell) and id(cell) not in self._seen and not (
                     id(unwrapped(cell.cell_contents)) in self.wanted and name in self.known):
                 self._seen.add(id(cell))

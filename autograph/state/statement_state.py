@@ -31,7 +31,7 @@ from autograph.state.reachability import (
     cell_is_filled,
     names_in,
 )
-from autograph.state.references import references, unreached, within
+from autograph.state.references import unreached, with_more_references, within
 from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
 
 __all__ = [
@@ -245,9 +245,9 @@ class State:
             _note_places(value, place, places)
         if not places:
             return []
-        counts = references(value for value, _ in places.values())
+        aliased = with_more_references({key: (value, len(known)) for key, (value, known) in places.items()})
         backend = ambient.backend
-        return [value for value, known in places.values() if counts[id(value)] > len(known)
+        return [value for key, (value, _) in places.items() if key in aliased
                 or (backend is not None and backend.may_alias(value))]
 
     def get(self, path: Path) -> Any:

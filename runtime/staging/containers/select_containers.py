@@ -73,7 +73,7 @@ class _Resizing(Method):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         _all_staged(self._ag_of, grow=True)
-        return super().__call__(*args, **keywords)
+        return use(self._ag_of, call_method, self._ag_name, args, keywords, changed="")
 
 
 class _OfItems(Select):
@@ -103,7 +103,7 @@ class _OfItems(Select):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         _all_staged(self)
-        use(self, _put_item, index, value)
+        use(self, _put_item, index, value, changed="")
 
     def __delitem__(self, index: Any) -> None:
         use(self, operators.delitem, index)
@@ -226,7 +226,7 @@ class _Lists(_OfItems, Staged):
                 for one, new in zip(one_of, values, strict=True):
                     one[index] = new
                 return
-        use(self, _put_item, index, value)
+        use(self, _put_item, index, value, changed="")
 
     def __iadd__(self, other: Any) -> Self:
         use(self, _change_by, "iadd", other)

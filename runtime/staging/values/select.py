@@ -165,26 +165,38 @@ def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
     return [pytree.map_structure(functools.partial(where, equal(at, i)), new, old) for i, old in enumerate(olds)]
 
 
-def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any) -> Any:
-    """The result of `use(x, *args)` for the object at `at`, with one branch per object."""
+def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any, changed: str | None = None) -> Any:
+    """The result of `use(x, *args)` for the object at `at`, with one branch per object. `changed`: see `use`."""
     if len(one_of) > MOST:
         raise staging_error(
             f"one of {len(one_of)} objects is used as a tensor tells, which takes a branch for each: there can be"
             f" {MOST}", "Keep numbers in lists or tensors of their own, one for each attribute.")
     chosen = tuple(one_of)
 
-    def on_branches(first: int, end: int, _: Any = None) -> Any:
-        if end - first == 1:
-            return use(chosen[first], *args)
-        middle = (first + end) // 2
-        # Values that a branch may change have to be in its own variables, where `autograph` looks for them.
-        return operators.if_exp(
-            less(at, middle),
-            lambda: on_branches(first, middle, (chosen, args)), lambda: on_branches(middle, end, (chosen, args)))
+    def all_values() -> Any:
+        return chosen, args
 
-    cells = dict(zip(on_branches.__code__.co_freevars, on_branches.__closure__ or (), strict=True))
-    with variables(cells["chosen"], cells["args"]):
-        return on_branches(0, len(chosen))
+    # The branches refer to parts of these, which are no names of their own.
+    with variables(*all_values.__closure__ or ()):
+        return _on_branches(at, 0, chosen, use, args, changed)
+
+
+def _on_branches(
+    at: Any, first: int, chosen: tuple[Any, ...], use: Callable[..., Any], args: tuple[Any, ...], changed: str | None,
+) -> Any:
+    """The result of `use(x, *args)` for the object in `chosen`, which begins at index `first`, at index `at`.
+
+    Each branch has a variable of its own that holds what it may change, and nothing else, which would be searched.
+    """
+    if len(chosen) == 1:
+        return use(chosen[0], *args)
+    middle = len(chosen) // 2
+    left, right = chosen[:middle], chosen[middle:]
+    state = () if changed is None else (
+        *[f"left[{i}]{changed}" for i in range(len(left))], *[f"right[{i}]{changed}" for i in range(len(right))])
+    return operators.if_exp(
+        less(at, first + middle), lambda: _on_branches(at, first, left, use, args, changed),
+        lambda: _on_branches(at, first + middle, right, use, args, changed), *state)
 
 
 def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -266,10 +278,12 @@ def alternatives_of(x: Select) -> tuple[tuple[Any, ...], Any]:
     return x._ag_one_of, x._ag_at
 
 
-def use(x: Select, one: Callable[..., Any], *args: Any) -> Any:
-    """The result of `one(x, *args)`, with one branch per alternative."""
+def use(x: Select, one: Callable[..., Any], *args: Any, changed: str | None = None) -> Any:
+    """The result of `one(x, *args)`, with one branch per alternative. `changed`: the path from an alternative to what
+    each branch presumably changes, `""` for the alternative itself; None if nothing. Branches that change something
+    else are traced again."""
     one_of, at = alternatives_of(x)
-    return _used(at, one_of, one, *args)
+    return _used(at, one_of, one, *args, changed=changed)
 
 
 def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
@@ -439,7 +453,7 @@ def _set_attribute(x: Select, name: str, value: Any) -> None:
             for one, new in zip(one_of, values, strict=True):
                 setattr(one, name, new)
             return
-    use(x, setattr, name, value)
+    use(x, setattr, name, value, changed=f".{name}")
 
 
 class Method:

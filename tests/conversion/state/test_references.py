@@ -11,7 +11,7 @@ import autograph as ag
 import runtime as rt
 from autograph.state import references as module
 from autograph.state.reachability import Reach
-from autograph.state.references import outermost, references, unreached, variables
+from autograph.state.references import outermost, references, unreached, variables, with_more_references
 
 KEPT: list[Any] = []
 THIS: Any = sys.modules[__name__]
@@ -74,6 +74,32 @@ def test_statements_that_run_code_which_is_not_followed_may_change_any_list(reac
         assert held(item) == 0
         long.append(item)  # type: ignore[arg-type]
         assert held(item) == 1
+
+
+@outermost
+def shared(*items: Any, most: int) -> list[bool]:
+    """Which containers the declared variables refer to more often."""
+    found = with_more_references({id(item): (item, most) for item in items})
+    return [id(item) in found for item in items]
+
+
+def test_containers_with_more_references_than_known() -> None:
+    one, two = [1.0], [2.0]
+    with variables(CellType(one), CellType((one, two)), CellType({"one": one})):
+        assert shared(one, two, most=0) == [True, True]
+        assert shared(one, two, most=1) == shared(one, two, most=2) == [True, False]
+        assert shared(one, two, most=3) == [False, False]
+    assert shared(one, two, most=0) == [False, False]
+    assert shared(most=0) == []
+
+
+def test_the_search_ends_with_the_last_reference_that_tells(searched: list[int]) -> None:
+    item = [1.0]
+    with variables(CellType([[0.0] * 30]), CellType([[0.0] * 20]), CellType([item])):
+        assert shared(item, most=0) == [True]
+        assert 20 not in searched and 30 not in searched
+        assert shared(item, most=1) == [False]
+        assert 20 in searched and 30 in searched
 
 
 def kept_between_statements(x):  # type: ignore[no-untyped-def]

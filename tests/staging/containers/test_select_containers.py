@@ -1,0 +1,100 @@
+"""One of many lists, as a tensor tells: its uses are staged in parts that grow as n log n."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+from runtime.staging.control import cond
+from tests.gradients import EXECUTORS
+
+
+def neighbours(edges, n):  # type: ignore[no-untyped-def]
+    rows = [[] for _ in range(n)]
+    for e in range(len(edges)):
+        rows[edges[e, 0]].append(edges[e, 1])
+    return [len(row) for row in rows], [sum(row) for row in rows]
+
+
+def with_another_name(edges, n):  # type: ignore[no-untyped-def]
+    rows = [[0] for _ in range(n)]
+    last, again = rows[-1], [rows[0], rows[-1]]
+    for e in range(len(edges)):
+        rows[edges[e, 0]].append(edges[e, 1])
+        again[e % 2].append(-1)
+    return [len(row) for row in rows], sum(last), [sum(row) for row in again]
+
+
+def an_argument_grows(edges, n):  # type: ignore[no-untyped-def]
+    rows, log = [[] for _ in range(n)], []
+    for e in range(len(edges)):
+        rows[edges[e, 0]].append(edges[e, 1])
+        rows[edges[e, 1]].extend(log[:1])
+        log.append(edges[e, 0])
+    return [sum(row) for row in rows], len(log)
+
+
+def shorter(edges, n):  # type: ignore[no-untyped-def]
+    rows = [[i] * (i % 3) for i in range(n)]
+    taken = 0
+    for e in range(len(edges)):
+        row = rows[edges[e, 0]]
+        if len(row) > 0:
+            taken += row.pop()
+        row.insert(0, edges[e, 1])
+    return taken, [sum(row) for row in rows]
+
+
+def items_set(edges, n):  # type: ignore[no-untyped-def]
+    rows = [[0.5] * (1 + i % 3) for i in range(n)]
+    for e in range(len(edges)):
+        rows[edges[e, 0]][0] += edges[e, 1] * 1.0
+        rows[edges[e, 1]][-1] *= 2.0
+    return [sum(row) for row in rows]
+
+
+EDGES = np.random.default_rng(3).integers(0, 6, (20, 2))
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("program", [neighbours, with_another_name, an_argument_grows, shorter, items_set])
+def test_programs(program: Callable[..., Any], executor: str) -> None:
+    want = program(EDGES, 6)
+    got = rt.function(lambda edges: program(edges, 6), executor=executor)(rt.constant(EDGES))
+    for one, other in zip(rt.nest.flatten(got), rt.nest.flatten(want), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+
+
+def test_an_index_out_of_range_and_an_empty_list_raise_as_in_python() -> None:
+    def taken(i):  # type: ignore[no-untyped-def]
+        rows = [[1], [], [3]]
+        return rows[i].pop()
+
+    f = rt.function(taken)
+    assert int(f(rt.constant(2))) == 3
+    for i in (1, 3):
+        with pytest.raises(IndexError) as want:
+            taken(i)
+        with pytest.raises(IndexError, match=str(want.value)):
+            f(rt.constant(i))
+
+
+def test_each_use_is_staged_once_for_each_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each use takes two branches for each list but the last one, and no more uses are traced for many lists."""
+    traced: list[str] = []
+
+    class Counted(cond.Traced):
+        def __init__(self, name: str, *args: Any) -> None:
+            traced.append(name)
+            super().__init__(name, *args)
+
+    monkeypatch.setattr(cond, "Traced", Counted)
+    uses = []
+    for n in (16, 32, 64):
+        traced.clear()
+        rt.function(lambda edges, n=n: neighbours(edges, n)).get_concrete_function(rt.TensorSpec([20, 2], rt.int64))
+        uses.append(len(traced) / (2 * (n - 1)))
+    assert uses == [4, 4, 4]
