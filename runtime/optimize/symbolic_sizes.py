@@ -6,6 +6,7 @@ from ints that the graph computes of sizes. Where nothing is known of it, it is 
 rule is no obstacle. A loop's state is assumed to keep the sizes that it starts with, until an iteration disagrees.
 
 Sizes of different inputs that meet in an element-wise op are usually equal, as those of a batch and its labels are.
+So is an input that says what size an operand had before it was broadcast, as derivatives do, and the size after it.
 With `hopes` they are assumed to be: `assumed` has these assumptions, which the caller must check. It must also check
 that the unknown sizes of inputs are at most `SMALL`, so that the product of two of them fits 64 bits.
 """
@@ -19,14 +20,11 @@ from runtime.core.types import ListType, TensorType, int32, int64
 from runtime.optimize.size_rules import NUMBERS, RULES
 from runtime.optimize.symbols import SMALL, Numbers, Shape, Size, Symbol, either, factors_of, is_size
 
-__all__ = ["Place", "Sizes"]
+__all__ = ["VALUE", "Place", "Sizes"]
 
-Place = tuple[int, int]  # the number of an input of the graph, and an axis
+VALUE: Final = -1
+Place = tuple[int, int]  # the number of an input of the graph, and an axis; VALUE: the int that the input is
 _MOST_ROUNDS: Final = 8  # of the analysis of a loop's body
-
-
-class _Restart(Exception):
-    """Two sizes of inputs were assumed to be equal."""
 
 
 class Sizes:
@@ -37,19 +35,17 @@ class Sizes:
         self.hopes = hopes
         self.leaders: dict[Place, Place] = {}  # sizes of inputs assumed to equal those of others
         self.needs_small = False  # whether something follows only if the sizes of inputs are at most `SMALL`
-        while True:
+        known = -1
+        while known < len(self.leaders):  # each round assumes more
+            known = len(self.leaders)
             self.shapes: dict[Value, Shape | None] = {}  # of lists: those of the elements, None if there are none
             self.numbers: dict[Value, Numbers] = {}  # the elements of int scalars and vectors; what all of a list are
             self.symbols: dict[Any, Symbol] = {}
-            try:
-                self._whole()
-                return
-            except _Restart:
-                continue
+            self._whole()
 
     @property
     def assumed(self) -> list[tuple[Place, Place]]:
-        """Pairs of sizes of inputs that are assumed to be equal."""
+        """Pairs of sizes of inputs, or of ints and such sizes, that are assumed to be equal."""
         return [(place, self._leader(place)) for place in self.leaders]
 
     def inputs(self) -> Iterator[tuple[Place, Symbol]]:
@@ -97,7 +93,7 @@ class Sizes:
 
     def is_small(self, size: Size) -> bool:
         """Whether a size is known to be at most `SMALL`."""
-        if isinstance(size, Symbol) and self.hopes and size.key[0] == "input":
+        if isinstance(size, Symbol) and self.hopes and size.key[0] == "input" and size.is_size:
             self.needs_small = True
             return True
         return isinstance(size, int) and 0 <= size <= SMALL
@@ -115,12 +111,14 @@ class Sizes:
         return place
 
     def meet(self, xs: Sequence[Size], ys: Sequence[Size]) -> None:
-        """Assume that sizes of inputs are equal, if that is hoped."""
+        """Assume that sizes of inputs are equal, if that is hoped, from the next round on. Only the latter may be ints
+        that inputs are."""
         for x, y in zip(xs, ys, strict=True):
             if self.hopes and isinstance(x, Symbol) and isinstance(y, Symbol) and x is not y and (
-                    x.key[0] == y.key[0] == "input"):
-                self.leaders[y.key[1:]] = x.key[1:]
-                raise _Restart
+                    x.key[0] == y.key[0] == "input") and x.is_size:
+                leader, other = self._leader(x.key[1:]), self._leader(y.key[1:])
+                if leader != other:
+                    self.leaders[other] = leader
 
     def broadcast(self, shapes: Sequence[Shape]) -> Shape:
         """The shape to which shapes broadcast."""
@@ -144,8 +142,11 @@ class Sizes:
 
     def _whole(self) -> None:
         for number, value in enumerate(self.graph.inputs):
-            shape = self.own(value)
-            if isinstance(value.type, TensorType):
+            shape, type = self.own(value), value.type
+            if self.hopes and isinstance(type, TensorType) and not shape and type.dtype is int64:
+                place = self._leader((number, VALUE))
+                self.numbers[value] = (self.symbol(("input", *place), frozenset([self.graph]), place[1] != VALUE),)
+            if isinstance(type, TensorType):
                 shape = tuple([self.symbol(("input", *self._leader((number, axis))), frozenset([self.graph]))
                                if isinstance(size, Symbol) else size for axis, size in enumerate(shape)])
             self.shapes[value] = shape

@@ -11,7 +11,7 @@ from runtime.core.types import ListType, Shape
 from runtime.optimize import rewrite
 from runtime.optimize.equal_sizes import simplified
 from runtime.optimize.list_sizes import lists_of_one_shape
-from runtime.optimize.symbolic_sizes import Sizes
+from runtime.optimize.symbolic_sizes import VALUE, Place, Sizes
 from runtime.optimize.symbols import SMALL, Size, Symbol
 
 __all__ = ["KnownSizes", "analysed", "open_sizes"]
@@ -95,17 +95,21 @@ class KnownSizes:
         found = [self.index(b, size) for size in self.sizes.of(node.outputs[0])]
         return None if None in found else [size for size in found if size is not None]
 
-    def differ(self, b: Builder, arrays: Sequence[Any]) -> Val | None:
+    def differ(self, b: Builder, inputs: Sequence[Any]) -> Val | None:
         """Whether the sizes of the inputs are other than assumed."""
+        def at(place: Place) -> Val:
+            x, axis = inputs[place[0]], place[1]
+            return x.val if axis == VALUE else b.i64(x.dims[axis])  # type: ignore[no-any-return]
+
         sizes = self.sizes
         if sizes is None or not (sizes.assumed or sizes.needs_small):
             return None
         bad: Val | None = None
-        for (number, axis), (other, at) in sizes.assumed:
-            found = b.icmp("ne", b.i64(arrays[number].dims[axis]), b.i64(arrays[other].dims[at]))
+        for place, other in sizes.assumed:
+            found = b.icmp("ne", at(place), at(other))
             bad = found if bad is None else b.or_(bad, found)
         if sizes.needs_small:
-            for (number, axis), _ in sizes.inputs():
-                found = b.icmp("ugt", b.i64(arrays[number].dims[axis]), const("i64", SMALL))
+            for place, _ in sizes.inputs():
+                found = b.icmp("ugt", at(place), const("i64", SMALL))
                 bad = found if bad is None else b.or_(bad, found)
         return bad
