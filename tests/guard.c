@@ -137,6 +137,33 @@ void *guard_grow(uint64_t *pair, uint64_t need) {
     return made;
 }
 
+static uint64_t times(uint64_t size, uint64_t factor) {
+    uint64_t most = INT64_MAX;
+    return factor && size > most / factor ? most : size * factor;
+}
+
+/* With as many more factors of the size as the name says. */
+void *guard_reserve0(uint64_t *pair, uint64_t size) {
+    uint64_t need = size ? size : 1;
+    return pair[1] >= need ? (void *)pair[0] : guard_grow(pair, need);
+}
+
+void *guard_reserve1(uint64_t *pair, uint64_t size, uint64_t a) {
+    return guard_reserve0(pair, times(size, a));
+}
+
+void *guard_reserve2(uint64_t *pair, uint64_t size, uint64_t a, uint64_t b) {
+    return guard_reserve1(pair, times(size, a), b);
+}
+
+void *guard_reserve3(uint64_t *pair, uint64_t size, uint64_t a, uint64_t b, uint64_t c) {
+    return guard_reserve2(pair, times(size, a), b, c);
+}
+
+void *guard_reserve4(uint64_t *pair, uint64_t size, uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
+    return guard_reserve3(pair, times(size, a), b, c, d);
+}
+
 void *guard_retreat(uint64_t *pair, uint64_t need, uint64_t used) {
     if (need > 1 << 14) need *= 2;
     void *made = get(need + used, FRESH);

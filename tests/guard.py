@@ -94,6 +94,8 @@ def install(at_start: bool = False, most: int = 1 << 26, address_space: int = 6 
     for name, mine in ((allocator.GROW, "guard_grow"), (allocator.EXTEND, "guard_extend"),
                        (allocator.RETREAT, "guard_retreat"), (allocator.RELEASE, "guard_release")):
         llvm.add_symbol(name, _address(mine))
+    for count in range(allocator.MOST_FACTORS + 1):
+        llvm.add_symbol(f"{allocator.RESERVE}{count or ''}", _address(f"guard_reserve{count}"))
     from runtime.backends.native.codegen import context
     from runtime.backends.native.jit import executor
     free: Any = executor._free

@@ -53,9 +53,9 @@ def _concatenated(s: Sizes, node: Node) -> Numbers | None:
 def _chosen(s: Sizes, node: Node) -> Numbers | None:
     x, y = (s.number(value) for value in node.inputs[1:])
     test = node.inputs[0].node
-    if test is not None and test.op.name == "equal" and x is not None and y is not None:
-        if (s.number(test.inputs[0]), s.number(test.inputs[1])) == (x, 1):  # the size before a broadcast, if not 1
-            s.meet([x], [y])
+    if test is not None and test.op.name == "equal" and x is not None and y is not None and (
+            s.number(test.inputs[0]), s.number(test.inputs[1])) == (x, 1):  # a derivative asks which size was repeated
+        s.meet([x], [y])
     return (x,) if x is not None and x == y else None
 
 

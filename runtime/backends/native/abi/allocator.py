@@ -5,13 +5,18 @@ from typing import Final
 
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
 
-__all__ = ["EXTEND", "GROW", "MEMORY", "PAIR", "RELEASE", "RETREAT", "define_memory"]
+__all__ = [
+    "EXTEND", "GROW", "MEMORY", "MOST_FACTORS", "PAIR", "RELEASE", "RESERVE", "RETREAT", "define_memory",
+]
 
 PAIR: Final = 3
 """The words of a pair: the address of memory, its capacity in bytes, and how many bytes the block has before the
 address: free space at the front of a list."""
 
 GROW: Final = "runtime_grow"
+RESERVE: Final = "runtime_reserve"
+MOST_FACTORS: Final = 4
+"""`RESERVE` with a number up to this takes so many more factors of the size."""
 EXTEND: Final = "runtime_extend"
 RETREAT: Final = "runtime_retreat"
 RELEASE: Final = "runtime_release"
@@ -19,13 +24,16 @@ MEMORY: Final = "runtime_memory"  # two words: the bytes held now, and their max
 
 
 def define_memory(module: Module) -> None:
-    """`ptr runtime_grow(pair, need)`, `ptr runtime_extend(pair, need, used)`, `ptr runtime_retreat(pair, need, used)`
-    and `void runtime_release(pairs, count)`. The last one frees the memory of `count` pairs; the others enlarge that of
-    one pair."""
+    """`ptr runtime_grow(pair, need)`, `ptr runtime_reserve(pair, need)`, `ptr runtime_extend(pair, need, used)`,
+    `ptr runtime_retreat(pair, need, used)` and `void runtime_release(pairs, count)`. The last one frees the memory of
+    `count` pairs; the others enlarge that of one pair, `runtime_reserve` only if it is too small."""
     module.globals[MEMORY] = "external global i64"
     module.declare("free", "void", "ptr")
     module.declare("aligned_alloc", "ptr", "i64", "i64")
     module.define(GROW, "ptr", ["ptr", "i64"], _grow, "nounwind", linkage="")
+    for count in range(MOST_FACTORS + 1):
+        module.define(f"{RESERVE}{count or ''}", "ptr", ["ptr", "i64", *["i64"] * count], _reserve, "nounwind",
+                      linkage="")
     module.define(EXTEND, "ptr", ["ptr", "i64", "i64"], _extend, "nounwind", linkage="")
     module.define(RETREAT, "ptr", ["ptr", "i64", "i64"], _retreat, "nounwind", linkage="")
     module.define(RELEASE, "void", ["ptr", "i64"], _release, "nounwind", linkage="")
@@ -76,6 +84,14 @@ def _grow(b: Builder, pair: Val, need: Val) -> Val:
     now = b.select(null, _NONE, size)
     _count(b, b.sub(now, b.add(capacity, before)))
     _set_words(b, pair, memory, now, _NONE)
+    return memory
+
+
+def _reserve(b: Builder, pair: Val, size: Val, *more: Val) -> Val:
+    """The memory of a pair, of at least `size` bytes, times `more`; if it grows, the old content is lost."""
+    need = b.intrinsic("umax", b.i64(b.room([size, *more], 1)) if more else size, const("i64", 1))
+    address, capacity, _ = _words(b, pair)
+    (memory,) = b.either(b.icmp("uge", capacity, need), lambda: [address], lambda: [b.call("ptr", GROW, pair, need)])
     return memory
 
 

@@ -22,7 +22,6 @@ leaves it, and before Python code runs that may read them; after such code they 
 """
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -30,22 +29,20 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.backends.native.abi import callbacks
-from runtime.backends.native.abi.allocator import GROW
 from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
 from runtime.backends.native.codegen import fusion
+from runtime.backends.native.codegen.failures import Failures
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
-from runtime.backends.native.codegen.known_sizes import KnownSizes, open_sizes
-from runtime.backends.native.codegen.list_storage import FIRST_SLOT, REFUSAL_WORD, REFUSED, ListMemory, listed
+from runtime.backends.native.codegen.known_sizes import KnownSizes
+from runtime.backends.native.codegen.list_storage import FIRST_SLOT, listed
 from runtime.backends.native.codegen.parallel import WORTH, region
 from runtime.backends.native.codegen.piecewise_arrays import Joined, split
 from runtime.backends.native.codegen.scalar_ops import ELEMENTWISE, literal, llvm_type
 from runtime.backends.native.codegen.variables import Variable, WriteBacks, changes_any, variables_of
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
-from runtime.core.errors import OutOfMemoryError
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
-from runtime.core.positions import Position
-from runtime.core.types import MAX_BYTES, DType, ListType, TensorType, Type, dtype_of
+from runtime.core.types import DType, ListType, TensorType, Type, dtype_of
 
 __all__ = [
     "FIRST_SLOT", "LOWERINGS", "Lowering", "NotNative", "Value", "listed", "lowers",
@@ -59,7 +56,6 @@ _AT_ONCE: Final = 1024  # steps of a loop of unknown size between two polls for 
 _ROWS_AT_ONCE: Final = 64  # the same for rows
 _FEW: Final = 4096  # bytes: copying them takes negligible time
 _COPIED: Final = 32  # bytes per nanosecond, at most
-_NO_LARGER: Final = {"getitem", "reshape", "setitem", "slice", "split"}  # ops that add no elements
 _HEAVY: Final = 300  # an expression of this weight is stored, so that expressions do not grow without bound
 
 LOWERINGS: Final[dict[str, Callable[..., Any]]] = {}
@@ -80,7 +76,7 @@ def lowers(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-class Lowering(ListMemory):
+class Lowering(Failures):
     """Generates the code of one graph, and collects what a call of it needs besides."""
 
     is_whole = True  # not the code of a subgraph
@@ -114,6 +110,7 @@ class Lowering(ListMemory):
         self.in_bounds: frozenset[Node] = frozenset()  # indexing nodes whose bounds were checked before the loop
         self.current: Node | None = None  # the node being lowered
         self.refusals: list[callbacks.Refusal] = []  # errors that do not need Python, by number
+        self.failing: dict[Any, str] = {}  # the blocks of checks that end a call, by what they report
         self.called_back: list[tuple[Node, str]] = []
         self.storages = variables_of(graph)
         self.variables: dict[Variable, Value] = {}
@@ -157,42 +154,14 @@ class Lowering(ListMemory):
         return self.finals.get(value) or self.memory(value.type.dtype, dims)
 
     def allocate(self, dtype: DType, dims: Sequence[Index]) -> Val:
-        size = self.b.room(dims, dtype.size)
+        open_ = [size for size in dims if isinstance(size, Val)]
+        size = self.b.room([size for size in dims if not isinstance(size, Val)], dtype.size)
         most, of_all = self.on_stack
-        if isinstance(size, int) and size <= most and self.stack + size <= of_all:
+        if isinstance(size, int) and not open_ and size <= most and self.stack + size <= of_all:
             self.stack += size
             place = self.b.alloca("i8", max(size, 1), 64)
             return self.b.hidden(place) if dtype.is_complex and size > dtype.size else place
-        return self.slot_memory(self.new_slot(), size)
-
-    def slot_memory(self, slot: int, size: Index) -> Val:
-        """The memory of a slot, reallocated if too small; its content is lost then."""
-        return self.reserved(self.pair(slot), size)
-
-    def reserved(self, pair: Val, size: Index) -> Val:
-        """Memory of at least that many bytes, for a pair of address and capacity in memory."""
-        b = self.b
-        self.module.declare(GROW, "ptr", "ptr", "i64")
-        have = b.load("i64", b.offset(pair, 1, "i64"))
-        need = b.i64(max(size, 1)) if isinstance(size, int) else b.intrinsic("umax", size, const("i64", 1))
-        fits = b.icmp("uge", have, need)
-        (memory,) = b.either(fits, lambda: [b.load("ptr", pair)], lambda: [b.call("ptr", GROW, pair, need)])
-        with b.when(b.icmp("eq", memory, Val("ptr", "null"))):
-            self.no_memory()
-        return memory
-
-    def no_memory(self) -> None:
-        """End the call with an out-of-memory error of the current node."""
-        name = "the graph" if self.current is None else self.current.op.name
-        self.refuse(OutOfMemoryError, f"{name} got no memory")
-
-    def refuse(self, kind: type[Exception], text: str, position: Position | None = None) -> None:
-        """End the call with an error that does not need Python; without a position it is the current node's."""
-        refusal = callbacks.Refusal(kind, text, position or (None if self.current is None else self.current.position))
-        if not self.refusals or self.refusals[-1] != refusal:
-            self.refusals.append(refusal)
-        self.b.store(const("i64", len(self.refusals) - 1), self.b.offset(self.frame, REFUSAL_WORD, "i64"))
-        self.leave(REFUSED)
+        return self.reserved(self.pair(self.new_slot()), size, *open_)
 
     def copy(self, source: Leaf, pointer: Val) -> None:
         """Copy all elements of an array in C order."""
@@ -376,41 +345,6 @@ class Lowering(ListMemory):
         self.called_back.append((node, why))
         return values
 
-    def raise_by(self, node: Node, values: Sequence[Value]) -> None:
-        """End the call with the error that the op's kernel raises for these values."""
-        if node.op.foreign or changes_any(node):
-            self.flush()
-        words, specs = self.described(values, repeated=True)
-        self.ask(callbacks.KernelSite(node, specs, failing=True), words)
-        self.leave(1)
-
-    def fail_if(self, bad: Val | None, node: Node, values: Sequence[Value]) -> None:
-        """If `bad` is true, call the op's kernel, which raises."""
-        if bad is None or bad.ref == "false":
-            return
-        with self.b.when(bad), self.scope():
-            self.raise_by(node, values)
-
-    def check_room(self, node: Node, values: Sequence[Value], dtype: DType, dims: Sequence[Index]) -> None:
-        """Write a check that a tensor may have this shape; if not, the kernel raises. Its sizes have been checked."""
-        key = open_sizes(dims)
-        if key in self.fitting:
-            return
-        fits = self.b.fits(dims, dtype.size, MAX_BYTES)
-        if fits.ref != "true":
-            self.fail_if(self.b.not_(fits), node, values)
-        self.fitting.add(key)
-
-    def _check_results(self, node: Node, values: Sequence[Value], results: Sequence[Value]) -> None:
-        """`check_room` for each result whose unknown sizes are not among those of one operand."""
-        if node.subgraphs or node.op.name in _NO_LARGER:
-            return
-        have = [Counter(open_sizes(x.dims)) for x in values if isinstance(x, Array)]
-        for x in results:
-            if isinstance(x, Array) and len(x.dims) > 1 and not any(
-                    Counter(open_sizes(x.dims)) <= mine for mine in have):
-                self.check_room(node, values, x.dtype, x.dims)
-
     # Variables.
 
     def read(self, storage: Any) -> Value:
@@ -547,7 +481,7 @@ class Lowering(ListMemory):
         if result is None:
             return ()
         results = [result] if isinstance(result, (Scalar, Array, Boxed, Listed)) else result
-        self._check_results(node, values, results)
+        self.check_results(node, values, results)
         return results
 
     def overwritable(self, operand: int, x: Value, beside: Sequence[GraphValue | Variable] = ()) -> bool:

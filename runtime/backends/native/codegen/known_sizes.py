@@ -99,7 +99,7 @@ class KnownSizes:
         """Whether the sizes of the inputs are other than assumed."""
         def at(place: Place) -> Val:
             x, axis = inputs[place[0]], place[1]
-            return x.val if axis == VALUE else b.i64(x.dims[axis])  # type: ignore[no-any-return]
+            return x.val if axis == VALUE else b.i64(x.dims[axis])
 
         sizes = self.sizes
         if sizes is None or not (sizes.assumed or sizes.needs_small):
