@@ -6,6 +6,7 @@ position of an iterator, and of the iterators that it takes its items from, befo
 from __future__ import annotations
 
 import dis
+import functools
 import gc
 import io
 import itertools
@@ -55,11 +56,13 @@ _KNOWN: Final = _REDUCED | _COUNTED | {*IN_MEMORY, GeneratorType}
 def is_iterator(value: Any) -> bool:
     """Whether `next` advances `value` at trace time. An iterator of a backend's is advanced by the graph, unless it has
     `__takes_from__`, a method that returns what it takes its items from."""
-    kind = type(value)
-    if is_file(value) and not value.readable():
-        return False
-    return hasattr(kind, "__next__") and (
-        backend_for(kind) is None or hasattr(kind, "__takes_from__"))
+    kind: Any = type(value)
+    return _may_be_iterators(kind) and not (is_file(value) and not value.readable())
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_be_iterators(kind: Any) -> bool:
+    return hasattr(kind, "__next__") and (backend_for(kind) is None or hasattr(kind, "__takes_from__"))
 
 
 class Place:

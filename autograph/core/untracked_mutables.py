@@ -4,6 +4,7 @@ once, while the body is traced."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import operator
 import os
@@ -27,15 +28,27 @@ _MOST: Final = 1 << 20
 def is_other(value: Any, named: bool = False) -> bool:
     """Whether `value` is mutable but not state. Arrays of more than a megabyte count only if the statement names them
     (`named`), since comparing them takes time."""
-    kind = type(value)
+    kind: Any = type(value)
+    if not _may_be_other(kind):
+        return False
     if is_array(value):
         return bool(value.flags.writeable) and (named or value.nbytes <= _MOST)
     return (issubclass(kind, _COLLECTIONS) and kind not in LISTS) or draws_random_numbers(kind) or is_written(value)
 
 
+@functools.lru_cache(maxsize=1024)
+def _may_be_other(kind: Any) -> bool:
+    """Whether objects of a class may be mutable but not state."""
+    return _are_arrays(kind) or (issubclass(kind, _COLLECTIONS) and kind not in LISTS) or issubclass(
+        kind, _FILES) or draws_random_numbers(kind)
+
+
 def is_array(value: Any) -> bool:
     """Whether `value` is an array such as NumPy's; array scalars are not."""
-    kind = type(value)
+    return _are_arrays(type(value))
+
+
+def _are_arrays(kind: type) -> bool:
     return hasattr(kind, "__array_interface__") and hasattr(kind, "__setitem__")
 
 

@@ -168,7 +168,12 @@ class Reach:
 
     def _meet_part(self, path: str | None, value: Any, depth: int, hint: str) -> None:
         """As `_meet`, for a `value` in a list, dict or tuple or in an attribute."""
-        if type(value) not in _ATOMS and id(value) not in self._seen and len(self._seen) < MOST:
+        kind: Any = type(value)
+        if kind in _ATOMS or id(value) in self._seen or len(self._seen) >= MOST:
+            return
+        if _leads_nowhere(kind):
+            self._seen[id(value)] = value
+        else:
             self._pending.append(_Found(path if depth <= _DEPTH else None, value, depth, hint))
 
     def _meet_all(self, values: Iterable[Any], depth: int, hint: str) -> None:
@@ -181,8 +186,6 @@ class Reach:
             return
         self._seen[id(value)] = value
         kind: Any = type(value)  # `isinstance` would run code of proxies
-        if _leads_nowhere(kind):
-            return
         if is_iterator(value) and not is_output(value) and (kind in IN_MEMORY or not is_written(value)):
             self.iterators.append((found.path or found.hint, value))
         _way_of(kind)(self, found)

@@ -15,7 +15,8 @@ from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
     "ATOMS", "as_records", "can_be_record", "consists_of_attributes", "containers_in", "declared_fields", "duplicate",
-    "fields_of", "fill", "is_container", "is_record", "objects_in", "parts_in", "same_parts", "unwrapped", "with_parts"]
+    "fields_of", "fill", "is_container", "is_leaf", "is_record", "objects_in", "parts_in", "same_parts", "unwrapped",
+    "with_parts"]
 
 ATOMS: Final = frozenset({int, float, bool, complex, str, bytes, type(None)})
 _CHANGING: Final = (*LISTS, dict)
@@ -79,6 +80,17 @@ def _may_have_parts(cls: Any) -> bool:
 def _declares_fields(cls: Any) -> bool:
     """Whether it is a dataclass or attrs class, and its objects are not a backend's."""
     return (dataclasses.is_dataclass(cls) or "__attrs_attrs__" in vars(cls)) and not hasattr(cls, "__leaves__")
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether `value` is certainly neither mutable state nor contains any: it has no parts."""
+    cls: Any = type(value)
+    return _are_leaves(cls) and cls not in _records.classes
+
+
+@functools.lru_cache(maxsize=1024)
+def _are_leaves(cls: Any) -> bool:
+    return not (_are_containers(cls) or _may_have_parts(cls) or hasattr(cls, "__wraps__"))
 
 
 def is_record(value: Any) -> bool:
@@ -175,14 +187,14 @@ def containers_in(values: Iterable[Any]) -> dict[int, Any]:
     found: dict[int, Any] = {}
     pending, visited = list(values), set[int]()
     for value in pending:  # grows meanwhile
-        if id(value) not in visited:
+        if id(value) not in visited and not is_leaf(value):
             visited.add(id(value))
             if is_container(value):
                 found[id(value)] = value
             content = unwrapped(value)
             if content is not value:
                 pending.append(content)
-            elif type(value) not in ATOMS:
+            else:
                 pending += [part for _, part in objects_in(value)]
     return found
 

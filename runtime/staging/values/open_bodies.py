@@ -12,10 +12,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from autograph.backend import containers_in, fill, is_container, objects_in, of_trace, parts_in, same_parts, was_before
+from autograph.backend import (
+    containers_in,
+    fill,
+    is_container,
+    is_leaf,
+    objects_in,
+    of_trace,
+    parts_in,
+    same_parts,
+    was_before,
+)
 from runtime.core.positions import Position
-from runtime.core.tensor import GraphList, GraphTensor, Tensor
-from runtime.core.text import Text
+from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.waiting_operands import Moment, now
 from runtime.staging.values.list import StagedItems, is_staged_list
 from runtime.staging.values.optional import MaybeObject
@@ -501,14 +510,11 @@ def contents_of(
 ) -> dict[tuple[Any, ...], Any]:
     """The lists, dicts, objects with fields, and staged lists in `value`, by position; `inside`: the ids of the
     enclosing ones, for cycles."""
-    kind = type(value)
-    if issubclass(kind, MaybeObject):
+    if issubclass(type(value), MaybeObject):
         value = value.content
-        kind = type(value)
-    is_whole = is_container(value)
-    if (not is_whole and issubclass(kind, (Tensor, int, float, str, Text))) or id(value) in inside:
+    if is_leaf(value) or id(value) in inside:
         return {}
-    found = {place: value} if is_whole else {}
+    found = {place: value} if is_container(value) else {}
     for key, part in objects_in(value):
         found |= contents_of(part, (*place, key), inside | {id(value)})
     return found
