@@ -29,8 +29,7 @@ __all__ = [
     "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
     "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
     "backend_of", "deciding", "has_staged_items", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
-    "register",
-    "register_indexed", "register_keyed", "replacing", "staging_backend",
+    "register", "register_indexed", "register_keyed", "replacing", "staging_backend", "storage_of",
 ]
 
 HEAP_TYPE: Final = 1 << 9
@@ -521,6 +520,23 @@ class ListItems:
     def view(self, owner: list[Any]) -> Any:
         """A view of the list `owner`, which implements Python's list methods and operators."""
         raise NotImplementedError
+
+    @property
+    def storage(self) -> Any:
+        """The object that stores the items of this container together with those of others; None if there is none."""
+        return None
+
+
+def storage_of(value: Any) -> Any:
+    """The object that stores the items of all elements of a list; None if there is none."""
+    if type(value) is not list or not value or not has_staged_items(value[0]):
+        return None
+    found = _storage(value[0])
+    return found if found is not None and all([has_staged_items(x) and _storage(x) is found for x in value]) else None
+
+
+def _storage(value: Any) -> Any:
+    return next(iter(value.values() if type(value) in DICTS else value)).storage
 
 
 def has_staged_items(value: Any) -> bool:

@@ -7,15 +7,23 @@ from __future__ import annotations
 import functools
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
-from autograph.core.backend import UNBOUND, Backend, Checkpoint, ambient, has_staged_items, keep_keys, replacing
+from autograph.core.backend import (
+    UNBOUND,
+    Backend,
+    Checkpoint,
+    ambient,
+    has_staged_items,
+    keep_keys,
+    replacing,
+    storage_of,
+)
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
-from autograph.core.lists import DICTS, LISTS, MUTATORS, is_list
+from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
-from autograph.core.slots import is_users_class
 from autograph.core.untracked_mutables import is_array
 from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
@@ -23,6 +31,7 @@ from autograph.state.earlier_runs import Statement, running, statement_of
 from autograph.state.escaping_values import EscapingValues
 from autograph.state.heap_snapshot import Heap
 from autograph.state.key_order import KeyOrders
+from autograph.state.path_steps import has_namesakes, is_computed, note_places, takes_any
 from autograph.state.reachability import (
     Reach,
     advances_in_python,
@@ -32,7 +41,7 @@ from autograph.state.reachability import (
     names_in,
 )
 from autograph.state.references import unreached, with_more_references, within
-from autograph.state.structure import ATOMS, containers_in, fill, is_container, parts_in, unwrapped
+from autograph.state.structure import containers_in, fill, is_container, parts_in, unwrapped
 
 __all__ = [
     "ALIASED", "Body", "Remake", "Restage", "RotateLoop", "State", "checkpoint", "rollback", "snapshot_of", "staged",
@@ -178,6 +187,7 @@ class State:
 
     def place(self, name: str) -> str | None:
         """The name itself; for an item of an immutable value, the name of the attribute or item that holds that value.
+        For an item of a row that is stored with others: a name of what stores them.
         None if the path goes through a property or similar descriptor, or through an item of a staged list, table,
         array or view, which are state as a whole; and for items without a static name."""
         path = path_of(name)
@@ -186,10 +196,12 @@ class State:
             if hasattr(type(holder), "__stands_for__"):
                 return None
             if step[0] == ".":
-                if _is_computed(holder, step[1]):
+                if is_computed(holder, step[1]):
                     return None
             elif replacing(holder) is not None:
                 return name_of(path[:length]) if length > 1 else None
+            elif length + 1 < len(path) and (storage := storage_of(holder)) is not None:
+                return self.root(storage, "table")
             elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__") or hasattr(
                     type(holder), "__viewed__"):
                 return None
@@ -200,7 +212,7 @@ class State:
         changes a list or dict, and the value is none."""
         path = path_of(name)
         cls: Any = type(self.get(path))
-        if not _has_namesakes(cls):
+        if not has_namesakes(cls):
             return False
         if len(path) > 1:
             kind, key = path[-1]
@@ -222,7 +234,7 @@ class State:
         found: dict[str, str] = {}
         for name, path in paths.items():
             end = next((end for end in range(1, len(path)) if id(self.holder(path[:end])) in wholes), 0)
-            if end == 1 or (end and _takes_any(self.holder(path[:end - 1]), path[end - 1][0])):
+            if end == 1 or (end and takes_any(self.holder(path[:end - 1]), path[end - 1][0])):
                 found[name] = name_of(path[:end])
         return found
 
@@ -242,7 +254,7 @@ class State:
             value = self.get(path)
             key = path[0] if len(path) == 1 else self.key(*path[-1])
             place = key if len(path) == 1 else (id(self.holder(path[:-1])), key if type(key) in (int, str) else id(key))
-            _note_places(value, place, places)
+            note_places(value, place, places)
         if not places:
             return []
         aliased = with_more_references({key: (value, len(known)) for key, (value, known) in places.items()})
@@ -310,40 +322,6 @@ class State:
 
     def key(self, kind: str, key: Any) -> Any:
         return self.get((key,)) if kind == "[name]" else key
-
-
-def _takes_any(holder: Any, kind: str) -> bool:
-    """Whether items (or attributes, for kind ".") of this object can be set directly."""
-    setter: Any = type(holder).__setattr__
-    return setter is object.__setattr__ if kind == "." else is_list(holder) or type(holder) in DICTS
-
-
-@functools.lru_cache(maxsize=1024)
-def _has_namesakes(cls: Any) -> bool:
-    """Whether a class that is no list, dict or set has a method with the name of one that changes these."""
-    return is_users_class(cls) and not issubclass(cls, (*LISTS, dict, set)) and any(
-        [isinstance(getattr(cls, name, None), FunctionType) for name in MUTATORS])
-
-
-def _is_computed(holder: Any, attribute: str) -> bool:
-    for cls in type(holder).__mro__:
-        if attribute in vars(cls):
-            found = vars(cls)[attribute]
-            stored = isinstance(found, (MemberDescriptorType, GetSetDescriptorType))
-            return hasattr(type(found), "__set__") and not stored
-    return False
-
-
-def _note_places(value: Any, place: Any, places: dict[int, tuple[Any, set[Any]]]) -> None:
-    """Record, by id, the variables and items that hold the lists, dicts and objects in `value`."""
-    if is_container(value):
-        known = id(value) in places
-        places.setdefault(id(value), (value, set()))[1].add(place)
-        if known:
-            return
-    for key, item in parts_in(value):
-        if type(item) not in ATOMS:  # there may be many
-            _note_places(item, (id(value), key), places)
 
 
 _NOTHING = object()
@@ -487,8 +465,9 @@ class Snapshot:
 
 def snapshot_of(names: tuple[str, ...], backend: Backend, functions: tuple[Any, ...]) -> Snapshot:
     """The snapshot for a statement with these bodies and these names of state."""
-    names = _places_of(_assigned(names, backend, functions), backend, functions, {})
-    return Snapshot(State(names, backend.stages, *functions), functions)
+    roots: dict[str, CellType] = {}
+    names = _places_of(_assigned(names, backend, functions), backend, functions, roots)
+    return Snapshot(State(names, backend.stages, *functions, roots=roots), functions)
 
 
 # Staging a statement.
@@ -533,9 +512,8 @@ def staged(
             before.take_back()
             wanted.make(wanted.values)
             tried.clear()
-            all_found.clear()
-            own = tuple(name for name in names if not name.startswith(ALIASED))
-            names = _places_of(own, backend, functions, roots)
+            before_remake, all_found = all_found, []
+            names = _places_of(tuple(dict.fromkeys((*own, *before_remake))), backend, functions, roots)
             continue
         else:
             statement.learn(all_found, roots)

@@ -218,6 +218,10 @@ class RowItems(ListItems, Unusable):
                 " not converted", "Copy it in converted code: row[:].")
         return StoredRow(owner)
 
+    @property
+    def storage(self) -> _Table:
+        return self.table
+
     def __repr__(self) -> str:
         return ", ".join([format(x, REPR) for x in StoredRow(self.owner or [self])])
 

@@ -14,6 +14,7 @@ import pytest
 from traced_once import on
 
 import runtime as rt
+from runtime.staging.control import cond
 
 EXECUTORS = ("numpy", "native")
 
@@ -534,3 +535,18 @@ def test_random_programs(seed: int, tmp_path: Path) -> None:
             assert str(error).startswith(str(path)), (source, error)  # it names the line
             break
         assert got == module.fn(n), source
+
+
+def test_rows_of_a_table_are_no_state_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement that sets items of rows has the table as state from the start, and not each of the rows."""
+    states: list[int] = []
+
+    class Counted(cond.Traced):
+        def __init__(self, name: str, body: Any, init: Any, *rest: Any) -> None:
+            states.append(len(init))
+            super().__init__(name, body, init, *rest)
+
+    monkeypatch.setattr(cond, "Traced", Counted)
+    rt.function(common_subsequence)(rt.constant(3))
+    with_rows = [k for k, size in enumerate(states) if size > 2]
+    assert len(states) <= 14 and (not with_rows or max(with_rows) <= 3), states

@@ -1,0 +1,53 @@
+"""Steps of paths: what computes an attribute, whose items can be set, and which places hold a container."""
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from autograph.state.path_steps import has_namesakes, is_computed, note_places, takes_any
+
+
+class Slots:
+    __slots__ = ("x",)
+
+
+class Watched:
+    def __init__(self) -> None:
+        self.x = 1
+
+    @property
+    def y(self) -> int:
+        return self.x
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def append(self, value: Any) -> None:
+        self.x = value
+
+
+def test_attributes_that_are_computed() -> None:
+    assert is_computed(Watched(), "y") and not is_computed(Watched(), "x")
+    assert not is_computed(Slots(), "x") and not is_computed(SimpleNamespace(x=1), "x")
+
+
+@pytest.mark.parametrize("holder, kind, can_be_set", [
+    ([1], "[]", True), ({}, "[]", True), ((1,), "[]", False), (Slots(), ".", True), (Watched(), ".", False)])
+def test_whose_parts_can_be_set(holder: Any, kind: str, can_be_set: bool) -> None:
+    assert takes_any(holder, kind) is can_be_set
+
+
+def test_classes_with_methods_that_have_names_of_those_of_lists() -> None:
+    assert has_namesakes(Watched) and not has_namesakes(Slots) and not has_namesakes(list)
+
+
+def test_the_places_of_containers() -> None:
+    inner = [1]
+    outer = [inner, (inner, "text")]
+    places: dict[int, tuple[Any, set[Any]]] = {}
+    note_places(outer, "x", places)
+    note_places(inner, "y", places)
+    assert places[id(outer)] == (outer, {"x"})
+    assert places[id(inner)] == (inner, {(id(outer), 0), (id(outer[1]), 0), "y"})
