@@ -52,6 +52,8 @@ ALIASED: Final = "ag__aliased_"
 """The names in the state of containers that have several names, or none that leads to them, begin so."""
 
 
+_MOST_AXES: Final = 2
+"""Axes of an array that a path to one of its items goes through, at most: what longer ones change is discovered."""
 _MOST_ATTEMPTS: Final = 100
 """How often a statement is staged with more state each time."""
 
@@ -187,9 +189,10 @@ class State:
 
     def place(self, name: str) -> str | None:
         """The name itself; for an item of an immutable value, the name of the attribute or item that holds that value.
-        For an item of a row that is stored with others: a name of what stores them.
-        None if the path goes through a property or similar descriptor, or through an item of a staged list, table,
-        array or view, which are state as a whole; and for items without a static name."""
+        For an item of a row that is stored with others: a name of what stores them; for one of an array or of a row of
+        it: the name of the array.
+        None if the path goes through a property or similar descriptor, or through an item of a staged list or view,
+        which are state as a whole; and for items without a static name."""
         path = path_of(name)
         for length, step in enumerate(path[1:], 1):
             holder = self.holder(path[:length])
@@ -202,6 +205,8 @@ class State:
                 return name_of(path[:length]) if length > 1 else None
             elif length + 1 < len(path) and (storage := storage_of(holder)) is not None:
                 return self.root(storage, "table")
+            elif hasattr(type(holder), "__become__") and len(path) - length <= _MOST_AXES and step != ITEMS:
+                return name_of(path[:length])
             elif step == ITEMS or has_staged_items(holder) or hasattr(type(holder), "__become__") or hasattr(
                     type(holder), "__viewed__"):
                 return None
