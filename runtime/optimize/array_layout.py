@@ -1,6 +1,8 @@
 """Rules for shapes: ops that only move elements, and sizes."""
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -83,6 +85,40 @@ def element_of_stack(b: Builder, node: Node) -> Result:
         return None
     count = len(inner.inputs)
     return inner.inputs[index[0]] if -count <= index[0] < count else None
+
+
+@rule("stack of all elements", "stack")
+def stack_of_elements(b: Builder, node: Node) -> Result:
+    """stack([x[0], x[1]]) of all elements in order: x, and so for all elements of a part of a tensor, such as those of
+    a row, and of tensors with more axes. For known shapes."""
+    first = made_by(node.inputs[0], "getitem")
+    known = None if first is None else _known(first.inputs[0])
+    if first is None or known is None or node.params["axis"] != 0:
+        return None
+    shape = tuple([size for size in known if size is not None])
+    places = [_place(value, first.inputs[0], shape) for value in node.inputs]
+    if None in places:
+        return None
+    counts = [math.prod(shape[axes:]) for axes in range(len(shape))]  # of the elements of x[i], x[i, j], ...
+    if len(places) not in counts:
+        return None
+    axes = counts.index(len(places))
+    part = (places[0] or ())[:axes]
+    if any(place != (*part, *rest) for place, rest in zip(places, np.ndindex(shape[axes:]), strict=True)):
+        return None
+    x = b.apply("getitem", first.inputs[0], index=part) if part else first.inputs[0]
+    return b.apply("reshape", x, dims=(len(places),)) if len(shape) - axes > 1 else x
+
+
+def _place(value: Value, x: Value, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """The indices of an element of `x` that a value is; None if it is none."""
+    node = made_by(value, "getitem")
+    if node is None or node.inputs[0] is not x:
+        return None
+    index = node.params["index"]
+    if len(index) != len(shape) or not all([type(i) is int for i in index]):
+        return None
+    return tuple([i % size for i, size in zip(index, shape, strict=True)])
 
 
 @rule("element of a range", "getitem", sees=True)

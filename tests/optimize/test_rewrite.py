@@ -115,6 +115,12 @@ FIRES: list[tuple[str, Function, Function, tuple[str, ...]]] = [
     ("dim", lambda x: op("dim", x, axis=1), lambda x: f(3, "int32"), ("float32[?,3]",)),
     ("element of a stack", lambda x, y: op("getitem", rt.stack([x, y]), index=(-1,)), lambda x, y: y,
      ("float32[3]", "float32[3]")),
+    ("stack of all elements", lambda x: rt.stack([x[0], x[1], x[-1]]), lambda x: x, ("float32[3]",)),
+    ("stack of all elements", lambda x: rt.stack([x[i, j] for i in range(2) for j in range(3)]),
+     lambda x: rt.reshape(x, [6]), ("float32[2,3]",)),
+    ("stack of all elements", lambda x: rt.stack([x[1, 0], x[1, 1], x[1, 2]]), lambda x: x[1], ("float32[2,3]",)),
+    ("stack of all elements", lambda x: rt.stack([x[1, i, j] for i in range(2) for j in range(2)]),
+     lambda x: rt.reshape(x[1], [4]), ("float32[3,2,2]",)),
     ("broadcast of an operand", lambda x: x + rt.fill([2, 3], 7.0), lambda x: x + f(7), ("float32[2,3]",)),
     ("broadcast of an operand", lambda c, x: rt.where(c, rt.broadcast_to(x, [2, 3]), 0.0),
      lambda c, x: rt.where(c, x, 0.0), ("bool[2,3]", "float32[3]")),
@@ -190,6 +196,13 @@ HOLDS_OFF: list[tuple[str, Function, tuple[str, ...]]] = [
     ("dim", lambda x: op("dim", x, axis=0), ("float32[?,3]",)),
     ("element of a stack", lambda x, y: op("getitem", rt.stack([x, y], 1), index=(0,)), ("float32[2]", "float32[2]")),
     ("element of a stack", lambda x, i: rt.stack([x, x])[i], ("float32[2]", "int32[]")),
+    ("stack of all elements", lambda x: rt.stack([x[0], x[1]]), ("float32[3]",)),
+    ("stack of all elements", lambda x: rt.stack([x[1], x[0]]), ("float32[2]",)),
+    ("stack of all elements", lambda x, y: rt.stack([x[0], y[1]]), ("float32[2]", "float32[2]")),
+    ("stack of all elements", lambda x: rt.stack([x[0], x[1]]), ("float32[2,2]",)),  # of rows
+    ("stack of all elements", lambda x: rt.stack([x[0], x[1]]), ("float32[?]",)),
+    ("stack of all elements", lambda x, i: rt.stack([x[0], x[i]]), ("float32[2]", "int32[]")),
+    ("stack of all elements", lambda x: rt.stack([x[0, 0], x[1, 0]]), ("float32[2,2]",)),  # a column
     ("broadcast of an operand", lambda x: x + rt.fill([2, 3], 7.0), ("float32[3]",)),  # it gets a shape
     ("broadcast of an operand", lambda x: x + rt.fill([2, 3], 7.0), ("float32[?,3]",)),
     ("share", lambda x, y: (x * y) - (y * x), ("float32[]", "float32[]")),  # nans keep their bits
