@@ -101,3 +101,28 @@ def test_bodies_of_loops_are_simplified() -> None:
     assert "reshape" in names(before) and "reshape" not in names(after)
     x = np.random.default_rng(0).random((4, 3), np.float32)
     assert run(before, [x])[0].tobytes() == run(after, [x])[0].tobytes()
+
+
+def repeated(ct: Any, n: Any) -> Any:
+    """As a derivative sums what was broadcast from a size that is given as a number."""
+    have = rt.shape(ct, rt.int64)[0]
+    want = rt.where(rt.equal(have, 1), have, n)
+    return rt.reduce_sum(rt.reshape(ct, rt.stack([have // rt.maximum(want, 1), want])), 0)
+
+
+def test_sizes_before_a_broadcast_that_are_given_as_numbers() -> None:
+    before, after = both(repeated, S([None]), S([], rt.int64))
+    assert "reshape" in names(before) and not {"reshape", "floordiv", "reduce_sum"} & {*names(after)}
+    x = np.random.default_rng(0).random(5, np.float32)
+    (old,), (new,) = run(before, [x, np.array(5)]), run(after, [x, np.array(5)])
+    assert old.tobytes() == new.tobytes()
+    _, general = both(repeated, S([None]), S([], rt.int64), hopes=False)
+    assert "reduce_sum" in names(general)
+
+
+def test_numbers_that_are_no_sizes_are_not_assumed_to_be() -> None:
+    def f(x: Any, n: Any, m: Any) -> Any:
+        return rt.where(rt.equal(n, 1), n, m) + rt.shape(x, rt.int64)[0] * n
+
+    graph = rt.function(f, input_signature=[S([None]), S([], rt.int64), S([], rt.int64)]).get_concrete_function()
+    assert Sizes(rewrite(graph.optimized, rules=()), True).assumed == []

@@ -135,3 +135,35 @@ def test_elements_of_an_item_that_is_scattered() -> None:
         g = rt.function(f, input_signature=[S([None, 3]), S([None, 2], rt.int32)], executor=name)
         with pytest.raises(IndexError):
             g(rows(4)[0], rt.constant(k + 2))
+
+
+def test_sizes_that_are_given_as_numbers_may_be_others() -> None:
+    def f(ct: Any, n: Any) -> Any:
+        have = rt.shape(ct, rt.int64)[0]
+        want = rt.where(rt.equal(have, 1), have, n)
+        return rt.reduce_sum(rt.reshape(ct, rt.stack([have // rt.maximum(want, 1), want, 3])), 0)
+
+    for first in (0, 2):
+        calls = [[*rows(size), rt.constant(n, rt.int64)] for size, n in (
+            (4, 4), (6, 6), (6, 2), (6, 1), (1, 5), (4, 4))]
+        agree(f, [S([None, 3]), S([], rt.int64)], calls[first:] + calls[:first])
+
+
+def test_gradients_outside_of_the_function_where_operands_broadcast() -> None:
+    def f(x: Any, y: Any) -> Any:
+        return rt.tanh(x @ rt.ones([3, 3])) * y - y
+
+    def gradients(name: str, *sizes: int) -> Any:
+        call = functions[name]
+        x, y = rows(*sizes)
+        with rt.GradientTape() as tape:
+            tape.watch([x, y])
+            total = rt.reduce_sum(call(x, y) ** 2)
+        return tape.gradient(total, [x, y])
+
+    functions = {name: rt.function(f, input_signature=[S([None, 3]), S([None, 3])], executor=name)
+                 for name in ("native", "numpy")}
+    for sizes in ((4, 4), (4, 1), (1, 4), (1, 1), (7, 7)):
+        for one, other in zip(gradients("native", *sizes), gradients("numpy", *sizes), strict=True):
+            assert one.shape == other.shape
+            np.testing.assert_allclose(one.numpy(), other.numpy(), 2e-5, 1e-6)
