@@ -10,7 +10,7 @@ import numpy as np
 
 import autograph as ag
 from autograph.backend import restored
-from runtime.core.errors import DTypeError, ShapeError
+from runtime.core.errors import DTypeError, ShapeError, StagingError
 from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph, Value
 from runtime.core.op import CAST
@@ -35,6 +35,7 @@ from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
 from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
+from runtime.staging.values.body_tracing import Unreachable
 
 __all__ = [
     "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "one_by_one", "rebatched",
@@ -52,7 +53,14 @@ class ElementFunction:
             element = packed(spec, [add_input(graph, type) for type in types_of(spec)])
             with tracing(graph, BACKEND), watching(None), Creation(False, {}):
                 converted = ag.convert_traced(fn)
-                found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
+                try:
+                    found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
+                except (Unreachable, Exception) as error:
+                    if isinstance(error, StagingError) or not (isinstance(error, Unreachable) or graph.effect):
+                        raise
+                    raise located(StagingError(
+                        f"{self.name} raises for every element, so the type of its results is not known",
+                        remedy="Return a result on one path, or raise in the loop over the dataset.")) from None
                 set_outputs(graph, flat(found))
                 return graph, found
 

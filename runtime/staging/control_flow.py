@@ -6,7 +6,7 @@ converted code. There the functions passed to them convert, as callees do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from autograph.backend import operators
 from runtime.core import pytree
@@ -18,14 +18,14 @@ from runtime.core.trace import add_input, convert_to_tensor, current_graph, trac
 from runtime.core.types import TensorType, int32
 from runtime.ops.control import Checkpoint
 from runtime.ops.creation import zeros
-from runtime.ops.effects import raise_unless
+from runtime.ops.effects import raise_error, raise_unless
 from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
 from runtime.staging.backend import BACKEND
 from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.loops import stage_reduce, stage_while
-from runtime.staging.values.body_tracing import Step, checkpoint, rollback
+from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, rollback
 from runtime.staging.values.iterables import Counted, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.truthiness import truth
@@ -347,18 +347,38 @@ def _example(elems: Any) -> Any:
     return pytree.map_structure(example, elems)
 
 
+_NEVER: Final = object()
+"""The result of a function that always raises."""
+
+
 def _traced(make: Callable[[], Any]) -> Any:
-    """The structure and types of the result of `make`; its trace is rolled back."""
+    """The structure and types of the result of `make`, or _NEVER; its trace is rolled back."""
     mark = checkpoint()
-    with tracing(Graph("example", parent=current_graph()), BACKEND):
-        result = pytree.map_structure(lambda x: convert_to_tensor(x).type, make())
+    graph = Graph("example", parent=current_graph())
+    with tracing(graph, BACKEND):
+        try:
+            result = pytree.map_structure(lambda x: convert_to_tensor(x).type, make())
+        except Unreachable:
+            result = _NEVER
+        except Exception:
+            if not graph.effect:  # the graph may raise another error before this one
+                raise
+            result = _NEVER
     rollback(mark)
     return result
 
 
 def _empty(make: Callable[[], Any]) -> Any:
-    """The stack of zero results: tensors with 0 rows."""
-    return pytree.map_structure(lambda type: zeros([0, *(d or 0 for d in type.shape)], type.dtype), _traced(make))
+    """The stack of zero results: tensors with 0 rows. InvalidArgumentError if `make` always raises."""
+    like = _traced(make)
+    if like is _NEVER:
+        raise _no_rows()
+    return pytree.map_structure(lambda type: zeros([0, *(d or 0 for d in type.shape)], type.dtype), like)
+
+
+def _no_rows() -> InvalidArgumentError:
+    return InvalidArgumentError("there are no rows, and the function always raises, so the type of its results is not "
+                                "known")
 
 
 def _collected(
@@ -366,6 +386,10 @@ def _collected(
     reverse: bool = False,
 ) -> tuple[Any, Any]:
     """Stage `result, acc = step(row, acc)` over the rows; returns the stacked results and the final `acc`."""
+    if like is _NEVER:
+        stage_reduce(rows, Step(lambda item, acc: step(item, acc)[1:]), None, (acc,), ("acc",), {}, truth)
+        raise_error(_no_rows())
+        raise Unreachable
     leaves = pytree.flatten(like)
     types = [x.type if isinstance(x, Tensor) else x for x in leaves]
     done = [[pytree.flatten(result)[k] for result in first] for k in range(len(leaves))]

@@ -216,3 +216,14 @@ def test_rejection_resample_of_single_values_and_errors() -> None:
             numbers.rejection_resample(lambda x: x, target, initial)
     with pytest.raises(rt.errors.InvalidArgumentError, match="class_func gave 2, but target_dist has 2 classes"):
         list(numbers.rejection_resample(lambda x: x, [0.5, 0.5]))
+
+
+def test_a_function_that_always_raises() -> None:
+    def check(x: Any) -> Any:
+        if x > 1:
+            raise ValueError("above")
+        raise KeyError("not above")
+
+    for method in "map", "filter", "flat_map", "take_while":
+        with pytest.raises(rt.errors.StagingError, match="check raises for every element, so the type of its results"):
+            getattr(Dataset.range(3), method)(check)

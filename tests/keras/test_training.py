@@ -407,3 +407,47 @@ def test_masked_first_steps_give_zeros_whatever_the_initial_state() -> None:
     outputs = lstm(x, initial_state=state, mask=tf.constant([[False, True, True], [True, False, True]]))
     np.testing.assert_array_equal(outputs[0, 0], [0.0, 0.0])
     np.testing.assert_array_equal(outputs[1, 1], outputs[1, 0])
+
+
+def test_floats_of_arrays_have_kerass_dtype() -> None:
+    seen = []
+
+    class Weighted(keras.Model):
+        def train_step(self, data: Any) -> dict[str, Any]:
+            x, y, weight = data
+            seen.append((x.dtype, y.dtype, weight.dtype))
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(weight * tf.square(tf.squeeze(self(x), 1) - y))
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+            return {"loss": loss}
+
+    inputs, weights, options = keras.Input((2,)), np.array([1.0, 3.0]), {"verbose": 0, "epochs": 2, "shuffle": False}
+    for eager in False, True:
+        model = Weighted(inputs, layers.Dense(1, kernel_initializer="ones")(inputs))
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=eager)
+        model.fit(np.eye(2), np.zeros(2), sample_weight=weights, **options)
+        np.testing.assert_allclose(model.get_weights()[0], [[0.85], [0.61]], rtol=1e-6)
+    assert set(seen) == {(tf.float32,) * 3}
+
+
+def test_an_error_in_every_step_is_the_users() -> None:
+    class Failing(keras.Model):
+        def train_step(self, data: Any) -> Any:
+            x, _ = data
+            if tf.reduce_sum(x) > 0:
+                raise ValueError("positive")
+            raise KeyError("not positive")
+
+    inputs = keras.Input((2,))
+    model = Failing(inputs, layers.Dense(1)(inputs))
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="positive"):
+        model.fit(np.ones((8, 2)), np.ones(8), batch_size=2, verbose=0)
+
+
+def test_iterations_are_int64_as_on_tensorflow() -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(np.ones((4, 2)), np.ones(4), batch_size=2, verbose=0)
+    assert model.optimizer.iterations.dtype == "int64" and int(model.optimizer.iterations) == 2

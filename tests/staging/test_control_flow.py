@@ -14,6 +14,7 @@ from runtime.core.trace import add_input, apply, set_outputs, tracing
 from runtime.core.types import ListType, TensorType
 from runtime.errors import DTypeError, GraphError, ShapeError, StagingError
 from runtime.ops.control import COND, REDUCE, UNDEFINED, WHILE_LOOP, join_types
+from runtime.staging.control_flow import scan_with_carry
 
 INT = TensorType(t.int32)
 
@@ -401,3 +402,26 @@ ROWS = [[1, 2], [-3, 1]]
 def test_functions_passed_by_name_convert(fn, executor):
     x = rt.constant(ROWS)
     assert plain(rt.function(fn, executor=executor)(x)) == plain(fn(x))
+
+
+def always_raises(x):
+    if rt.reduce_sum(x) > 0:
+        raise ValueError("positive")
+    raise KeyError("not positive")
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [
+    lambda x: rt.map_fn(always_raises, x),
+    lambda x: rt.scan(lambda acc, row: always_raises(row), x),
+    lambda x: scan_with_carry(lambda acc, row: (acc, always_raises(row)), (), x),
+])
+def test_a_function_that_always_raises(fn, executor):
+    for spec in rt.TensorSpec([2, 3]), rt.TensorSpec([None, 3]):
+        f = rt.function(fn, executor=executor, input_signature=[spec])
+        with pytest.raises(ValueError, match="positive"):
+            f(rt.ones([2, 3]))
+        with pytest.raises(KeyError, match="not positive"):
+            f(rt.zeros([2, 3]))
+    with pytest.raises(rt.errors.InvalidArgumentError, match="no rows"):
+        rt.function(lambda x: rt.map_fn(always_raises, x), executor=executor)(rt.ones([0, 3]))

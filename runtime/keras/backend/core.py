@@ -98,6 +98,10 @@ primes that layers hardly use as sizes, so that products or remainders of sizes 
 class Variable(KerasVariable):  # type: ignore[misc]
     """A Keras variable over an `rt.Variable`, whose value traced functions read and write in program order."""
 
+    def __init__(self, initializer: Any, shape: Any = None, dtype: Any = None, **options: Any) -> None:
+        dtype = "int64" if dtype == "int" else dtype  # counts, such as an optimizer's iterations, as on TensorFlow
+        super().__init__(initializer, shape, dtype, **options)
+
     def _initialize(self, value: Any) -> None:
         with rt.init_scope():
             self._value = rt.Variable(convert_to_tensor(value), trainable=self._trainable, name=self._path)

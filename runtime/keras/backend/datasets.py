@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 from keras.src import tree
+from keras.src.backend import floatx, is_float_dtype
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
@@ -135,8 +136,13 @@ def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Ite
         stop = min(start + batches * size, count)
         rows = slice(start, stop) if order is None else order[start:stop]
         shape = batches, (stop - start) // batches
-        yield Block(adapter._inputs, [x[rows].reshape(*shape, *x.shape[1:]) for x in arrays])
+        yield Block(adapter._inputs, [_in_floatx(x[rows]).reshape(*shape, *x.shape[1:]) for x in arrays])
         start = stop
+
+
+def _in_floatx(x: Any) -> Any:
+    """Floats in Keras' default dtype, as its adapters of arrays pass them."""
+    return x.astype(floatx()) if is_float_dtype(x.dtype) and x.dtype.name != floatx() else x
 
 
 def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:
