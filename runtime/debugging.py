@@ -14,13 +14,13 @@ from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError, lo
 from runtime.core.op import Op
 from runtime.core.positions import located, place_of_result, user_position
 from runtime.core.recording import Recorder, forget_everywhere, record_everywhere
-from runtime.core.string_arrays import boxed
 from runtime.core.tensor import GraphTensor, Tensor
-from runtime.core.text import Template, Text, concat_text, join, show, split
+from runtime.core.text import Template, Text, concat_text, join, split
 from runtime.core.trace import apply, convert_to_tensor, wrap
 from runtime.core.types import TensorShape, TensorType, Type, as_dtype, broadcast_shapes
 from runtime.ops.effects import is_of_assumed_rank, plain_text, print_text
 from runtime.ops.shape import dim, dims, reshape
+from runtime.ops.summarized_text import number_text, summary, unquoted
 
 __all__ = [
     "Assert", "assert_all_finite", "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer",
@@ -32,46 +32,6 @@ __all__ = [
 
 
 # print
-
-_ESCAPES: Final = str.maketrans({
-    **{chr(code): f"\\{code:03o}" for code in (*range(32), 127)},
-    "\n": r"\n", "\r": r"\r", "\t": r"\t", '"': r"\"", "'": r"\'", "\\": r"\\"})
-
-
-def _number(x: Any) -> str:
-    """A scalar as TF2 prints it: 1 for 1.0 and for True, a string quoted and escaped as in C."""
-    if type(x) is bytes:
-        return f'"{x.decode(errors="replace").translate(_ESCAPES)}"'
-    if x.dtype.kind == "b":
-        return str(int(x))
-    text = str(x)
-    return text.removesuffix(".0")
-
-
-def _summary(x: Any, spec: str, summarize: int) -> str:
-    """An array as `tf.print` shows it: up to `summarize` first and last elements of each dimension."""
-    if spec not in ("", "!r") or not hasattr(x, "dtype"):
-        return show(x, spec)
-    return _rows(x, summarize, 1)
-
-
-def _unquoted(x: Any, spec: str) -> str:
-    """A scalar string as `tf.print` shows it where it prints nothing else."""
-    text: str = x[()].decode(errors="replace")
-    return text
-
-
-def _rows(x: Any, summarize: int, indent: int) -> str:
-    if not x.ndim:
-        return _number(x[()])
-    cut = summarize >= 0 and len(x) > 2 * summarize
-    shown = [*x[:summarize], *x[len(x) - summarize:]] if cut else x
-    parts = [_rows(np.asarray(boxed(row)), summarize, indent + 1) for row in shown]
-    if cut:
-        parts.insert(summarize, "...")
-    separator = " " if x.ndim == 1 else "\n" * (x.ndim - 1) + " " * indent
-    return f"[{separator.join(parts)}]"
-
 
 class _Sink:
     """A file that passes each text to a function, such as a logger's `info`, or appends it to a file on disk."""
@@ -106,9 +66,9 @@ def print(
     output_stream  sys.stderr (the default), sys.stdout, a function of the text, or "file://path" to append to.
     summarize      how many first and last elements of each dimension are shown; 3, or -1 for all.
     """
-    style: Callable[..., str] = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    style: Callable[..., str] = functools.partial(summary, summarize=3 if summarize is None else summarize)
     if len(inputs) == 1 and isinstance(inputs[0], Tensor) and inputs[0].dtype.is_string and not inputs[0].ndim:
-        style = _unquoted
+        style = unquoted
     text = join(sep, [plain_text(x, style=style) for x in inputs])
     file = sys.stderr if output_stream is None else _stream(output_stream)
     print_text(concat_text((text, "\n" if end is None else end)), file, style=style)
@@ -141,7 +101,7 @@ def Assert(condition: Any, data: Iterable[Any], summarize: int | None = None, na
     """Check `condition` when the graph runs here: InvalidArgumentError that shows `data` if it is false
     (`tf.Assert`)."""
     condition = convert_to_tensor(condition)
-    style = functools.partial(_summary, summarize=3 if summarize is None else summarize)
+    style = functools.partial(summary, summarize=3 if summarize is None else summarize)
     shown = join("\n", [plain_text(x, style=style) for x in data])
     template, values = _text(concat_text(("Expected the condition to be true. Summarized data: ", shown)))
     apply(CHECK, condition, *values, text=template, style=style)
@@ -158,7 +118,7 @@ def _compare_kernel(
     holds = _RELATIONS[relation](x, y)
     if np.all(holds):
         return
-    style = functools.partial(_summary, summarize=summarize)
+    style = functools.partial(summary, summarize=summarize)
     lines = [text.render(values, style)] if text.pieces != ("",) else []
     lines.append(f"Condition {quantity} did not hold.")
     if np.ndim(holds):
@@ -166,10 +126,10 @@ def _compare_kernel(
         shown = [tuple(map(int, index)) for index in where[:summarize] if summarize >= 0] or list(map(tuple, where))
         left, right = np.broadcast_arrays(x, y)
         lines.append(f"Indices of first {len(shown)} different values: {[list(map(int, index)) for index in shown]}")
-        lines.append(f"Corresponding x values: [{' '.join(_number(left[index]) for index in shown)}]")
-        lines.append(f"Corresponding y values: [{' '.join(_number(right[index]) for index in shown)}]")
+        lines.append(f"Corresponding x values: [{' '.join(number_text(left[index]) for index in shown)}]")
+        lines.append(f"Corresponding y values: [{' '.join(number_text(right[index]) for index in shown)}]")
     else:
-        lines.append(f"x: {_number(x[()])}, y: {_number(y[()])}")
+        lines.append(f"x: {number_text(x[()])}, y: {number_text(y[()])}")
     raise InvalidArgumentError("\n".join(lines))
 
 

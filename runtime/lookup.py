@@ -1,6 +1,9 @@
 """Tables that map keys to values (`tf.lookup`)."""
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, Final
+
 from runtime.ops.lookup import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -8,6 +11,10 @@ from runtime.ops.lookup import (
     TextFileIndex,
     TextFileInitializer,
 )
+from runtime.ops.mutable_tables import DenseHashTable, MutableHashTable
 
 __all__ = ["KeyValueTensorInitializer", "StaticHashTable", "StaticVocabularyTable", "TextFileIndex",
-           "TextFileInitializer"]
+           "TextFileInitializer", "experimental"]
+
+experimental: Final[Any] = SimpleNamespace(DenseHashTable=DenseHashTable, MutableHashTable=MutableHashTable)
+"""`tf.lookup.experimental`."""

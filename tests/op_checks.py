@@ -42,6 +42,8 @@ NEED_A_PLACE = {
     "raise_unless": "it raises: ops/test_effects.py",
     "read_variable": "its param is a variable: function/test_variable.py",
     "reduce": "its params are graphs: staging/test_staging.py",
+    **{f"table_{name}": "its param is a table: ops/test_mutable_tables.py"
+       for name in ("count", "erase", "export", "write")},
     "reraise": "it belongs to a try_: staging/control/test_exceptions.py",
     "try_": "its params are graphs: staging/control/test_exceptions.py",
     "while_loop": "its params are graphs: staging/test_staging.py",

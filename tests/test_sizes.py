@@ -49,6 +49,7 @@ WITHOUT_SIZES = {
     "text or an error": "equal_text error_part error_text hold_error rank_texts render_records render_text reraise",
     "a variable, of the shape of its value": "accumulate_variable assign_variable read_variable",
     "an iterator": "iterator_next iterator_start",
+    "a table, which is an object": "table_count table_erase table_export table_write",
     "a matrix, whose sizes are as those of cholesky and det": "eigh qr slogdet svd",
     "of backward passes, or element-wise": "custom_gradient linear_recurrence polygamma",
 }

@@ -2,9 +2,10 @@
 
 Keras 3.15 and 3.16 select their backend by name, in `if backend() == "jax": ... elif ...` chains of a few modules,
 without a hook for backends of other packages. A finder, first in `sys.meta_path`, loads these modules with one more
-branch in their chain, and removes needless imports of TensorFlow, JAX or scikit-learn from a few others; all other
-modules of Keras load unchanged. The alternatives were a fork of Keras, or to pose as one of the backends that it knows,
-whose names scripts and Keras' tests check.
+branch in their chain, removes needless imports of TensorFlow, JAX or scikit-learn from a few others, and gives those
+that need TensorFlow on every backend this runtime in its place; all other modules of Keras load unchanged. The
+alternatives were a fork of Keras, or to pose as one of the backends that it knows, whose names scripts and Keras' tests
+check.
 
 Keras' plug-in system (its RFC is keras-team/keras#23523, the refactoring began with #23397) will make this module
 unnecessary: such a release imports `runtime.keras.backend` itself for KERAS_BACKEND=runtime.
@@ -114,11 +115,11 @@ def _with_name(tree: ast.Module) -> bool:
 
 
 def _with_lookup(tree: ast.Module) -> bool:
-    """Let preprocessing layers look names up in the current backend."""
+    """Let preprocessing layers look names up in the current backend, also in graphs, where they take TensorFlow's."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and function.name == "__getattr__":
             function.body[:0] = ast.parse(
-                f"if self._backend == {BACKEND!r}: return getattr(backend_module, name)").body
+                f"if self._backend in ({BACKEND!r}, 'tensorflow'): return getattr(backend_module, name)").body
             return True
     return False
 
@@ -168,6 +169,46 @@ def _without_tensorflow(tree: ast.Module) -> bool:
             node.values[:0] = [ast.parse(_IS_LOADED, mode="eval").body]
             found = True
     return found
+
+
+def _with_names_of_tensorflow(tree: ast.Module) -> bool:
+    """Let a module that needs TensorFlow's strings, tables and datasets on every backend take those of this runtime,
+    and do on this backend what it does on TensorFlow's. Ragged tensors are not there."""
+    found = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "keras.src.utils.module_utils" and any(
+                alias.name == "tensorflow" for alias in node.names):
+            node.module = "runtime.keras.tensorflow_names"
+            found = True
+        elif isinstance(node, ast.ImportFrom) and node.module == "keras.src.backend" and any(
+                alias.name == "tensorflow" for alias in node.names):
+            node.module = "keras.src"
+            node.names = [ast.copy_location(ast.alias("backend", alias.asname), alias) for alias in node.names]
+        elif isinstance(node, ast.BoolOp) and "ragged" not in ast.unparse(node):
+            for part in node.values:
+                _includes_this_backend(part)
+        elif isinstance(node, ast.If):
+            _includes_this_backend(node.test)
+        elif isinstance(node, ast.Tuple) and "'tensorflow.python.data'" in map(ast.unparse, node.elts):
+            node.elts.append(ast.copy_location(ast.Constant("runtime.data"), node))  # modules of datasets' classes
+    return found
+
+
+def _includes_this_backend(test: ast.expr) -> None:
+    """Let a comparison of the backend with TensorFlow's be true of this one, too."""
+    if isinstance(test, ast.Compare) and ast.unparse(test.left) == "backend.backend()" and (
+            ast.unparse(test.comparators[0]) == "'tensorflow'"):
+        test.ops = [ast.In() if isinstance(test.ops[0], ast.Eq) else ast.NotIn()]
+        test.comparators = [ast.parse(f"('tensorflow', {BACKEND!r})", mode="eval").body]
+
+
+def _with_strings(tree: ast.Module) -> bool:
+    """Arrays of strings are no floats, though the test for these does not know their dtype."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and ast.unparse(node) == "dtype is not object":
+            node.ops = [ast.NotEq()]
+            return True
+    return False
 
 
 def _without_jax(tree: ast.Module) -> bool:
@@ -221,14 +262,22 @@ def __getattr__(name):
 def __dir__():
     return [*globals(), *__all__]
 """
+_OF_TENSORFLOW: Final = (
+    "layers.preprocessing.discretization", "layers.preprocessing.feature_space", "layers.preprocessing.hashing",
+    "layers.preprocessing.index_lookup", "layers.preprocessing.integer_lookup", "layers.preprocessing.normalization",
+    "layers.preprocessing.string_lookup", "layers.preprocessing.text_vectorization", "utils.dataset_utils",
+    "utils.image_dataset_utils", "utils.text_dataset_utils", "utils.tf_utils", "utils.timeseries_dataset_utils",
+)
 CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {
     _CONFIG: _with_name,
     "keras.src.utils.backend_utils": _with_lookup,
     "keras.src.callbacks.tensorboard": _with_summaries,
     "keras.src.callbacks.orbax_checkpoint": _without_jax,
     "keras.src.saving.serialization_lib": _without_tensorflow,
+    "keras.src.trainers.data_adapters.array_slicing": _with_strings,
     "keras.src.utils.rng_utils": _with_seed,
     "keras.wrappers": _without_sklearn,
+    **{f"keras.src.{module}": _with_names_of_tensorflow for module in _OF_TENSORFLOW},
 }
 """By module of Keras, the function that changes its tree in place; it returns whether it found what it changes."""
 _finder: Final = Finder({*BRANCHES, *CHANGES}.__contains__, adapted)

@@ -1,9 +1,10 @@
-"""FarmHash's Fingerprint64, by which TF hashes strings into buckets: 64 bits of any bytes, platform-independent."""
+"""The hashes by which TF puts strings into buckets, 64 bits of any bytes: FarmHash's Fingerprint64, SipHash, and TF's
+first one, a MurmurHash."""
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["fingerprint64"]
+__all__ = ["fingerprint64", "legacy_hash64", "sip_hash64"]
 
 _K0: Final = 0xC3A5C85C97CB3127
 _K1: Final = 0xB492B66FBE98F273
@@ -108,3 +109,44 @@ def _round(
     v = _of_32_bytes(data, start, v[1] * factor, x + w[0])
     w = _of_32_bytes(data, start + 32, z + w[1], y + _word(data, start + 16))
     return z, y & _MASK, x, v, w
+
+
+def sip_hash64(key: tuple[int, int], data: bytes) -> int:
+    """SipHash-2-4 with a key of two numbers of 64 bits."""
+    first, second = (part & _MASK for part in key)
+    a, b = first ^ 0x736F6D6570736575, second ^ 0x646F72616E646F6D
+    c, d = first ^ 0x6C7967656E657261, second ^ 0x7465646279746573
+
+    def mix(times: int) -> None:
+        nonlocal a, b, c, d
+        for _ in range(times):
+            a, c = (a + b) & _MASK, (c + d) & _MASK
+            b, d = _rotate(b, 51) ^ a, _rotate(d, 48) ^ c
+            a = _rotate(a, 32)
+            c, a = (c + b) & _MASK, (a + d) & _MASK
+            b, d = _rotate(b, 47) ^ c, _rotate(d, 43) ^ a
+            c = _rotate(c, 32)
+
+    whole = len(data) // 8 * 8
+    words = [_word(data, start) for start in range(0, whole, 8)]
+    for word in (*words, _word(data, whole) | (len(data) & 0xFF) << 56):
+        d ^= word
+        mix(2)
+        a ^= word
+    c ^= 0xFF
+    mix(4)
+    return a ^ b ^ c ^ d
+
+
+def legacy_hash64(data: bytes, seed: int = 0xDECAFCAFFE) -> int:
+    """MurmurHash64A, which is `Hash64` in TF."""
+    factor = 0xC6A4A7935BD1E995
+    h = seed ^ len(data) * factor & _MASK
+    whole = len(data) // 8 * 8
+    for start in range(0, whole, 8):
+        k = _word(data, start) * factor & _MASK
+        h = (h ^ (k ^ k >> 47) * factor & _MASK) * factor & _MASK
+    if whole < len(data):
+        h = (h ^ _word(data, whole)) * factor & _MASK
+    h = (h ^ h >> 47) * factor & _MASK
+    return h ^ h >> 47

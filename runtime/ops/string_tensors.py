@@ -23,8 +23,9 @@ from runtime.ops.fingerprint import fingerprint64
 from runtime.ops.op_makers import apply_one, named
 from runtime.ops.static_arguments import axis_of
 
-__all__ = ["add", "as_string", "decode_raw", "join", "length", "lower", "reduce_join", "regex_full_match",
-           "regex_replace", "split", "strip", "substr", "to_hash_bucket_fast", "to_number", "upper"]
+__all__ = ["add", "argument", "as_string", "data_of", "decode_raw", "elementwise", "join", "length", "lower",
+           "need_strings", "one_of", "reduce_join", "regex_full_match", "regex_replace", "split", "strings", "strip",
+           "substr", "text_of", "to_hash_bucket_fast", "to_number", "upper"]
 
 _WORDS: Final = ("", "a", "Hello wörld ", " 12 ")
 
@@ -37,7 +38,7 @@ def _each(function: Callable[..., Any], dtype: DType, shape: tuple[int, ...], *f
     return array.reshape(shape)
 
 
-def _mapped(
+def elementwise(
     name: str, function: Callable[..., Any], out: DType | None = t.string, doc: str = "",
     params: Sequence[dict[str, Any]] = ({},), words: Sequence[str] = _WORDS,
 ) -> Op:
@@ -48,7 +49,7 @@ def _mapped(
         return _each(functools.partial(function, **params), out or params["out_type"], x.shape, x.flat)
 
     def rule(x: TensorType, **params: Any) -> TensorType:
-        _need_strings(name, x)
+        need_strings(name, x)
         return TensorType(out or params["out_type"], x.shape)
 
     def samples(rng: np.random.Generator) -> Iterable[Sample]:
@@ -59,26 +60,26 @@ def _mapped(
     return Op(name, kernel, rule, samples=samples, errors=(InvalidArgumentError,), doc=doc)
 
 
-def _need_strings(op: str, *types: TensorType) -> None:
+def need_strings(op: str, *types: TensorType) -> None:
     for type in types:
         if not isinstance(type, TensorType) or not type.dtype.is_string:
             raise DTypeError(f"{op} takes strings, not {type}", remedy="rt.as_string makes strings of numbers.")
 
 
-def _strings(x: Any) -> Tensor:
+def strings(x: Any) -> Tensor:
     """A tensor of strings. DTypeError for other values."""
     return convert_to_tensor(x, t.string)
 
 
-def _text(x: bytes) -> str:
+def text_of(x: bytes) -> str:
     return x.decode("utf-8", "surrogateescape")
 
 
-def _data(x: str) -> bytes:
+def data_of(x: str) -> bytes:
     return x.encode("utf-8", "surrogateescape")
 
 
-def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
+def one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise ValueError(f"{what} is one of {', '.join(map(repr, allowed))}, not {value!r}")
     return str(value)
@@ -87,40 +88,40 @@ def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
 # One string in, one out.
 
 _ENCODINGS: Final = ({"encoding": ""}, {"encoding": "utf-8"})
-_LOWER: Final = _mapped(
-    "string_lower", lambda x, encoding: _data(_text(x).lower()) if encoding else x.lower(), params=_ENCODINGS,
+_LOWER: Final = elementwise(
+    "string_lower", lambda x, encoding: data_of(text_of(x).lower()) if encoding else x.lower(), params=_ENCODINGS,
     doc="Lower case: of ASCII letters, or with the encoding utf-8 of all.")
-_UPPER: Final = _mapped(
-    "string_upper", lambda x, encoding: _data(_text(x).upper()) if encoding else x.upper(), params=_ENCODINGS,
+_UPPER: Final = elementwise(
+    "string_upper", lambda x, encoding: data_of(text_of(x).upper()) if encoding else x.upper(), params=_ENCODINGS,
     doc="Upper case: of ASCII letters, or with the encoding utf-8 of all.")
-_STRIP: Final = _mapped("string_strip", lambda x: x.strip(), doc="Without white space at both ends.")
-_LENGTH: Final = _mapped(
+_STRIP: Final = elementwise("string_strip", lambda x: x.strip(), doc="Without white space at both ends.")
+_LENGTH: Final = elementwise(
     "string_length", lambda x, unit: len(x) if unit == "BYTE" else sum(byte & 0xC0 != 0x80 for byte in x), t.int32,
     params=({"unit": "BYTE"}, {"unit": "UTF8_CHAR"}), doc="The number of bytes, or of characters in UTF-8.")
-_BUCKET: Final = _mapped(
+_BUCKET: Final = elementwise(
     "string_to_hash_bucket", lambda x, num_buckets: fingerprint64(x) % num_buckets, t.int64,
     params=({"num_buckets": 7},), doc="The FarmHash Fingerprint64 of each string, modulo the number of buckets.")
 
 
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Lower case (`tf.strings.lower`): of ASCII letters, or of all letters with the encoding "utf-8"."""
-    return named(apply_one(_LOWER, _strings(input), encoding=_one_of("encoding", encoding, ("", "utf-8"))), name)
+    return named(apply_one(_LOWER, strings(input), encoding=one_of("encoding", encoding, ("", "utf-8"))), name)
 
 
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Upper case (`tf.strings.upper`): of ASCII letters, or of all letters with the encoding "utf-8"."""
-    return named(apply_one(_UPPER, _strings(input), encoding=_one_of("encoding", encoding, ("", "utf-8"))), name)
+    return named(apply_one(_UPPER, strings(input), encoding=one_of("encoding", encoding, ("", "utf-8"))), name)
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
     """Strips white space at both ends (`tf.strings.strip`)."""
-    return named(apply_one(_STRIP, _strings(input)), name)
+    return named(apply_one(_STRIP, strings(input)), name)
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The length of each string as int32, in bytes, or in characters with the unit "UTF8_CHAR"
     (`tf.strings.length`)."""
-    return named(apply_one(_LENGTH, _strings(input), unit=_one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
+    return named(apply_one(_LENGTH, strings(input), unit=one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
@@ -128,7 +129,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
     in TF (`tf.strings.to_hash_bucket_fast`). InvalidArgumentError for less than one bucket."""
     if num_buckets < 1:
         raise InvalidArgumentError(f"to_hash_bucket_fast takes at least 1 bucket, not {num_buckets}")
-    return named(apply_one(_BUCKET, _strings(input), num_buckets=int(num_buckets)), name)
+    return named(apply_one(_BUCKET, strings(input), num_buckets=int(num_buckets)), name)
 
 
 # Regular expressions: TF uses RE2; here Python's, with the same meaning for the common subset.
@@ -161,13 +162,13 @@ def _rewriting(pattern: str, rewrite: str) -> Callable[[re.Match[str]], str]:
 
 
 def _replace(x: bytes, pattern: str, rewrite: str, replace_global: bool) -> bytes:
-    return _data(_pattern(pattern).sub(_rewriting(pattern, rewrite), _text(x), 0 if replace_global else 1))
+    return data_of(_pattern(pattern).sub(_rewriting(pattern, rewrite), text_of(x), 0 if replace_global else 1))
 
 
-_REPLACE: Final = _mapped("regex_replace", _replace, params=(
+_REPLACE: Final = elementwise("regex_replace", _replace, params=(
     {"pattern": "(l+)", "rewrite": r"[\1\0]", "replace_global": True},
     {"pattern": "[a-z]", "rewrite": "-", "replace_global": False}), doc="Matches of a pattern replaced.")
-_MATCH: Final = _mapped("regex_full_match", lambda x, pattern: _pattern(pattern).fullmatch(_text(x)) is not None,
+_MATCH: Final = elementwise("regex_full_match", lambda x, pattern: _pattern(pattern).fullmatch(text_of(x)) is not None,
                         t.bool_, params=({"pattern": "[a-z]*"},), doc="Whether each whole string matches a pattern.")
 
 
@@ -176,22 +177,22 @@ def regex_replace(
 ) -> Tensor:
     r"""Each match of the pattern replaced by `rewrite`, in which `\0` to `\9` are the groups; or only the first match
     (`tf.strings.regex_replace`). InvalidArgumentError for an invalid pattern."""
-    pattern, rewrite = _argument("pattern", pattern), _argument("rewrite", rewrite)
+    pattern, rewrite = argument("pattern", pattern), argument("rewrite", rewrite)
     _rewriting(pattern, rewrite)
-    return named(apply_one(_REPLACE, _strings(input), pattern=pattern, rewrite=rewrite,
+    return named(apply_one(_REPLACE, strings(input), pattern=pattern, rewrite=rewrite,
                            replace_global=bool(replace_global)), name)
 
 
 def regex_full_match(input: Any, pattern: str, name: str | None = None) -> Tensor:
     """Whether each string as a whole matches the pattern (`tf.strings.regex_full_match`)."""
-    _pattern(pattern := _argument("pattern", pattern))
-    return named(apply_one(_MATCH, _strings(input), pattern=pattern), name)
+    _pattern(pattern := argument("pattern", pattern))
+    return named(apply_one(_MATCH, strings(input), pattern=pattern), name)
 
 
-def _argument(what: str, value: Any) -> str:
+def argument(what: str, value: Any) -> str:
     if not isinstance(value, (str, bytes)):
         raise TypeError(f"{what} is a Python string, not {value!r}")
-    return value if isinstance(value, str) else _text(value)
+    return value if isinstance(value, str) else text_of(value)
 
 
 # Numbers.
@@ -209,10 +210,10 @@ def _number(x: bytes, out_type: DType) -> Any:
         return number
     except ValueError:
         raise InvalidArgumentError(
-            f"StringToNumberOp could not correctly convert string: {_text(x)!r} is no {out_type.name}") from None
+            f"StringToNumberOp could not correctly convert string: {text_of(x)!r} is no {out_type.name}") from None
 
 
-_NUMBER: Final = _mapped("string_to_number", _number, None, words=("1", "-20", " 7 "), params=[
+_NUMBER: Final = elementwise("string_to_number", _number, None, words=("1", "-20", " 7 "), params=[
     {"out_type": dtype} for dtype in (t.float32, t.float64, t.int32, t.int64)], doc="The numbers that strings write.")
 
 
@@ -222,7 +223,7 @@ def to_number(input: Any, out_type: Any = t.float32, name: str | None = None) ->
     dtype = t.as_dtype(out_type)
     if dtype not in (t.float32, t.float64, t.int32, t.int64):
         raise DTypeError(f"to_number gives float32, float64, int32 or int64, not {dtype.name}")
-    return named(apply_one(_NUMBER, _strings(input), out_type=dtype), name)
+    return named(apply_one(_NUMBER, strings(input), out_type=dtype), name)
 
 
 def _as_string_kernel(x: Any, *, float_format: str, int_format: str) -> Any:
@@ -277,19 +278,19 @@ def as_string(
 
 def _substr_kernel(x: Any, start: Any, size: Any, *, unit: str) -> Any:
     def part(value: bytes, first: int, count: int) -> bytes:
-        units: Any = value if unit == "BYTE" else _text(value)
+        units: Any = value if unit == "BYTE" else text_of(value)
         if not -len(units) <= first <= len(units):
             raise InvalidArgumentError(f"pos {first} out of range for string {value!r}")
         first += len(units) if first < 0 else 0
         found = units[first:first + max(count, 0)]
-        return found if unit == "BYTE" else _data(found)
+        return found if unit == "BYTE" else data_of(found)
 
     arrays = np.broadcast_arrays(x, start, size)
     return _each(part, t.string, arrays[0].shape, *[array.reshape(-1).tolist() for array in arrays])
 
 
 def _substr_rule(x: TensorType, start: TensorType, size: TensorType, *, unit: str) -> TensorType:
-    _need_strings("substr", x)
+    need_strings("substr", x)
     if not start.dtype.is_integer or not size.dtype.is_integer:
         raise DTypeError(f"substr takes ints as positions and lengths, not {start} and {size}")
     return TensorType(t.string, broadcast_shapes(x.shape, start.shape, size.shape, what="the operands of substr"))
@@ -308,8 +309,8 @@ _SUBSTR: Final = Op("substr", _substr_kernel, _substr_rule, samples=_substr_samp
 def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
     """The part of each string that starts at `pos` (from the end if negative), of at most `len` bytes or characters;
     all three broadcast (`tf.strings.substr`). InvalidArgumentError for a position outside a string."""
-    return named(apply_one(_SUBSTR, _strings(input), convert_to_tensor(pos), convert_to_tensor(len),
-                           unit=_one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
+    return named(apply_one(_SUBSTR, strings(input), convert_to_tensor(pos), convert_to_tensor(len),
+                           unit=one_of("unit", unit, ("BYTE", "UTF8_CHAR"))), name)
 
 
 def _split_kernel(x: Any, *, sep: bytes, maxsplit: int) -> Any:
@@ -318,7 +319,7 @@ def _split_kernel(x: Any, *, sep: bytes, maxsplit: int) -> Any:
 
 
 def _split_rule(x: TensorType, *, sep: bytes, maxsplit: int) -> TensorType:
-    _need_strings("split", x)
+    need_strings("split", x)
     if x.ndim:
         raise UnimplementedError(
             f"split takes one string, not {x}: the parts of several are of different numbers, a ragged tensor in TF",
@@ -338,8 +339,8 @@ _SPLIT: Final = Op("string_split", _split_kernel, _split_rule, samples=_split_sa
 def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Tensor:
     """The parts of one string between separators, by default white space, as string[n] (`tf.strings.split`).
     UnimplementedError for more than one string, whose parts are ragged in TF."""
-    separator = b"" if sep is None else _data(_argument("sep", sep))
-    return named(apply_one(_SPLIT, _strings(input), sep=separator, maxsplit=int(maxsplit)), name)
+    separator = b"" if sep is None else data_of(argument("sep", sep))
+    return named(apply_one(_SPLIT, strings(input), sep=separator, maxsplit=int(maxsplit)), name)
 
 
 # Several strings into one.
@@ -351,7 +352,7 @@ def _join_kernel(*arrays: Any, separator: bytes) -> Any:
 
 
 def _join_rule(*types: TensorType, separator: bytes) -> TensorType:
-    _need_strings("join", *types)
+    need_strings("join", *types)
     return TensorType(t.string, broadcast_shapes(*[type.shape for type in types], what="the operands of join"))
 
 
@@ -369,18 +370,18 @@ def join(inputs: Sequence[Any], separator: str = "", name: str | None = None) ->
     (`tf.strings.join`)."""
     if not len(inputs):
         raise ValueError("join takes at least one tensor")
-    tensors = list(map(_strings, inputs))
+    tensors = list(map(strings, inputs))
     ranked = [x.type.shape for x in tensors if x.type.shape]
     for shape in ranked[1:]:
         if not t.compatible_shapes(shape, ranked[0]):
             raise located(ShapeError(f"the shapes of what is joined differ: {t.shape_text(ranked[0])} and "
                                      f"{t.shape_text(shape)}", remedy="They are equal, or scalars."))
-    return named(apply_one(_JOIN, *tensors, separator=_data(_argument("separator", separator))), name)
+    return named(apply_one(_JOIN, *tensors, separator=data_of(argument("separator", separator))), name)
 
 
 def _concatenate(x: Any, y: Any) -> Tensor:
     """`x + y`, which broadcast. DTypeError if an operand is not of strings."""
-    return apply_one(_JOIN, _strings(x), _strings(y), separator=b"")
+    return apply_one(_JOIN, strings(x), strings(y), separator=b"")
 
 
 OPERATIONS.define(concatenate_strings=_concatenate)
@@ -404,7 +405,7 @@ def _reduce_join_kernel(x: Any, *, axis: int, separator: bytes) -> Any:
 
 
 def _reduce_join_rule(x: TensorType, *, axis: int, separator: bytes) -> TensorType:
-    _need_strings("reduce_join", x)
+    need_strings("reduce_join", x)
     return TensorType(t.string, x.shape[:axis] + x.shape[axis + 1:])
 
 
@@ -423,8 +424,8 @@ def reduce_join(
     """The strings along one axis, or all of them, joined (`tf.strings.reduce_join`)."""
     if keepdims:
         raise UnimplementedError("reduce_join has no keepdims", remedy="Use rt.expand_dims on the result.")
-    x = _strings(inputs)
-    data = _data(_argument("separator", separator))
+    x = strings(inputs)
+    data = data_of(argument("separator", separator))
     axes = list(range(x.ndim)) if axis is None else [axis_of("reduce_join", axis, x.ndim)]
     for each in reversed(axes):
         x = apply_one(_REDUCE_JOIN, x, axis=each, separator=data)
@@ -445,7 +446,7 @@ def _raw_kernel(x: Any, *, out_type: DType, little_endian: bool) -> Any:
 
 
 def _raw_rule(x: TensorType, *, out_type: DType, little_endian: bool) -> TensorType:
-    _need_strings("decode_raw", x)
+    need_strings("decode_raw", x)
     return TensorType(out_type, (*x.shape, None))
 
 
@@ -461,5 +462,5 @@ _RAW: Final = Op("decode_raw", _raw_kernel, _raw_rule, samples=_raw_samples, err
 
 def decode_raw(input_bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
     """The bytes of strings of one length as numbers, along a new last axis (`tf.io.decode_raw`)."""
-    return named(apply_one(_RAW, _strings(input_bytes), out_type=t.as_dtype(out_type),
+    return named(apply_one(_RAW, strings(input_bytes), out_type=t.as_dtype(out_type),
                            little_endian=bool(little_endian)), name)

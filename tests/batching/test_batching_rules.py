@@ -80,12 +80,13 @@ BY_LANE = {
     **dict.fromkeys(FLOAT_FUNCTIONS, "a function of Python's"),
     "list_concat": "elements have other sizes", "list_split": "elements have other sizes",
     "bitcast": "its rank differs by the dtypes",
+    "table_erase": "an effect", "table_write": "an effect",
     "hash_find": "a table for each lane", "hash_slots": "its size differs",
     "nonzero": "its size differs", "unique": "its size differs", "range": "its size differs",
     "stateless_random": "a generator for each seed", "stateless_random_int": "a generator for each seed",
 }
 NEVER_BATCHED = {"const", "undefined", "list_reserve", "read_variable", "iterator_next", "iterator_start", "keep",
-                 "reraise", "error_part", "error_text", "hold_error"}
+                 "table_count", "table_export", "reraise", "error_part", "error_text", "hold_error"}
 """They have no operand that could be batched, or belong to a `try_`, which runs lane by lane."""
 
 

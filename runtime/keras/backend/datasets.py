@@ -142,7 +142,8 @@ def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Ite
 
 def _in_floatx(x: Any) -> Any:
     """Floats in Keras' default dtype, as its adapters of arrays pass them."""
-    return x.astype(floatx()) if is_float_dtype(x.dtype) and x.dtype.name != floatx() else x
+    is_other = x.dtype != object and x.dtype.name != floatx() and is_float_dtype(x.dtype)
+    return x.astype(floatx()) if is_other else x
 
 
 def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None, **options: Any) -> Any:

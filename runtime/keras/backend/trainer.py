@@ -76,7 +76,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         """Make all variables before the first step; those of a model without `call` are made in its own steps."""
         owner = next(cls for cls in type(self).__mro__ if "call" in vars(cls))
         if owner.__module__ not in ("keras.src.models.model", "keras.src.layers.layer"):
-            super()._symbolic_build(iterator, data_batch)
+            super()._symbolic_build(None if iterator is None else _with_string_tensors(iterator), data_batch)
 
     # Functions that run the batches of one execution.
 
@@ -327,3 +327,13 @@ def _first(epoch_iterator: Any) -> Iterator[Any]:
     for _, _, data in epoch_iterator:
         yield data[0]
         return
+
+
+def _with_string_tensors(epoch_iterator: Any) -> Iterator[Any]:
+    """The batches, with arrays of strings as tensors, whose dtype Keras knows."""
+
+    def tensor(x: Any) -> Any:
+        return rt.convert_to_tensor(x) if isinstance(x, np.ndarray) and x.dtype.kind == "O" else x
+
+    for first, last, data in epoch_iterator:
+        yield first, last, [tree.map_structure(tensor, batch) for batch in data]

@@ -1,0 +1,122 @@
+"""Layers and datasets for which Keras needs TensorFlow on every backend. The expected values are TensorFlow's."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as tf
+
+keras = tf.keras
+layers = keras.layers
+Dataset = tf.data.Dataset
+TEXTS = ["the cat sat on the mat", "The DOG, sat!", "café dog <br />", "", "a b c d e f"]
+
+
+def adapted(**options: Any) -> Any:
+    layer = layers.TextVectorization(**options)
+    layer.adapt(np.array(TEXTS))
+    return layer
+
+
+def test_ids_of_words() -> None:
+    layer = adapted()
+    assert layer.get_vocabulary()[:5] == ["", "[UNK]", "the", "sat", "dog"] and layer.vocabulary_size() == 16
+    assert layer(np.array(TEXTS[:2])).numpy().tolist() == [[2, 10, 3, 5, 2, 6], [2, 4, 3, 0, 0, 0]]
+    assert layer(tf.constant("sat dog")).numpy().tolist() == [3, 4]
+    assert adapted(output_sequence_length=2)(TEXTS[1:4]).numpy().tolist() == [[2, 4], [11, 4], [0, 0]]
+
+
+def test_bags_of_words() -> None:
+    found = {mode: adapted(output_mode=mode, max_tokens=4)(TEXTS[:2]).numpy().tolist()
+             for mode in ("multi_hot", "count", "tf_idf")}
+    assert found["multi_hot"] == [[1, 1, 1, 0], [0, 1, 1, 1]] and found["count"] == [[3, 2, 1, 0], [0, 1, 1, 1]]
+    weight = 0.9808292388916016
+    np.testing.assert_allclose(found["tf_idf"], [[3 * weight, 2 * weight, weight, 0], [0, weight, weight, weight]])
+
+
+def test_ngrams_and_characters() -> None:
+    layer = layers.TextVectorization(ngrams=2, vocabulary=["a", "a b", "b c"])
+    assert layer(["a b c", "a"]).numpy().tolist() == [[2, 1, 1, 3, 4], [2, 0, 0, 0, 0]]
+    layer = layers.TextVectorization(split="character", vocabulary=["a", "é"])
+    assert layer(["aé", "x"]).numpy().tolist() == [[2, 3], [1, 0]]
+
+
+def test_a_dataset_of_texts_trains_a_model(tmp_path: Any) -> None:
+    for name, words in (("neg", "bad awful poor"), ("pos", "good great fine")):
+        (tmp_path / name).mkdir()
+        for i, word in enumerate(words.split()):
+            (tmp_path / name / f"{i}.txt").write_text(f"This, movie was<br />{word}")
+    texts = keras.utils.text_dataset_from_directory(str(tmp_path), batch_size=2, seed=1)
+    assert texts.class_names == ["neg", "pos"]
+    vectorize = layers.TextVectorization(
+        standardize=lambda x: tf.strings.regex_replace(tf.strings.lower(x), "<br />|,", " "), output_sequence_length=5)
+    vectorize.adapt(texts.map(lambda x, y: x))
+    assert sorted(vectorize.get_vocabulary())[2:] == ["awful", "bad", "fine", "good", "great", "movie", "poor", "this",
+                                                      "was"]
+    batches = texts.map(lambda x, y: (vectorize(tf.expand_dims(x, -1)), y))
+    assert batches.element_spec[0].shape == (None, 5)
+    model = keras.Sequential([layers.Embedding(12, 4), layers.GlobalAveragePooling1D(),
+                              layers.Dense(1, activation="sigmoid")])
+    model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+    losses = model.fit(batches, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    whole = keras.Sequential([vectorize, model])
+    assert whole.predict(tf.constant(["a great movie"]), verbose=0).shape == (1, 1)
+
+
+def test_a_model_of_strings(tmp_path: Any) -> None:
+    inputs = keras.Input((1,), dtype="string")
+    ids = layers.StringLookup(vocabulary=["r", "g", "b"])(inputs)
+    outputs = layers.Flatten()(layers.Embedding(5, 2, embeddings_initializer="ones")(ids))
+    model = keras.Model(inputs, layers.Dense(1, kernel_initializer="ones")(outputs))
+    model.compile("sgd", "mse")
+    colours = tf.constant([["r"], ["g"], ["q"], ["b"]])
+    np.testing.assert_allclose(model.fit(colours, np.ones((4, 1)), verbose=0, shuffle=False).history["loss"], [1.0])
+    model.save(tmp_path / "model.keras")
+    again = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(model.predict(colours, verbose=0), again.predict(colours, verbose=0))
+
+
+def test_tables_of_values() -> None:
+    assert layers.StringLookup(vocabulary=["a", "b"], output_mode="one_hot")(["a", "x"]).numpy().tolist() == [
+        [0, 1, 0], [1, 0, 0]]
+    back = layers.StringLookup(vocabulary=["a", "b"], invert=True)([[1, 2, 0]])
+    assert back.numpy().tolist() == [[b"a", b"b", b"[UNK]"]]
+    numbers = layers.IntegerLookup()
+    numbers.adapt(np.array([[12, 1138, 42], [42, 1000, 36]]))
+    assert numbers.get_vocabulary() == [-1, 42, 1138, 1000, 36, 12] and numbers([12, 5]).numpy().tolist() == [5, 0]
+    assert layers.Hashing(3)([["A"], ["B"], ["C"]]).numpy().tolist() == [[1], [0], [1]]
+    assert layers.Hashing(5, salt=[1, 2])([["A"], ["B"]]).numpy().tolist() == [[0], [1]]
+    ids = Dataset.from_tensor_slices(["a", "b", "x"]).batch(2).map(layers.StringLookup(vocabulary=["a", "b"]))
+    assert [x.numpy().tolist() for x in ids] == [[1, 2], [0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="found OOV values"):
+        layers.StringLookup(vocabulary=["a"], num_oov_indices=0)(["q"])
+
+
+def test_windows_of_a_series() -> None:
+    windows = keras.utils.timeseries_dataset_from_array(
+        np.arange(10), np.arange(10) * 10, 3, sequence_stride=2, sampling_rate=2, batch_size=2)
+    assert [(x.numpy().tolist(), y.numpy().tolist()) for x, y in windows] == [
+        ([[0, 2, 4], [2, 4, 6]], [0, 20]), ([[4, 6, 8]], [40])]
+
+
+def test_layers_that_adapt_to_datasets() -> None:
+    normalize = layers.Normalization(axis=None)
+    normalize.adapt(Dataset.from_tensor_slices(np.arange(6.0, dtype="float32").reshape(6, 1)).batch(4))
+    np.testing.assert_allclose(normalize([[3.0]]).numpy(), [[0.2927700]], rtol=1e-5)
+    bins = layers.Discretization(num_bins=3)
+    bins.adapt(Dataset.from_tensor_slices(np.arange(12.0)).batch(3))
+    assert bins(np.array([1.0, 5.0, 11.0])).numpy().tolist() == [0, 1, 2]
+    space = keras.utils.FeatureSpace({"age": keras.utils.FeatureSpace.float_normalized(),
+                                      "sex": keras.utils.FeatureSpace.string_categorical(num_oov_indices=0)})
+    space.adapt(Dataset.from_tensor_slices({"age": [1.0, 3.0], "sex": ["m", "f"]}))
+    assert space({"age": [[1.0]], "sex": [["f"]]}).numpy().tolist() == [[-1, 0, 1]]
+    left, right = keras.utils.split_dataset(Dataset.range(10), left_size=0.7)
+    assert [int(x) for x in left] == list(range(7)) and int(right.cardinality()) == 3
+
+
+def test_ragged_outputs_are_refused() -> None:
+    with pytest.raises(ValueError, match="ragged"):
+        layers.TextVectorization(ragged=True)
