@@ -33,6 +33,7 @@ from runtime.data.pipeline import Block, Blocks, Element, Elements, Pipeline, fl
 from runtime.function.executors import make
 from runtime.function.variable import Creation
 from runtime.numbers.widen_python_numbers import with_python_numbers
+from runtime.ops.effects import has_raise
 from runtime.optimize import rewrite
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import Unreachable
@@ -56,7 +57,7 @@ class ElementFunction:
                 try:
                     found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
                 except (Unreachable, Exception) as error:
-                    if isinstance(error, StagingError) or not (isinstance(error, Unreachable) or graph.effect):
+                    if isinstance(error, StagingError) or not (isinstance(error, Unreachable) or has_raise(graph)):
                         raise
                     raise located(StagingError(
                         f"{self.name} raises for every element, so the type of its results is not known",

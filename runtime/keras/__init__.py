@@ -30,6 +30,6 @@ def _with_names_of_tf(name: str) -> _ModuleType:
     return joined
 
 
-globals().update({_name: _with_names_of_tf(_name) for _name in ("layers", "losses", "metrics")})
+globals().update({_name: _with_names_of_tf(_name) for _name in ("backend", "layers", "losses", "metrics")})
 
 from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

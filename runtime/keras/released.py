@@ -191,6 +191,8 @@ def _with_names_of_tensorflow(tree: ast.Module) -> bool:
             _includes_this_backend(node.test)
         elif isinstance(node, ast.Tuple) and "'tensorflow.python.data'" in map(ast.unparse, node.elts):
             node.elts.append(ast.copy_location(ast.Constant("runtime.data"), node))  # modules of datasets' classes
+        elif isinstance(node, ast.FunctionDef):
+            node.body[:] = [each for each in node.body if not ast.unparse(each).startswith("output._keras_logits =")]
     return found
 
 
@@ -265,7 +267,8 @@ def __dir__():
 _OF_TENSORFLOW: Final = (
     "layers.preprocessing.discretization", "layers.preprocessing.feature_space", "layers.preprocessing.hashing",
     "layers.preprocessing.index_lookup", "layers.preprocessing.integer_lookup", "layers.preprocessing.normalization",
-    "layers.preprocessing.string_lookup", "layers.preprocessing.text_vectorization", "utils.dataset_utils",
+    "layers.preprocessing.string_lookup", "layers.preprocessing.text_vectorization", "legacy.backend",
+    "utils.dataset_utils",
     "utils.image_dataset_utils", "utils.text_dataset_utils", "utils.tf_utils", "utils.timeseries_dataset_utils",
 )
 CHANGES: Final[dict[str, Callable[[ast.Module], bool]]] = {

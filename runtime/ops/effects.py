@@ -23,6 +23,7 @@ from runtime.core.array_mode import note_raise
 from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
+from runtime.core.graph import Graph
 from runtime.core.op import Op
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import Position, located
@@ -45,7 +46,7 @@ from runtime.ops.exceptions import RERAISE, Region, caught_by
 
 __all__ = [
     "CHECK_BOUND", "NUMPY_FUNCTION", "PRINT", "PY_FUNCTION", "RAISE", "RAISE_UNLESS", "Deferred", "Raised",
-    "check_bound", "holds_values", "is_of_assumed_rank", "made_of", "may_be_printed_to", "numpy_function",
+    "check_bound", "has_raise", "holds_values", "is_of_assumed_rank", "made_of", "may_be_printed_to", "numpy_function",
     "plain_text", "print_text", "py_function", "raise_error", "raise_unless", "stage_assert", "stage_print",
 ]
 
@@ -303,6 +304,11 @@ def _unless_rule(condition: Type, *types: Type, raised: Raised) -> tuple[()]:
 RAISE_UNLESS: Final = Op("raise_unless", _unless_kernel, _unless_rule, effect=True, foreign=True,
                          errors=lambda node: (type(node.params["raised"].exception),),
                          doc="Raise, as `raise` does, if the first operand is false.")
+
+
+def has_raise(graph: Graph) -> bool:
+    """Whether the program raises an error in the graph, on some path."""
+    return any(node.op is RAISE for node in graph.walk())
 
 
 def raise_error(exception: BaseException) -> None:

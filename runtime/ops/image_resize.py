@@ -87,8 +87,8 @@ def resize(
     `method`: one of `ResizeMethod`. The result is float32, by "nearest" of the dtype of the images. Pixels are squares,
     whose middles are compared; by "area" an output pixel is the mean of what it covers. `antialias` widens the kernels
     of smaller results by the ratio (not of "nearest" and "area"). `preserve_aspect_ratio`: the largest size of the same
-    ratio within `size`. TF takes the weights of "bicubic" from a table of 1024 places, which changes them by up to
-    5e-4. ValueError for another method, ShapeError for a size below 1 and for images without pixels.
+    ratio within `size`. As in TF, without `antialias` the weights of "bicubic" are those of 1024 places between two
+    pixels. ValueError for another method, ShapeError for a size below 1 and for images without pixels.
     """
     x = image_of(images, "resize")
     if method not in _METHODS:
@@ -111,7 +111,8 @@ def resize(
         elif method == "bilinear" and not antialias:
             x = _by_neighbours(x, axis, count)
         else:
-            x = _by_kernel(x, axis, count, _KERNELS[method], antialias)
+            places = 1024 if method == "bicubic" and not antialias else None
+            x = _by_kernel(x, axis, count, _KERNELS[method], antialias, places)
     return named(x, name)
 
 
@@ -177,7 +178,12 @@ def _weighted(x: Tensor, axis: int, count: Any, find: Find) -> Tensor:
     return total  # type: ignore[no-any-return]
 
 
-def _by_kernel(x: Tensor, axis: int, count: Any, kernel: _Kernel, antialias: bool) -> Tensor:
+def _by_kernel(
+    x: Tensor, axis: int, count: Any, kernel: _Kernel, antialias: bool, rounded: int | None = None
+) -> Tensor:
+    """The means by a kernel. `rounded`: the middles of output pixels are rounded to one of so many places between the
+    middles of two pixels."""
+
     def find(size: Any, count: Any) -> tuple[Tensor, Tensor]:
         middles, last = _middles(size, count)
         ratio = (last + 1.0) / cast(count, float32)
@@ -187,6 +193,9 @@ def _by_kernel(x: Tensor, axis: int, count: Any, kernel: _Kernel, antialias: boo
         start = clip_by_value(ceil(middles - reach - 0.5), 0.0, last)
         end = expand_dims(clip_by_value(floor(middles + reach - 0.5), 0.0, last), 1)
         places = expand_dims(start, 1) + range_of(span)
+        if rounded is not None:
+            before = floor(middles - 0.5)
+            middles = before + 0.5 + round((middles - 0.5 - before) * rounded) / rounded
         weights = kernel.weight(abs(places + 0.5 - expand_dims(middles, 1)) / scale)
         weights = where(less_equal(places, end), weights, 0.0)
         total = reduce_sum(weights, 1, keepdims=True)

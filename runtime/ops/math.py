@@ -236,8 +236,11 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 # Dtypes.
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real keeps the real part."""
+    """`x` in another dtype (`tf.cast`). Float to int truncates towards zero; complex to real keeps the real part. A
+    sparse tensor stays sparse."""
     want = as_dtype(dtype)
+    if hasattr(type(x), "__cast__"):
+        return x.__cast__(want)  # type: ignore[no-any-return]
     value = convert_to_tensor(x, dtype_hint=want if want.level > 1 else None)  # Python's floats keep all of their bits
     if value.dtype is want and not value.type.weak:
         return value

@@ -167,7 +167,7 @@ class MutableHashTable:
             keys = [np.asarray(convert_to_tensor(key, self.key_dtype)).item() for key in reserved]
         if not isinstance(self._default, EagerTensor):
             raise located(ShapeError("default_value is a value that is known when the table is made"))
-        self._rows = Rows(self.key_dtype, self.value_dtype, tuple(map(int, self._default.shape)), keys)
+        self._rows = Rows(self.key_dtype, self.value_dtype, np.asarray(self._default).shape, keys)
 
     def lookup(self, keys: Any, dynamic_default_values: Any = None, name: str | None = None) -> Tensor:
         """The values of the keys; missing keys have `default_value`, or the values in `dynamic_default_values`."""

@@ -54,6 +54,9 @@ class _Operators:
     def __rsub__(self, other: Any) -> Any:
         return add(other, -self)
 
+    def __cast__(self, dtype: Any) -> Any:
+        return map_values(lambda values: cast(values, dtype), self)
+
     def __neg__(self) -> Any:
         return map_values(lambda values: -values, self)
 

@@ -18,7 +18,7 @@ from runtime.core.trace import add_input, convert_to_tensor, current_graph, trac
 from runtime.core.types import TensorType, int32
 from runtime.ops.control import Checkpoint
 from runtime.ops.creation import zeros
-from runtime.ops.effects import raise_error, raise_unless
+from runtime.ops.effects import has_raise, raise_error, raise_unless
 from runtime.ops.logic import equal
 from runtime.ops.math import add, cast
 from runtime.ops.shape import dim, stack
@@ -361,7 +361,7 @@ def _traced(make: Callable[[], Any]) -> Any:
         except Unreachable:
             result = _NEVER
         except Exception:
-            if not graph.effect:  # the graph may raise another error before this one
+            if not has_raise(graph):  # else it may raise another error before this one
                 raise
             result = _NEVER
     rollback(mark)

@@ -120,3 +120,27 @@ def test_layers_that_adapt_to_datasets() -> None:
 def test_ragged_outputs_are_refused() -> None:
     with pytest.raises(ValueError, match="ragged"):
         layers.TextVectorization(ragged=True)
+
+
+def test_old_functions_of_the_backend() -> None:
+    backend = keras.backend
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert backend.int_shape(x) == (2, 2) and float(backend.mean(x)) == 2.5 and backend.floatx() == "float32"
+    assert backend.batch_dot(x, x, 1).numpy().tolist() == [[5], [25]]
+    assert backend.gather(x, [0]).numpy().tolist() == [[1, 2]]
+    assert backend.in_top_k(x, [0, 1], 1).numpy().tolist() == [False, True]
+    assert backend.pool2d(x[None, :, :, None], (2, 2)).numpy().tolist() == [[[[4]]]]
+    assert backend.conv2d(x[None, :, :, None], tf.ones([1, 1, 1, 1])).shape == (1, 2, 2, 1)
+    assert backend.switch(tf.constant(False), lambda: x, lambda: -x).numpy().tolist() == (-x).numpy().tolist()
+    np.testing.assert_allclose(backend.softmax(x).numpy(), [[0.26894143, 0.73105854]] * 2, rtol=1e-6)
+    assert backend.random_normal((2, 3)).shape == (2, 3)
+    even = np.full((1, 5, 4), 0.25, "float32")
+    loss = backend.ctc_batch_cost(np.array([[1, 2]]), even, np.array([[5]]), np.array([[2]]))
+    np.testing.assert_allclose(loss.numpy(), [[3.3761237]], rtol=1e-6)
+
+
+def test_images_are_cropped_and_resized_in_a_dataset() -> None:
+    augment = keras.Sequential([layers.RandomCrop(6, 6), layers.Resizing(4, 4), layers.Rescaling(0.5)])
+    images = Dataset.from_tensor_slices(np.ones((3, 8, 8, 1), "float32")).batch(2)
+    found = [batch.numpy() for batch in images.map(lambda x: augment(x, training=True))]
+    assert [x.shape for x in found] == [(2, 4, 4, 1), (1, 4, 4, 1)] and all((x == 0.5).all() for x in found)

@@ -200,6 +200,13 @@ RESIZED = {  # the sum, and the second pixel of the second row, by TF 2.21
 }
 
 
+def test_resize_by_bicubic_takes_the_weights_of_tf():
+    image = np.random.default_rng(0).random((6, 8, 3)).astype(f32)
+    for size, pixel in (((5, 5), [0.5972503, 0.31664374, 0.1887724]), ((13, 7), [0.19814156, 0.80781674, 0.8736328])):
+        found = both(lambda x, size=size: rt.image.resize(x, size, "bicubic"), image)
+        np.testing.assert_allclose(found[1, 1], pixel, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("method", "antialias", "size"), RESIZED)
 def test_resize_by_a_kernel(method, antialias, size):
     def resized(x):

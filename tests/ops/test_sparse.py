@@ -218,3 +218,15 @@ def test_made_in_a_graph_of_as_many_values_as_it_finds(executor: str) -> None:
     dense, sums = traced(x)
     np.testing.assert_array_equal(dense, np.where(x > 0.5, x, 0))
     np.testing.assert_allclose(sums, np.where(x > 0.5, x, 0).sum(1), rtol=1e-6)
+
+
+def test_cast_keeps_them_sparse():
+    x = rt.SparseTensor([[0, 1], [2, 0]], [1.5, 2.0], [3, 2])
+
+    def f(x):
+        return rt.cast(x, rt.int32), rt.cast(rt.IndexedSlices([[1.5]], [0], [2, 1]), rt.int64)
+
+    for found, slices in f(x), rt.function(f)(x):
+        assert isinstance(found, rt.SparseTensor) and found.dtype is rt.int32
+        assert found.values.numpy().tolist() == [1, 2] and found.shape == (3, 2)
+        assert isinstance(slices, rt.IndexedSlices) and slices.values.numpy().tolist() == [[1]]

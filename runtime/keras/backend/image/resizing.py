@@ -45,7 +45,7 @@ _KERNELS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
     "lanczos3": _lanczos(3.0), "lanczos5": _lanczos(5.0)}
 
 
-def _weights(size: int, wanted: int, scale: Tensor, translation: Any, method: str, antialias: bool) -> Tensor:
+def _weights(size: Any, wanted: int, scale: Tensor, translation: Any, method: str, antialias: bool) -> Tensor:
     """The weight of each input element in each output element, [wanted, size]; zeros for outputs that lie outside."""
     step = 1 / scale
     width = math.maximum(step, 1.0) if antialias else 1.0
@@ -55,7 +55,7 @@ def _weights(size: int, wanted: int, scale: Tensor, translation: Any, method: st
     total = reduction.reduce_sum(found, 1, True)
     some = math.abs(total) > 1000 * 2.0 ** -23
     found = logic.where(some, found / logic.where(logic.equal(total, 0), 1.0, total), 0.0)
-    within = logic.logical_and(place >= -0.5, place <= size - 0.5)
+    within = logic.logical_and(place >= -0.5, place <= _as_float(size) - 0.5)
     return logic.where(within[:, None], found, 0.0)
 
 
@@ -64,11 +64,21 @@ def _along(x: Tensor, axis: int, weights: Tensor) -> Tensor:
     return shapes.moveaxis(found, -1, axis)
 
 
-def _sizes(x: Tensor, axes: Any) -> list[int]:
+def _sizes(x: Tensor, axes: Any) -> list[Any]:
+    """The sizes along axes: ints, or tensors where they are not known when a function is traced."""
+    return [shapes.dim(x, axis) for axis in axes]
+
+
+def _known_sizes(x: Tensor, axes: Any) -> list[int]:
     sizes = [x.type.shape[axis] for axis in axes]
     if any(size is None for size in sizes):
-        raise NotImplementedError("resizing images whose sizes are not known when a function is traced")
+        raise NotImplementedError("resizing images to an aspect ratio, whose sizes are not known when a function is "
+                                  "traced")
     return sizes
+
+
+def _as_float(size: Any) -> Any:
+    return float(size) if isinstance(size, int) else in_dtype(size, "float32")
 
 
 def resize(images: Any, size: Any, interpolation: str = "bilinear", antialias: bool = False,
@@ -95,13 +105,13 @@ def resize(images: Any, size: Any, interpolation: str = "bilinear", antialias: b
     name = x.dtype.name
     if interpolation == "nearest":
         for axis, have, wanted in zip(axes, _sizes(x, axes), size, strict=True):
-            places = (in_dtype(creation.range(wanted), "float32") + 0.5) * (have / wanted)
+            places = (in_dtype(creation.range(wanted), "float32") + 0.5) * (_as_float(have) / wanted)
             x = gather(x, in_dtype(math.floor(places), "int32"), axis=axis)
         return x
     wide = in_dtype(floating(x), result(floating(x).dtype.name, "float32"))
     for axis, have, wanted in zip(axes, _sizes(x, axes), size, strict=True):
-        if have != wanted:
-            scale = in_dtype(wanted / have, "float32")
+        if not isinstance(have, int) or have != wanted:
+            scale = in_dtype(wanted / _as_float(have), "float32")
             wide = _along(wide, axis, _weights(have, int(wanted), scale, 0.0, interpolation, antialias))
     return _like(wide, name)
 
@@ -113,7 +123,7 @@ def _like(x: Tensor, name: str) -> Tensor:
 
 def _cropped(x: Tensor, axes: tuple[int, int], size: Any) -> Tensor:
     """The middle of images, cropped to the aspect ratio of `size`."""
-    height, width = _sizes(x, axes)
+    height, width = _known_sizes(x, axes)
     wanted = (max(min(height, int(float(width * size[0]) / size[1])), 1),
               max(min(width, int(float(height * size[1]) / size[0])), 1))
     for axis, have, length in zip(axes, (height, width), wanted, strict=True):
@@ -123,7 +133,7 @@ def _cropped(x: Tensor, axes: tuple[int, int], size: Any) -> Tensor:
 
 
 def _padded(x: Tensor, axes: tuple[int, int], size: Any, fill_value: Any) -> Tensor:
-    height, width = _sizes(x, axes)
+    height, width = _known_sizes(x, axes)
     wanted = (max(height, int(float(width * size[0]) / size[1])), max(width, int(float(height * size[1]) / size[0])))
     around = [[0, 0] for _ in range(x.ndim)]
     for axis, have, length in zip(axes, (height, width), wanted, strict=True):
