@@ -170,7 +170,8 @@ def init_scope() -> tracing:
 
 
 def _convert(value: Any) -> Any:
-    """A tensor for an object with `__tensor__`, or a list that contains tensors; any other value itself."""
+    """A tensor for an object with `__tensor__`, or `__dense__` where it is one in another form, or a list that contains
+    tensors; any other value itself."""
     to_tensor = getattr(type(value), "__tensor__", None)
     if to_tensor is not None:  # includes tensors that may be unbound, which is checked here
         return to_tensor(value)
@@ -181,7 +182,8 @@ def _convert(value: Any) -> Any:
         return view.stacked() if hasattr(view, "stacked") else _convert(view)
     if isinstance(value, (list, tuple)) and holds_tensor(value):
         return OPERATIONS.stack([_convert(item) for item in value])
-    return value
+    to_dense = getattr(type(value), "__dense__", None)
+    return value if to_dense is None else to_dense(value)
 
 
 def holds_tensor(value: Sequence[Any]) -> bool:

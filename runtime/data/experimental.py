@@ -1,6 +1,9 @@
 """Datasets that TensorFlow has in `tf.data.experimental`."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from runtime.core.tensor import Tensor
 from runtime.data.arrow_files import ArrowDataset, ParquetDataset
 from runtime.data.csv_files import CsvDataset, make_csv_dataset
@@ -9,9 +12,44 @@ from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY
 from runtime.data.threads import AUTOTUNE
 
 __all__ = ["AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "ArrowDataset", "CsvDataset", "ParquetDataset",
-           "cardinality", "make_csv_dataset"]
+           "assert_cardinality", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
+           "enumerate_dataset", "get_single_element", "group_by_window", "ignore_errors", "make_csv_dataset",
+           "sample_from_datasets", "scan", "snapshot", "take_while", "unbatch", "unique"]
 
 
 def cardinality(dataset: Dataset) -> Tensor:
     """`dataset.cardinality()` (`tf.data.experimental.cardinality`)."""
     return dataset.cardinality()
+
+
+# The older form of transformations: functions that make what `Dataset.apply` takes.
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def _method(name: str) -> Callable[..., Transformation]:
+    def transformation(*args: Any, **options: Any) -> Transformation:
+        return lambda dataset: getattr(dataset, name)(*args, **options)
+
+    transformation.__name__ = name
+    transformation.__doc__ = f"What `dataset.apply` takes for `dataset.{name}` of these arguments."
+    return transformation
+
+
+assert_cardinality = _method("assert_cardinality")
+bucket_by_sequence_length = _method("bucket_by_sequence_length")
+enumerate_dataset = _method("enumerate")
+group_by_window = _method("group_by_window")
+ignore_errors = _method("ignore_errors")
+scan = _method("scan")
+snapshot = _method("snapshot")
+take_while = _method("take_while")
+unbatch = _method("unbatch")
+unique = _method("unique")
+choose_from_datasets = Dataset.choose_from_datasets
+sample_from_datasets = Dataset.sample_from_datasets
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """`dataset.get_single_element()` (`tf.data.experimental.get_single_element`)."""
+    return dataset.get_single_element()

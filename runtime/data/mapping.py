@@ -1,15 +1,17 @@
 """Datasets that apply functions to elements."""
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from autograph import convert_traced
-from runtime.core.errors import DTypeError, InvalidArgumentError
+from runtime.core.errors import DTypeError, InvalidArgumentError, UnimplementedError
 from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, flatten
 from runtime.core.types import compatible_shapes
@@ -18,6 +20,8 @@ from runtime.data.pipeline import UNKNOWN_CARDINALITY, Draws, Element, P, Pipeli
 from runtime.data.threads import AUTOTUNE, mapped, prefetched
 
 __all__ = ["Mapping"]
+
+_FOLDER: Final = os.path.dirname(__file__)
 
 
 def threads_of(num_parallel_calls: Any) -> int | None:
@@ -69,9 +73,35 @@ class Mapping(Pipeline):
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             own, run = step.bind(arrays)
-            return (element for element in self._elements(own) if run(*element)[0])
+            return filter(lambda element: run(*element)[0], self._elements(own))
 
         return self._derived(elements, step.captures, cardinality=UNKNOWN_CARDINALITY)
+
+    def ignore_errors(self: P, log_warning: bool = False, name: str | None = None) -> P:
+        """The elements that are computed without an error (`tf.data.Dataset.ignore_errors`).
+
+        It follows the `map` or `filter` whose errors are ignored: at an error in a transformation that ends with it,
+        such as `batch`, it raises UnimplementedError. With `log_warning` the errors are written to stderr.
+        """
+
+        def elements(arrays: Sequence[Any]) -> Iterator[Element]:
+            stream = iter(self._elements(arrays))
+            while True:
+                try:
+                    element = next(stream)
+                except StopIteration:
+                    return
+                except Exception as error:
+                    if _ends_iterator(error):
+                        raise UnimplementedError(
+                            "ignore_errors cannot go on after an error in or before a transformation that ends with "
+                            "it, such as batch", remedy="Move it right behind the map.") from error
+                    if log_warning:
+                        print(f"Error raised with error message {error}", file=sys.stderr)
+                    continue
+                yield element
+
+        return self._derived(elements, cardinality=UNKNOWN_CARDINALITY)
 
     def take_while(self: P, predicate: Callable[..., Any], name: str | None = None) -> P:
         """The elements before the first for which `predicate` is false (`tf.data.Dataset.take_while`)."""
@@ -224,6 +254,16 @@ def _interleaved(streams: Iterator[Iterator[Element]], cycle: int, block: int) -
             if taken < block:
                 places[place] = None
         place = (place + 1) % cycle
+
+
+def _ends_iterator(error: Exception) -> bool:
+    """Whether the error, caught by the caller, has passed through a generator of these modules, which is over."""
+    entry = error.__traceback__
+    while entry is not None and (entry := entry.tb_next) is not None:
+        code = entry.tb_frame.f_code
+        if code.co_flags & inspect.CO_GENERATOR and os.path.dirname(code.co_filename) == _FOLDER:
+            return True
+    return False
 
 
 def _name_element(error: Exception, number: int, name: str) -> None:

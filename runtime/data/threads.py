@@ -69,11 +69,51 @@ def prefetched(stream: Iterator[T], size: int) -> Iterator[T]:
         room.put(False)
 
 
+Outcome = tuple[Any, Exception | None]
+"""A value, or the error in its place."""
+
+
+class _Attempts(Iterator[Outcome]):
+    """The elements of a stream as outcomes: a stream that goes on after an error is read on."""
+
+    def __init__(self, stream: Iterator[Any]) -> None:
+        self._stream = stream
+
+    def __next__(self) -> Outcome:
+        try:
+            return next(self._stream), None
+        except StopIteration:
+            raise
+        except Exception as error:
+            return None, error
+
+
+def _value(outcome: Outcome) -> Any:
+    value, error = outcome
+    if error is not None:
+        raise error
+    return value
+
+
 def mapped(
     run: Callable[[T], R], stream: Iterator[T], workers: int | None, ordered: bool = True
 ) -> Iterator[R]:
     """`run` of each element: sequentially if `workers` is None; else in so many threads, for AUTOTUNE in as many as
-    there are processors if that pays. If not `ordered`, results come as they complete."""
+    there are processors if that pays. If not `ordered`, results come as they complete. After an error the next elements
+    follow."""
+    if workers is None:
+        return map(run, stream)
+
+    def outcome(attempt: Outcome) -> Outcome:
+        try:
+            return attempt if attempt[1] is not None else (run(attempt[0]), None)
+        except Exception as error:
+            return None, error
+
+    return map(_value, _in_threads(outcome, _Attempts(stream), workers, ordered))
+
+
+def _in_threads(run: Callable[[T], R], stream: Iterator[T], workers: int | None, ordered: bool) -> Iterator[R]:
     if workers == AUTOTUNE:
         took = []
         for element in itertools.islice(stream, _MEASURED):

@@ -284,15 +284,19 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
-    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if its norm is greater (`tf.clip_by_norm`)."""
+    """`t` scaled down to Euclidean norm `clip_norm` along `axes`, if its norm is greater (`tf.clip_by_norm`). Of
+    `IndexedSlices` these are the rows' values."""
+    if hasattr(type(t), "__with_rows__"):
+        return t.__with_rows__(clip_by_norm(t.values, clip_norm, axes, name))  # type: ignore[no-any-return]
     x = convert_to_tensor(t)
     length = norm(x, axis=axes, keepdims=True)
     return math.divide(math.multiply(x, clip_norm), math.maximum(length, clip_norm), name)
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """The Euclidean norm of all elements of several tensors (`tf.linalg.global_norm`)."""
-    squares = [reduce_sum(math.square(math.abs(x))) for x in t_list if x is not None]
+    """The Euclidean norm of all elements of several tensors, and rows of `IndexedSlices` (`tf.linalg.global_norm`)."""
+    rows = [x.values if hasattr(type(x), "__with_rows__") else x for x in t_list if x is not None]
+    squares = [reduce_sum(math.square(math.abs(x))) for x in rows]
     return math.sqrt(add_n(squares), name)
 
 
@@ -302,7 +306,11 @@ def clip_by_global_norm(t_list: Any, clip_norm: Any, use_norm: Any = None, name:
     (`tf.clip_by_global_norm`)."""
     length = global_norm(t_list) if use_norm is None else use_norm
     scale = math.divide(clip_norm, math.maximum(length, clip_norm))
-    return [None if x is None else math.multiply(x, scale) for x in t_list], length
+
+    def scaled(x: Any) -> Any:
+        return x.__with_rows__(scaled(x.values)) if hasattr(type(x), "__with_rows__") else math.multiply(x, scale)
+
+    return [None if x is None else scaled(x) for x in t_list], length
 
 
 # Diagonals and triangles.

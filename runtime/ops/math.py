@@ -414,7 +414,9 @@ def rsqrt(x: Any, name: str | None = None) -> Tensor:
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:
     """`t` clipped to at least `clip_value_min` and at most `clip_value_max` (`tf.clip_by_value`).
 
-    The derivative with respect to `t` is 1 at the bounds, too."""
+    The derivative with respect to `t` is 1 at the bounds, too. Of `IndexedSlices` the rows' values are clipped."""
+    if hasattr(type(t), "__with_rows__"):
+        return t.__with_rows__(clip_by_value(t.values, clip_value_min, clip_value_max, name))  # type: ignore[no-any-return]
     return maximum(minimum(t, clip_value_max), clip_value_min, name)
 
 

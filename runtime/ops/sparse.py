@@ -55,7 +55,7 @@ class _Operators:
         return add(other, -self)
 
     def __cast__(self, dtype: Any) -> Any:
-        return map_values(lambda values: cast(values, dtype), self)
+        return map_values(cast, self, dtype)
 
     def __neg__(self) -> Any:
         return map_values(lambda values: -values, self)
@@ -111,8 +111,7 @@ class SparseTensor(_Operators):
                              remedy="Give one row of indices for each value.")
         if not _may_be_equal(places[1], len(sizes)):
             raise ShapeError(f"the indices of the shape {_text(indices.shape)} have {places[1]} columns, but "
-                             f"dense_shape has {len(sizes)} axes",
-                             remedy="Give each index as many numbers as the shape has.")
+                             f"dense_shape has {len(sizes)} axes", remedy="Give each index one number per axis.")
 
     @property
     def shape(self) -> TensorShape:
@@ -142,7 +141,7 @@ class SparseTensor(_Operators):
 @dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
 class IndexedSlices(_Operators):
     """Rows `values` for the positions `indices` along the first axis of a tensor that is zero elsewhere
-    (`tf.IndexedSlices`).
+    (`tf.IndexedSlices`). Ops take the whole tensor, in which rows of one position are added.
 
     `values`: [n, ...], `indices`: integers [n]. `dense_shape`: the shape of the whole tensor; without it the rows can
     only be passed to `Variable.scatter_update` and the like.
@@ -163,6 +162,12 @@ class IndexedSlices(_Operators):
         if self.sizes is None:
             return TensorShape([None, *convert_to_tensor(self.values).shape[1:]])
         return _known(self.sizes)
+
+    def __dense__(self) -> Tensor:
+        return to_dense(self)
+
+    def __with_rows__(self, values: Any) -> IndexedSlices:
+        return IndexedSlices(values, self.indices, self.sizes)
 
     @property
     def dense_shape(self) -> Tensor | None:
@@ -232,9 +237,8 @@ def positions(x: Sparse) -> Tensor:
 
 def at_positions(like: Sparse, where: Tensor, values: Any) -> Any:
     """A sparse tensor of the same class and shape with these positions and values."""
-    if isinstance(like, SparseTensor):
-        return SparseTensor(where, values, like.sizes)
-    return IndexedSlices(values, where[:, 0], like.sizes)
+    is_rows = isinstance(like, IndexedSlices)
+    return IndexedSlices(values, where[:, 0], like.sizes) if is_rows else SparseTensor(where, values, like.sizes)
 
 
 def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -246,9 +250,8 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     positional = [x.values if is_sparse(x) else x for x in args]
     named = {name: x.values if is_sparse(x) else x for name, x in kwargs.items()}
     values = op(*positional, **named)
-    if isinstance(like, SparseTensor):
-        return SparseTensor(like.indices, values, like.sizes)
-    return IndexedSlices(values, like.indices, like.sizes)
+    is_rows = isinstance(like, IndexedSlices)
+    return like.__with_rows__(values) if is_rows else SparseTensor(like.indices, values, like.sizes)
 
 
 def _numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:

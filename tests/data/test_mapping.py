@@ -227,3 +227,27 @@ def test_a_function_that_always_raises() -> None:
     for method in "map", "filter", "flat_map", "take_while":
         with pytest.raises(rt.errors.StagingError, match="check raises for every element, so the type of its results"):
             getattr(Dataset.range(3), method)(check)
+
+
+def test_ignore_errors() -> None:
+    numbers = Dataset.from_tensor_slices([1.0, 2.0, 0.0, 4.0, 0.0, 5.0])
+
+    def inverse(x: Any) -> Any:
+        return rt.debugging.check_numerics(1.0 / x, "inverse")
+
+    for threads in None, 3, rt.data.AUTOTUNE:
+        inverses = numbers.repeat(3).map(inverse, num_parallel_calls=threads)
+        found = inverses.map(lambda x: 2 * x, num_parallel_calls=threads).filter(lambda x: x < 2).ignore_errors()
+        assert values(found) == 3 * [1, 0.5, np.float32(0.4)]
+    by_apply = numbers.map(inverse).apply(rt.data.experimental.ignore_errors())
+    assert values(by_apply.batch(4)) == [[1, 0.5, 0.25, np.float32(0.2)]]
+    for ended in numbers.map(inverse).batch(2), numbers.map(inverse).prefetch(1), numbers.map(inverse).repeat():
+        with pytest.raises(rt.errors.UnimplementedError, match="a transformation that ends with it, such as batch"):
+            values(ended.ignore_errors().take(5))
+    assert values(numbers.batch(2).map(rt.identity).ignore_errors()) == [[1, 2], [0, 4], [0, 5]]
+
+
+def test_ignored_errors_are_written(capsys: Any) -> None:
+    inverses = Dataset.from_tensor_slices([0, 2]).map(lambda x: 6 // x)
+    assert values(inverses.ignore_errors(log_warning=True)) == [3]
+    assert "Error raised with error message" in capsys.readouterr().err

@@ -230,3 +230,24 @@ def test_cast_keeps_them_sparse():
         assert isinstance(found, rt.SparseTensor) and found.dtype is rt.int32
         assert found.values.numpy().tolist() == [1, 2] and found.shape == (3, 2)
         assert isinstance(slices, rt.IndexedSlices) and slices.values.numpy().tolist() == [[1]]
+
+
+def test_ops_take_the_whole_tensor_of_rows():
+    rows = rt.IndexedSlices(rt.ones([2, 3]), rt.constant([1, 1]), rt.constant([3, 3]))
+    whole = [[0, 0, 0], [2, 2, 2], [0, 0, 0]]
+    assert rt.convert_to_tensor(rows).numpy().tolist() == whole
+    assert rt.function(lambda x: rt.multiply(x, 1.0))(rows).numpy().tolist() == whole
+    assert rt.reduce_sum(rows) == 6
+    with pytest.raises(rt.errors.InvalidArgumentError, match="do not know the shape of the whole"):
+        rt.convert_to_tensor(rt.IndexedSlices(rt.ones([2, 3]), [1, 1]))
+
+
+def test_clipping_rows():
+    """By TF: norms are of the rows' values, also if rows of one position are added."""
+    rows = rt.IndexedSlices(rt.ones([2, 3]), rt.constant([1, 1]), rt.constant([3, 3]))
+    clipped, length = rt.clip_by_global_norm([rows, rt.ones([2])], 1.0)
+    for found, value in ((rt.clip_by_norm(rows, 1.0), 0.40824828), (rt.clip_by_value(rows, 0.0, 0.5), 0.5),
+                         (clipped[0], 0.35355338)):
+        assert isinstance(found, rt.IndexedSlices) and found.shape == (3, 3)
+        np.testing.assert_allclose(found.values.numpy(), np.full((2, 3), value), rtol=1e-6)
+    np.testing.assert_allclose([length, rt.linalg.global_norm([rows])], [2.828427, 2.4494898], rtol=1e-6)
