@@ -23,13 +23,17 @@ globals().update({_name: getattr(_keras, _name) for _name in dir(_keras) if not 
 
 def _with_names_of_tf(name: str) -> _ModuleType:
     """A public module of Keras, with the names that Keras has in `tf.keras` only, such as `losses.mse`."""
-    own = getattr(_keras, name)
+    own, others = (_import_module(f"{package}.{name}") for package in ("keras", "keras._tf_keras.keras"))
     joined = _ModuleType(own.__name__, own.__doc__)
-    vars(joined).update(vars(_import_module(f"keras._tf_keras.keras.{name}")))
+    vars(joined).update(vars(others))
     vars(joined).update(vars(own))
+    for part, value in vars(own).items():
+        if isinstance(value, _ModuleType) and value.__name__ == f"{own.__name__}.{part}":
+            setattr(joined, part, _with_names_of_tf(f"{name}.{part}"))
     return joined
 
 
-globals().update({_name: _with_names_of_tf(_name) for _name in ("backend", "layers", "losses", "metrics")})
+globals().update({_name: _with_names_of_tf(_name)
+                  for _name in ("backend", "layers", "losses", "metrics", "preprocessing")})
 
 from runtime.keras.backend.resuming import Resume as Resume  # noqa: E402 - needs keras

@@ -144,3 +144,18 @@ def test_images_are_cropped_and_resized_in_a_dataset() -> None:
     images = Dataset.from_tensor_slices(np.ones((3, 8, 8, 1), "float32")).batch(2)
     found = [batch.numpy() for batch in images.map(lambda x: augment(x, training=True))]
     assert [x.shape for x in found] == [(2, 4, 4, 1), (1, 4, 4, 1)] and all((x == 0.5).all() for x in found)
+
+
+def test_names_of_older_releases() -> None:
+    text, sequence = keras.preprocessing.text, keras.preprocessing.sequence
+    tokenizer = text.Tokenizer(num_words=5, oov_token="?")
+    tokenizer.fit_on_texts(["I love my dog", "I, love my cat!"])
+    assert tokenizer.texts_to_sequences(["my dog"]) == [[4, 1]]
+    assert sequence.pad_sequences([[1], [2, 3]]).tolist() == [[0, 1], [2, 3]]
+    assert sequence.skipgrams([1, 2, 3], 4, 1, 0.0, shuffle=False)[0] == [[1, 2], [2, 1], [2, 3], [3, 2]]
+    windows = sequence.TimeseriesGenerator(np.arange(6.0).reshape(6, 1), np.arange(6.0), length=3, batch_size=2)
+    model = keras.Sequential([layers.Flatten(), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    assert len(model.fit(windows, epochs=2, verbose=0, shuffle=False).history["loss"]) == 2
+    images = keras.preprocessing.image.ImageDataGenerator(rescale=0.5).flow(np.ones((4, 2, 2, 1)), batch_size=2)
+    assert (next(images) == 0.5).all()
