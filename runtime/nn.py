@@ -3,6 +3,13 @@ from __future__ import annotations
 
 from runtime.ctc import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
 from runtime.math import zero_fraction
+from runtime.ops.candidates import (
+    embedding_lookup_sparse,
+    log_uniform_candidate_sampler,
+    nce_loss,
+    sampled_softmax_loss,
+    uniform_candidate_sampler,
+)
 from runtime.ops.convolution import (
     conv1d,
     conv1d_transpose,
@@ -74,11 +81,12 @@ __all__ = [
     "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
     "conv3d", "conv3d_transpose", "conv_transpose", "convolution", "crelu", "ctc_beam_search_decoder",
     "ctc_greedy_decoder", "ctc_loss", "depth_to_space", "depthwise_conv2d", "depthwise_conv2d_backprop_filter",
-    "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "gelu", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss", "log_softmax", "lrn",
-    "max_pool", "max_pool1d", "max_pool2d", "max_pool3d", "max_pool_with_argmax", "moments", "relu", "relu6",
+    "depthwise_conv2d_backprop_input", "dropout", "elu", "embedding_lookup", "embedding_lookup_sparse", "gelu",
+    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
+    "log_softmax", "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d", "max_pool2d", "max_pool3d",
+    "max_pool_with_argmax", "moments", "nce_loss", "relu", "relu6", "sampled_softmax_loss",
     "scale_regularization_loss", "selu", "separable_conv2d", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu",
     "softmax", "softmax_cross_entropy_with_logits", "softplus", "softsign", "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits",
-    "weighted_moments", "zero_fraction",
+    "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k", "uniform_candidate_sampler",
+    "weighted_cross_entropy_with_logits", "weighted_moments", "zero_fraction",
 ]

@@ -1,6 +1,7 @@
 """Random numbers (`tf.random`)."""
 from __future__ import annotations
 
+from runtime.ops.candidates import log_uniform_candidate_sampler, uniform_candidate_sampler
 from runtime.ops.random import (
     Algorithm,
     Generator,
@@ -19,7 +20,7 @@ from runtime.ops.random import (
 from runtime.ops.random_distributions import gamma, poisson
 
 __all__ = [
-    "Algorithm", "Generator", "categorical", "gamma", "get_global_generator", "normal", "poisson",
-    "set_global_generator", "set_seed", "shuffle", "stateless_normal", "stateless_truncated_normal",
-    "stateless_uniform", "truncated_normal", "uniform",
+    "Algorithm", "Generator", "categorical", "gamma", "get_global_generator", "log_uniform_candidate_sampler",
+    "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "stateless_normal",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform", "uniform_candidate_sampler",
 ]
