@@ -275,7 +275,7 @@ class State:
             for kind, key in path[1:]:
                 value = unwrapped(value)
                 if kind == ".":
-                    value = UNBOUND if _is_computed(value, key) else getattr(value, key)
+                    value = UNBOUND if is_computed(value, key) else getattr(value, key)
                 elif has_staged_items(value) or hasattr(type(value), "__stands_for__"):
                     return UNBOUND  # it is part of something that is state as a whole
                 elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may insert a value
