@@ -20,6 +20,7 @@ from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remak
 from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.dict_presence import is_uncertain
+from runtime.staging.values.element_layout import EMPTY
 from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
 from runtime.staging.values.select import (
@@ -135,7 +136,7 @@ def _stage(values: Sequence[Any]) -> None:
     for one in lists:
         if one:
             one[:] = StagedList.from_items(one).owner
-    element = next(view.element for view in map(view_of, distinct) if isinstance(view, StagedList))
+    element = next((view.element for view in map(view_of, distinct) if isinstance(view, StagedList)), EMPTY)
     for one in lists:
         if not one:
             one[:] = StagedList.from_items(one, element).owner

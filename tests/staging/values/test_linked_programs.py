@@ -1,0 +1,180 @@
+"""Programs on linked objects, as textbooks have them."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_values import plain
+
+import runtime as rt
+
+
+class Job:
+    def __init__(self, x: Any) -> None:
+        self.x, self.n = x, 0
+
+
+class ListNode:
+    def __init__(self, val=0, next=None):
+        self.val = val
+        self.next = next
+
+
+def add_two(xs: Any, ys: Any) -> Any:
+    def build(v):
+        head = None
+        for i in range(len(v) - 1, -1, -1):
+            head = ListNode(v[i], head)
+        return head
+    a, b = build(xs), build(ys)
+    dummy = ListNode()
+    cur, carry = dummy, 0
+    while a or b or carry:
+        s = carry
+        if a:
+            s += a.val
+            a = a.next
+        if b:
+            s += b.val
+            b = b.next
+        carry = s // 10
+        cur.next = ListNode(s % 10)
+        cur = cur.next
+    out = []
+    node = dummy.next
+    while node:
+        out.append(node.val)
+        node = node.next
+    return out
+
+
+def merge_sorted(xs: Any, ys: Any) -> Any:
+    def build(v):
+        head = None
+        for x in sorted(v, reverse=True):
+            head = ListNode(x, head)
+        return head
+    a, b = build(xs), build(ys)
+    dummy = tail = ListNode()
+    while a is not None and b is not None:
+        if a.val <= b.val:
+            tail.next, a = a, a.next
+        else:
+            tail.next, b = b, b.next
+        tail = tail.next
+    tail.next = a if a is not None else b
+    out, node = [], dummy.next
+    while node is not None:
+        out.append(node.val)
+        node = node.next
+    return out
+
+
+def cycle(n: Any) -> Any:
+    nodes = [ListNode(i) for i in range(n)]
+    for i in range(n - 1):
+        nodes[i].next = nodes[i + 1]
+    nodes[n - 1].next = nodes[2]
+    slow = fast = nodes[0]
+    while fast is not None and fast.next is not None:
+        slow = slow.next
+        fast = fast.next.next
+        if slow is fast:
+            return slow.val
+    return -1
+
+
+class Account:
+    def __init__(self, owner, balance):
+        self.owner = owner
+        self.balance = balance
+        self.log = []
+    def withdraw(self, amount):
+        if amount > self.balance:
+            raise ValueError("insufficient")
+        self.balance -= amount
+        self.log.append(-amount)
+
+
+def bank(amounts: Any) -> Any:
+    a = Account("a", 100)
+    b = Account("b", 10)
+    cur, failed = a, 0
+    for x in amounts:
+        try:
+            cur.withdraw(x)
+        except ValueError:
+            failed += 1
+            cur = b if cur is a else a
+    return a.balance, b.balance, failed, len(a.log), a.log
+
+
+class Animal:
+    def __init__(self, pos, energy):
+        self.pos, self.energy, self.alive = pos, energy, True
+    def act(self, others):
+        near = None
+        for o in others:
+            if o is not self and o.alive and abs(o.pos - self.pos) < 2:
+                near = o
+        if near is not None:
+            self.energy += near.energy
+            near.alive = False
+
+
+def animals(n: Any) -> Any:
+    pop = [Animal(i * 3 % 7, i + 1) for i in range(n)]
+    for day in range(3):
+        for a in pop:
+            if a.alive:
+                a.act(pop)
+        pop = [a for a in pop if a.alive]
+        for a in pop:
+            a.pos += 1
+    return [(a.pos, a.energy) for a in pop]
+
+
+def josephus(n: Any) -> Any:
+    first = prev = ListNode(0)
+    for i in range(1, n):
+        prev.next = ListNode(i)
+        prev = prev.next
+    prev.next = first
+    out = []
+    while prev.next is not prev:
+        prev = prev.next
+        out.append(prev.next.val)
+        prev.next = prev.next.next
+    return out, prev.val
+
+
+def scheduler(n: Any) -> Any:
+    procs = [Job(i * 3 % 5 + 1) for i in range(n)]
+    ready, done, t = procs[:], [], 0
+    while ready:
+        p = min(ready, key=lambda p: p.x - p.n)
+        p.n += 1
+        t += 1
+        if p.n == p.x:
+            ready.remove(p)
+            done.append(p)
+    return [p.x for p in done], t, [p.n for p in procs]
+
+
+PROGRAMS = [
+    (add_two, [np.array([2,4,3]), np.array([5,6,4,9])]),
+    (merge_sorted, [np.array([3,1,2]), np.array([2,5])]),
+    (cycle, [6]),
+    (bank, [np.array([50, 20, 500, 30])]),
+    (animals, [6]),
+    (josephus, [8]),
+    (scheduler, [5]),
+]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize(("fn", "args"), PROGRAMS)
+def test_programs(fn: Any, args: list[Any], executor: str) -> None:
+    assert plain(rt.function(fn, executor=executor)(*map(rt.constant, args))) == plain(fn(*[
+        arg.tolist() if isinstance(arg, np.ndarray) else arg for arg in args]))
