@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import runtime as rt
@@ -20,6 +21,34 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return type(value).__name__, plain(vars(value))
     return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
+
+
+def shown(x: Any) -> Any:
+    """A result as plain values, objects by their attributes."""
+    if isinstance(x, (list, tuple)):
+        return [shown(item) for item in x]
+    if isinstance(x, np.generic):
+        return x.item()
+    if hasattr(x, "__dict__") and not isinstance(x, rt.Tensor):
+        return {name: shown(part) for name, part in sorted(vars(x).items())}
+    return plain(x)
+
+
+class Job:
+    """An object of a plain class."""
+
+    def __init__(self, x: Any, n: Any = 0) -> None:
+        self.x = x
+        self.n = n
+
+    def bump(self, k: Any = 1) -> Any:
+        self.n += k
+        return self
+
+
+def check_shown(fn: Callable[..., Any], executor: str, *args: Any) -> None:
+    """Check that a function of tensors gives what Python gives, with the attributes of objects."""
+    assert shown(rt.function(fn, executor=executor)(*map(rt.constant, args))) == shown(fn(*args))
 
 
 def check_sizes(fn: Callable[[Any], Any], executor: str, *sizes: int) -> None:

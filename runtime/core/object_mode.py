@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
-from autograph.backend import of_trace
+from autograph.backend import Reach, meet_all, of_trace
 from runtime.core.array_mode import TraceAgain
 from runtime.core.errors import InaccessibleTensorError, StagingError
 
 __all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "lists_of_arenas", "name_of", "note_made",
-           "want_references"]
+           "reached_by_call", "want_references"]
 
 
 Name = tuple[str, str]
@@ -71,6 +71,11 @@ class by_reference(AbstractContextManager["by_reference"]):
         if self.made and isinstance(error, (StagingError, InaccessibleTensorError) if self.is_wanted else (
                 InaccessibleTensorError)):
             raise NeedsReferences(error)
+
+
+def reached_by_call(fn: Any, args: Iterable[Any], keywords: Mapping[str, Any]) -> Reach:
+    """What a call of traced code can reach: through the function, its arguments, and the objects by reference."""
+    return meet_all(fn, *args, *keywords.values(), *lists_of_arenas())
 
 
 def want_references() -> None:

@@ -67,16 +67,14 @@ class ArrayUse:
                     return once()
             except NeedsSets:
                 self.sets = True
-            except NeedsReferences as needed:
-                by_value = by_value or needed.error
-                self.references = {**self.references, **mode.made}
-            except NeedsRecords as needed:
-                if name_of(needed.cls) not in map(name_of, self.classes):
+            except (NeedsReferences, NeedsRecords) as needed:
+                if isinstance(needed, NeedsRecords) and name_of(needed.cls) not in map(name_of, self.classes):
                     self.classes |= {needed.cls}
                     continue
+                by_value = by_value or needed.error
                 if not mode.made:
-                    raise by_value or needed.error from None
-                by_value = by_value or needed.error  # the function defines the class anew in each trace
+                    self.references = known
+                    raise by_value from None
                 self.references = {**self.references, **mode.made}
             except Exception:
                 if by_value is None:

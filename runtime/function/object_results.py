@@ -8,7 +8,7 @@ from typing import Any
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
-from runtime.function.reconstruction import Part, Recipe, Values
+from runtime.function.reconstruction import Part, Recipe, Run, Values
 from runtime.staging.values.arenas import Arena
 from runtime.staging.values.references import Reference, arenas_in
 
@@ -27,7 +27,7 @@ class _Objects(Recipe):
         made = values.made[id(self)] = list[Any]()
         for name, part in self.attributes.items():
             found = part(values)
-            if not hasattr(found, "items"):
+            if not isinstance(found, Run):
                 raise staging_error(
                     f"a traced function returns a {self.value.cls.__name__} here to the one that calls it, which has"
                     " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")

@@ -1,12 +1,12 @@
 """Characters, n-grams, encodings and buckets of strings: results are TF's, eagerly and by both executors."""
 import numpy as np
 import pytest
+from text_results import WAYS, check_text
 
 import runtime as rt
 from runtime.errors import InvalidArgumentError, UnimplementedError
 from runtime.ops.string_parts import padded_ngrams, padded_parts
 
-WAYS = {"eager": lambda f: f, "native": rt.function, "numpy": lambda f: rt.function(f, executor="numpy")}
 WORDS = ["Hello World", "a,b,c", "", "café x", "0123456789abcdefg"]
 S = rt.strings
 
@@ -37,9 +37,7 @@ OPS = {  # the results are TF's
 @pytest.mark.parametrize("name", OPS)
 def test_results(name, way):
     fn, want = OPS[name]
-    found = WAYS[way](fn)(rt.constant(WORDS)).numpy()
-    encoded = np.vectorize(lambda x: x.encode() if isinstance(x, str) else x, otypes=[object])(np.array(want, object))
-    np.testing.assert_array_equal(found, encoded[()] if np.size(want) else want)
+    check_text(WAYS[way](fn)(rt.constant(WORDS)), want)
 
 
 def test_errors_in_encodings():

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 from op_checks import sampled_ops, samples, type_of, value_of
+from text_results import WAYS, check_text
 
 import runtime as rt
 from runtime.core.op import kernel_for
@@ -10,7 +11,6 @@ from runtime.core.tensor import EagerList
 from runtime.core.types import ListType, TensorType
 from runtime.ops.fingerprint import fingerprint64
 
-WAYS = {"eager": lambda f: f, "native": rt.function, "numpy": lambda f: rt.function(f, executor="numpy")}
 WORDS = ["Hello Wörld", "", " a b "]
 
 OPS = {
@@ -50,9 +50,7 @@ OPS = {
 @pytest.mark.parametrize("name", OPS)
 def test_results(name, way):
     fn, want = OPS[name]
-    found = WAYS[way](fn)(rt.constant(WORDS)).numpy()
-    encoded = np.vectorize(lambda x: x.encode() if isinstance(x, str) else x, otypes=[object])(np.array(want, object))
-    np.testing.assert_array_equal(found, encoded[()])
+    check_text(WAYS[way](fn)(rt.constant(WORDS)), want)
 
 
 def only_bytes(tensor):

@@ -25,7 +25,6 @@ from autograph.backend import (
     Place,
     cell_is_filled,
     lower_limit,
-    meet_all,
     of_trace,
     raise_limit,
     users_limit,
@@ -33,7 +32,7 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
-from runtime.core.object_mode import lists_of_arenas
+from runtime.core.object_mode import reached_by_call
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -279,7 +278,7 @@ def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, 
     """Call a function that may call itself: inlined, or as one graph."""
     if not depth():
         _active.repeated = RepeatedCalls()
-    heap = Heap(meet_all(fn, *args, *kwargs.values(), *lists_of_arenas()))
+    heap = Heap(reached_by_call(fn, args, kwargs))
 
     def settled(as_is: bool) -> WidenedRoutine | None:
         return next((each for key, each in _active.settled if key is fn and each.may_be_called(
@@ -388,8 +387,7 @@ def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], h
     """Trace the call as a routine; None if it changes objects."""
     name = call.fn.__name__
     call.arrays = arguments.arrays
-    args, keywords = arguments.passed
-    call.heap = heap = Heap(meet_all(call.fn, *args, *keywords.values(), *lists_of_arenas()), others=False)
+    call.heap = heap = Heap(reached_by_call(call.fn, *arguments.passed), others=False)
     final, place = False, user_position()
     types: tuple[Type, ...] = ()
     for _ in range(_PASSES):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
-from autograph.backend import Heap, meet_all
+from autograph.backend import Heap
 from runtime.core import pytree
 from runtime.core.graph import COUNT, Graph
-from runtime.core.object_mode import lists_of_arenas
+from runtime.core.object_mode import reached_by_call
 from runtime.core.positions import user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -84,8 +84,7 @@ class SharedCall:
 
     def __init__(self, fn: Any, arguments: Arguments, here: Graph) -> None:
         self.arguments, self.here = arguments, here
-        args, kwargs = arguments.passed
-        self.heap = Heap(meet_all(fn, *args, *kwargs.values(), *lists_of_arenas()))
+        self.heap = Heap(reached_by_call(fn, *arguments.passed))
         self.is_traceable = not (self.heap.others or self.heap.reach.iterators)
         self.routine = Routine(fn.__name__, (), user_position())
         self.structure: Any = None

@@ -27,7 +27,6 @@ from autograph.backend import (
     has_staged_items,
     is_container,
     is_list,
-    meet_all,
     parts_in,
     put,
     same_parts,
@@ -35,7 +34,7 @@ from autograph.backend import (
     with_parts,
 )
 from runtime.core.graph import Graph
-from runtime.core.object_mode import lists_of_arenas
+from runtime.core.object_mode import reached_by_call
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
@@ -92,7 +91,7 @@ class WidenedRoutine:
         self._begin_again = partial(self._begin, fn, args, kwargs)
 
     def _begin(self, fn: Any, args: Sequence[Any], kwargs: Any) -> None:
-        self.heap = Heap(meet_all(fn, *args, *kwargs.values(), *lists_of_arenas()))
+        self.heap = Heap(reached_by_call(fn, args, kwargs))
         self.known: dict[int, Any] = {id(reached.value): reached.value for reached in self.heap.reach.objects}
         arguments = self._bound(args, kwargs)
         self.known |= containers_in(arguments.values())

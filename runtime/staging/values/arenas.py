@@ -86,7 +86,7 @@ class Arena:
     @property
     def is_linked(self) -> bool:
         """Whether an attribute may refer to other objects by reference."""
-        return any(any(True for _ in arenas_in(values[0].structure)) for values in self.fields.values() if values)
+        return any([*arenas_in(values[0].structure)] for values in self.fields.values() if values)
 
     def at(self, index: Any) -> Any:
         """The reference to the object with that index."""

@@ -5,14 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plain_values import plain
 
-import runtime as rt
-
-
-class Job:
-    def __init__(self, x: Any) -> None:
-        self.x, self.n = x, 0
+from tests.plain_values import Job, check_shown, executors
 
 
 class ListNode:
@@ -173,8 +167,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("executor", ["numpy", "native"])
+@executors
 @pytest.mark.parametrize(("fn", "args"), PROGRAMS)
 def test_programs(fn: Any, args: list[Any], executor: str) -> None:
-    assert plain(rt.function(fn, executor=executor)(*map(rt.constant, args))) == plain(fn(*[
-        arg.tolist() if isinstance(arg, np.ndarray) else arg for arg in args]))
+    check_shown(fn, executor, *args)

@@ -4,37 +4,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy as np
 import pytest
-from plain_values import plain
 
 import runtime as rt
-
-executors = pytest.mark.parametrize("executor", ["numpy", "native"])
-
-
-def shown(x: Any) -> Any:
-    """A result as plain values, objects by their attributes."""
-    if isinstance(x, (list, tuple)):
-        return [shown(item) for item in x]
-    if isinstance(x, np.generic):
-        return x.item()
-    if hasattr(x, "__dict__") and not isinstance(x, rt.Tensor):
-        return {name: shown(part) for name, part in sorted(vars(x).items())}
-    return plain(x)
-
-
-def check(fn: Any, executor: str, x: Any) -> None:
-    assert shown(rt.function(fn, executor=executor)(rt.constant(x))) == shown(fn(x))
-
-
-class Job:
-    def __init__(self, x, n=0):
-        self.x = x
-        self.n = n
-    def bump(self, k=1):
-        self.n += k
-        return self
+from tests.plain_values import Job, check_shown, executors
 
 
 class Base:
@@ -214,7 +187,7 @@ PROGRAMS = [
 @executors
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
-    check(fn, executor, 4)
+    check_shown(fn, executor, 4)
 
 
 def in_a_set(n: Any) -> Any:
