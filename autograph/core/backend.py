@@ -420,8 +420,9 @@ class Backend(Protocol):
 
     builtins: Mapping[Any, Callable[..., Any]] = {}
     """Replacements of builtins (`len`, `range`, `print`, ...), called when an argument is this backend's. Those of
-    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `type`, `dict` and `format`, and of C
-    functions of modules (`math.sqrt`), are called for any argument, the C functions only while this backend traces."""
+    `isinstance`, `callable`, `hasattr`, `getattr`, `delattr`, `dir`, `vars`, `id`, `hash`, `type`, `dict` and `format`,
+    and of C functions of modules (`math.sqrt`), are called for any argument, the C functions only while this backend
+    traces."""
 
     def converted(self, fn: Any, form: Any) -> Any:
         """What to call in place of the function `fn`, whose converted form is `form`."""

@@ -393,7 +393,8 @@ def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
 
 _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
-    for original in (isinstance, callable, hasattr, getattr, delattr, dir, vars, type, dict, set, frozenset, deque)
+    for original in (
+        isinstance, callable, hasattr, getattr, delattr, dir, vars, id, hash, type, dict, set, frozenset, deque)
 }
 """Replacements while a backend traces."""
 

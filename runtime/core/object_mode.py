@@ -15,8 +15,8 @@ from autograph.backend import Reach, meet_all, of_trace
 from runtime.core.array_mode import TraceAgain
 from runtime.core.errors import InaccessibleTensorError, StagingError
 
-__all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "lists_of_arenas", "name_of", "note_made",
-           "reached_by_call", "want_references"]
+__all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "known_at_end", "lists_of_arenas", "name_of",
+           "note_known", "note_made", "reached_by_call", "want_references"]
 
 
 Name = tuple[str, str]
@@ -62,6 +62,9 @@ class by_reference(AbstractContextManager["by_reference"]):
         self.made: dict[Name, tuple[str, ...]] = {}
         self.is_wanted = False
 
+        self.known: Any = None
+        """What the trace knows about containers and elements when its function returns (`open_bodies.Body`)."""
+
     def __enter__(self) -> by_reference:
         self.outer, _trace.mode = _trace.mode, self
         return self
@@ -76,6 +79,17 @@ class by_reference(AbstractContextManager["by_reference"]):
 def reached_by_call(fn: Any, args: Iterable[Any], keywords: Mapping[str, Any]) -> Reach:
     """What a call of traced code can reach: through the function, its arguments, and the objects by reference."""
     return meet_all(fn, *args, *keywords.values(), *lists_of_arenas())
+
+
+def note_known(known: Any) -> None:
+    """Called at the end of a trace of a function, with what it knows about containers and elements."""
+    if _trace.mode is not None:
+        _trace.mode.known = known
+
+
+def known_at_end() -> Any:
+    """What was noted at the end of the trace."""
+    return None if _trace.mode is None else _trace.mode.known
 
 
 def want_references() -> None:

@@ -63,7 +63,8 @@ class ArrayUse:
         while True:
             try:
                 with as_records(self.classes), with_sets(self.sets), by_reference(
-                        {name: Arena(attributes) for name, attributes in self.references.items()}) as mode:
+                        {name: Arena(attributes, k) for k, (name, attributes) in enumerate(self.references.items())}
+                        ) as mode:
                     return once()
             except NeedsSets:
                 self.sets = True
@@ -74,13 +75,13 @@ class ArrayUse:
                 by_value = by_value or needed.error
                 if not mode.made:
                     self.references = known
-                    raise by_value from None
+                    raise by_value from (None if needed.error is by_value else needed.error)
                 self.references = {**self.references, **mode.made}
-            except Exception:
+            except Exception as by_reference_error:
                 if by_value is None:
                     raise
                 self.references = known
-                raise by_value from None
+                raise by_value from by_reference_error
             except NeedsArrayObjects as needed:
                 new = [array for array in needed.arrays if is_array(array) and not any(
                     array is known for known in self.captured)]

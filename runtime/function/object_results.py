@@ -2,17 +2,23 @@
 each call makes all objects of an arena anew."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
+from autograph.backend import has_staged_items, is_record
+from runtime.core.object_mode import known_at_end, want_references
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
 from runtime.function.reconstruction import Part, Recipe, Run, Values
 from runtime.staging.values.arenas import Arena
+from runtime.staging.values.element_layout import classes_in
+from runtime.staging.values.list_elements import is_same_element, place_of
+from runtime.staging.values.open_bodies import elements_with, resumed
 from runtime.staging.values.references import Reference, arenas_in
+from runtime.staging.values.shared_elements import may_have_common
 
-__all__ = ["plan_objects", "plan_reference"]
+__all__ = ["check_identities", "plan_objects", "plan_reference"]
 
 
 class _Objects(Recipe):
@@ -35,6 +41,34 @@ class _Objects(Recipe):
             for x, value in zip(made, found.items, strict=True):
                 object.__setattr__(x, name, value)
         return made
+
+
+def check_identities(values: Sequence[Any]) -> None:
+    """StagingError if two of the results may be, or have as elements, one object, of which each has a copy."""
+    if known_at_end() is None:
+        return
+    with resumed(known_at_end()):
+        lists = [(x, found) for x in values if has_staged_items(x) and (
+            found := {*classes_in(getattr(x[0], "structure", None))})]
+        alone = [x for x in values if is_record(x) and elements_with(x) and place_of(x) != (None, None)]
+        for k, x in enumerate(alone):
+            owner, _ = place_of(x) or (None, None)
+            if any(type(x) in classes and (owner is each or may_have_common(owner, each)) for each, classes in lists):
+                _refuse(type(x))
+            for other in alone[:k]:
+                if type(x) is type(other) and is_same_element(x, other) is not False:
+                    _refuse(type(x))
+        for k, (x, classes) in enumerate(lists):
+            for other, others in lists[:k]:
+                if (common := classes & others) and may_have_common(x, other):
+                    _refuse(common.pop())
+
+
+def _refuse(cls: type) -> NoReturn:
+    want_references()
+    raise staging_error(
+        f"whether two of the results are, or have, one {cls.__name__} is known only when the graph runs",
+        "Return the index of the one in the list, or a copy of it: copy.copy(x).")
 
 
 def plan_objects(structure: Any, outputs: list[Any], plan: Callable[[Any], Part]) -> None:

@@ -44,7 +44,7 @@ from runtime.function.number_state import (
     widened,
     widened_list,
 )
-from runtime.function.object_results import plan_objects, plan_reference
+from runtime.function.object_results import check_identities, plan_objects, plan_reference
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
@@ -130,6 +130,7 @@ def plan(
     for place, before, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, tuple(before), planned))
+    check_identities([value for value, _ in planner.recipes.values()])
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
     return Pack(part, changes, planner.uses_call or bool(written), written)

@@ -41,6 +41,51 @@ def test_results_are_new_objects_with_one_identity(executor: str) -> None:
     assert f(rt.constant(4))[1] is not best
 
 
+def best_of(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    best = rows[0]
+    for row in rows:
+        if row.x > 1:
+            best = row
+    return rows, best
+
+
+def some_of(n: Any) -> Any:
+    rows = [Job(i) for i in range(n)]
+    even = []
+    for row in rows:
+        if row.x % 2 == 0:
+            even.append(row)
+    return rows, even
+
+
+def ends(n: Any) -> Any:
+    rows = []
+    for i in range(n):
+        rows.append(Job(i))
+    return {"first": rows[0], "last": rows[-1], "other": rows[n // 8]}
+
+
+@executors
+def test_results_with_a_common_object(executor: str) -> None:
+    rows, best = rt.function(best_of, executor=executor)(rt.constant(4))
+    assert [row is best for row in rows] == [False, False, False, True]
+    rows, even = rt.function(some_of, executor=executor)(rt.constant(4))
+    assert [row in even for row in rows] == [True, False, True, False]
+    made = rt.function(ends, executor=executor)(rt.constant(4))
+    assert made["other"] is made["first"] is not made["last"]
+
+
+def test_results_by_value_that_may_have_a_common_object() -> None:
+    def f(n: Any) -> Any:
+        other = Job(0)
+        other.extra = n
+        return best_of(n)
+
+    with pytest.raises(rt.errors.StagingError, match="whether two of the results are, or have, one Job"):
+        rt.function(f)(rt.constant(4))
+
+
 @executors
 def test_objects_in_attributes_of_the_caller(executor: str) -> None:
     @rt.function(executor=executor)

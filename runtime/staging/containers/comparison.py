@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from autograph.backend import LISTS, has_staged_items, operators
+from autograph.backend import LISTS, has_staged_items, is_container, operators
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.heapq_bisect import compare_items
@@ -44,6 +44,9 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and have_other_keys(left, right):
         return name == "ne"
+    if name in ("eq", "ne") and _is_compared_by_identity(left) and _is_compared_by_identity(right):
+        same = operators.is_same(left, right)
+        return same if name == "eq" else operators.not_(same)
     for one in (left, right):
         if isinstance(one, Select) and all([_is_generated(type(each), name) for each in alternatives_of(one)[0]]):
             return use(one, _compare_one, name, left, right, one)
@@ -145,7 +148,8 @@ def equals(value: Any, item: Any) -> Any:
     if have_other_keys(value, item):
         return False
     value, item = view_of(value), view_of(item)
-    if isinstance(value, Maybe) or isinstance(item, Maybe):
+    if isinstance(value, Maybe) or isinstance(item, Maybe) or (
+            _is_compared_by_identity(value) and _is_compared_by_identity(item)):
         return compare("eq", value, item)
     if _are_staged_lists(value, item):
         return value is item or compare("eq", value, item)
@@ -160,6 +164,12 @@ def equals(value: Any, item: Any) -> Any:
         return _equal_scalars(*parts)
     (one, *rest), (other, *others) = parts
     return operators.and_(equals(one, other), lambda: equals(rest, others))
+
+
+def _is_compared_by_identity(x: Any) -> bool:
+    """Whether a value is an object of the user's whose class does not define `==`."""
+    cls: Any = type(x)
+    return cls.__eq__ is object.__eq__ and is_container(x)
 
 
 def _are_staged_lists(x: Any, y: Any) -> bool:

@@ -47,6 +47,7 @@ from runtime.staging.values.lattice import Conflict, Leaf, Static, describe, joi
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
+from runtime.staging.values.references import is_hashable_reference
 from runtime.staging.values.select import choose, either
 from runtime.staging.values.shared_elements import link
 from runtime.staging.values.strings import place_of_text
@@ -384,6 +385,8 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         key = convert_to_tensor(key)
     if isinstance(key, EagerTensor) and (graph := current_graph()) is not None:
         key = wrap(capture(graph, key))
+    if is_hashable_reference(key):
+        return len(keys)  # a dict with such keys is a table
     if not isinstance(key, Tensor) or key.ndim:
         hash(key)
         return next((i for i, each in enumerate(keys) if each is key or each == key), len(keys))

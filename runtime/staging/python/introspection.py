@@ -23,9 +23,10 @@ from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.iterables import stages
-from runtime.staging.values.list_elements import is_same_element, refuse_identity
+from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
+from runtime.staging.values.open_bodies import elements_with
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
-from runtime.staging.values.references import Reference, same_reference
+from runtime.staging.values.references import Reference, is_hashable_reference, number_of, same_reference
 from runtime.staging.values.select import (
     Select,
     alternatives_of,
@@ -252,6 +253,25 @@ def _dict(*values: Any, **keywords: Any) -> Any:
     return made
 
 
+def _id(value: Any, /) -> Any:
+    """`id(value)`: of an object by reference, a number of its own."""
+    if isinstance(value, Reference):
+        return number_of(value)
+    if isinstance(value, Select):
+        raise unknown(value, "so is its `id`")
+    if elements_with(value):
+        refuse_identity()
+    return builtins.id(value)
+
+
+def _hash(value: Any, /) -> Any:
+    """`hash(value)`: of an object by reference whose class compares by identity, a number of its own."""
+    if is_hashable_reference(value):
+        return number_of(value)
+    check_identity(value)
+    return builtins.hash(value)
+
+
 ASKED: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.isinstance: _isinstance,
     builtins.callable: _callable,
@@ -262,4 +282,6 @@ ASKED: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.vars: _listing(builtins.vars),
     builtins.dir: _listing(builtins.dir),
     builtins.dict: _dict,
+    builtins.id: _id,
+    builtins.hash: _hash,
 }

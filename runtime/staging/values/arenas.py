@@ -44,8 +44,8 @@ class Arena:
     kind: Any
     """The class of the references."""
 
-    def __init__(self, attributes: Sequence[str]) -> None:
-        self.attributes = attributes
+    def __init__(self, attributes: Sequence[str], number: int) -> None:
+        self.attributes, self.number = attributes, number
         self.fields: dict[str, list[Any]] = {name: [] for name in attributes or ("",)}
         """For each attribute, the list of its values, which becomes one of the graph with the first object."""
         self.layout: Final = References(self)

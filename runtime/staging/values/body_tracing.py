@@ -27,6 +27,7 @@ from autograph.backend import (
 from runtime.core.array_mode import note_undone
 from runtime.core.errors import DTypeError, InaccessibleTensorError, OpError, ShapeError, StagingError, locate
 from runtime.core.graph import COUNT, Graph, Node
+from runtime.core.object_mode import note_known
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
 from runtime.core.relaxed_shapes import NeedsKnownShapes, is_relaxed
@@ -37,7 +38,7 @@ from runtime.core.traceback_replay import trail
 from runtime.ops.effects import holds_values, raise_error
 from runtime.ops.exceptions import caught_by
 from runtime.staging.values.alias_tracking import tracking
-from runtime.staging.values.open_bodies import KnownElements, known_elements, restore_elements
+from runtime.staging.values.open_bodies import KnownElements, bodies_open, known_elements, restore_elements
 from runtime.staging.values.trials import is_accident, note_accident, refuse_accidents, trials
 
 __all__ = [
@@ -170,6 +171,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
         with tracking(alone=True):
             returned = call()
             _refuse_accidents()
+            note_known(bodies_open()[-1])
             return returned
     except Unreachable:
         _refuse_accidents()

@@ -11,7 +11,7 @@ from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
-from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_numeric
+from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_key
 from runtime.staging.values.element_layout import (
     EMPTY,
     LENGTHS,
@@ -77,7 +77,7 @@ def _joined(a: Nested | Custom, b: Nested | Custom, structure: Any) -> Custom:
 
 def join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
     """The join of dicts with different keys as a hash table. Conflict if the table cannot hold their items."""
-    if not all(is_numeric(key) for spec in (a, b) if isinstance(spec, Nested) for key in spec.keys):
+    if not all(is_key(key) for spec in (a, b) if isinstance(spec, Nested) for key in spec.keys):
         raise Conflict(a, b)
     try:
         structure = _structure(a, b)

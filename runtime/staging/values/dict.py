@@ -40,6 +40,7 @@ from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, weak_int
 from runtime.staging.values.list import StagedItems, StagedList, StagedView, branch, element_as_tensor, unview
 from runtime.staging.values.list_elements import (
+    check_identity,
     following,
     put,
     record_items,
@@ -49,10 +50,11 @@ from runtime.staging.values.list_elements import (
 )
 from runtime.staging.values.optional import Maybe, without_none
 from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.references import Reference, References, is_hashable_reference
 from runtime.staging.values.shared_elements import link
 
 __all__ = [
-    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "entry_of", "is_alike", "is_numeric",
+    "StagedDict", "StagedEntries", "View", "certain", "empty_dict_like", "entry_of", "is_alike", "is_key",
     "is_staged_key", "is_tuple", "key_leaves", "key_to_set", "missing_key", "raise_unless_there", "settled_key"]
 
 
@@ -421,14 +423,14 @@ for _name in ("and", "or", "sub", "xor", "rand", "ror", "rsub", "rxor", "le", "l
 # Keys and values.
 
 def is_number(x: Any) -> bool:
-    """Whether a value can be a leaf of a key: a Python number, or a real numeric scalar tensor."""
+    """Whether a value is a Python number, or a real numeric scalar tensor."""
     return isinstance(x, (bool, int, float)) or (
         isinstance(x, Tensor) and not x.ndim and not x.dtype.is_complex and not x.dtype.is_string)
 
 
-def is_numeric(key: Any) -> bool:
-    """Whether a value can be a key of a staged dict: a number, or a tuple of keys."""
-    return (all(map(is_numeric, key)) and bool(key)) if is_tuple(key) else is_number(key)
+def is_key(key: Any) -> bool:
+    """Whether a value can be a key of a staged dict: a number, an object by reference, or a tuple of keys."""
+    return (all(map(is_key, key)) and bool(key)) if is_tuple(key) else is_number(key) or is_hashable_reference(key)
 
 
 def is_tuple(key: Any) -> bool:
@@ -451,7 +453,8 @@ def is_staged_key(key: Any) -> bool:
     """Whether a key is a graph value, or a tuple that contains one."""
     if is_tuple(key):
         return any(map(is_staged_key, key))
-    return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__")
+    check_identity(key)
+    return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__") or is_hashable_reference(key)
 
 
 def settled_key(key: Any) -> tuple[Any, Any]:
@@ -530,10 +533,18 @@ def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) ->
     if not is_alike(_as_tuple(structure), _as_tuple(key)):
         hash(_without_tensors(key))
         return None
-    leaves = pytree.flatten(key)
+    leaves = [_place_or_number(layout, leaf)
+              for layout, leaf in zip(pytree.flatten(structure), pytree.flatten(key), strict=True)]
     if columns is not None:
         leaves = [_as_kind(leaf, column.type.element) for column, leaf in zip(columns, leaves, strict=True)]
     return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
+
+
+def _place_or_number(layout: Any, leaf: Any) -> Any:
+    """What is stored for a leaf of a key; None if it cannot equal one of that layout."""
+    if isinstance(leaf, Reference):
+        return leaf.__place__ if layout is leaf.__arena__.layout else None
+    return None if isinstance(layout, References) else leaf
 
 
 def _as_kind(leaf: Any, type: TensorType) -> Any:

@@ -61,6 +61,7 @@ __all__ = [
     "Tables",
     "attributes_of",
     "check_empty",
+    "classes_in",
     "columns_of",
     "element_of",
     "empty_row",
@@ -346,7 +347,8 @@ class Tables(NoItems):
     def __init__(self, content: Any) -> None:
         self.content, self.structure = content, content.structure
         super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
-        if has_layouts(self.structure) or (self.is_dict and may_change(self.structure[1])):
+        if any(layout.ragged != (False,) for layout in leaf_layouts(self.structure)) or (
+                self.is_dict and may_change(self.structure[1])):
             raise staging_error(
                 "a dict whose items only the graph knows is an element of a list or dict, and its values are text, None"
                 " or lists", "Use one dict with tuples as keys: d[i, j].")
@@ -470,6 +472,16 @@ def leaf_layouts(structure: Any) -> list[LeafLayout]:
 def has_layouts(structure: Any) -> bool:
     """Whether an element has leaves that are no tensors."""
     return any(isinstance(leaf, LeafLayout) for leaf in pytree.flatten(structure))
+
+
+def classes_in(structure: Any) -> Iterator[type]:
+    """The classes of the objects in elements of that structure that can be changed in place."""
+    for layout in leaf_layouts(structure):
+        if isinstance(layout, (MaybeNone, Rows, Tables)):
+            yield from classes_in(layout.structure)
+        elif isinstance(layout, Record):
+            yield from (layout.cls,) if layout.changes else ()
+            yield from classes_in(layout.fields)
 
 
 def may_change(structure: Any) -> bool:

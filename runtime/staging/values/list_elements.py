@@ -47,8 +47,8 @@ from runtime.staging.values.open_bodies import (
 from runtime.staging.values.shared_elements import has_twice, is_shared, link, may_have_common, note_shared
 
 __all__ = [
-    "become_rows", "begin_statement", "check_repeated", "following", "have_other_names", "is_same_element",
-    "place_of", "put", "put_back", "record_items", "record_of", "record_places", "record_put", "record_read",
+    "become_rows", "begin_statement", "check_identity", "check_repeated", "following", "have_other_names",
+    "is_same_element", "place_of", "put", "put_back", "record_items", "record_of", "record_places", "record_put", "record_read",
     "record_taken", "refuse_identity", "renewed",
 ]
 
@@ -315,6 +315,13 @@ def is_same_element(value: Any, other: Any) -> Any:
     if isinstance(index, tuple):
         return operators.eq(index[0], other_index[0])
     return is_index(index, other_index) or operators.eq(*[from_start(each, owner) for each in (index, other_index)])
+
+
+def check_identity(key: Any) -> None:
+    """StagingError if a key is hashed by identity, and an object that was read from a list or dict."""
+    cls: Any = type(key)
+    if cls.__hash__ is object.__hash__ and elements_with(key):
+        refuse_identity()
 
 
 def refuse_identity() -> NoReturn:

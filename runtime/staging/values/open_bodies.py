@@ -354,6 +354,19 @@ def elements_with(value: Any) -> list[Element]:
     return [element for body in open_now.bodies for element in body.elements if element.value is value]
 
 
+class resumed(AbstractContextManager[None]):
+    """Use what a body knew at its end."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def __enter__(self) -> None:
+        self.before, open_now.bodies = open_now.bodies, (self.body,)
+
+    def __exit__(self, *_: object) -> None:
+        open_now.bodies = self.before
+
+
 class carrying(AbstractContextManager[None]):
     """Stage a statement whose bodies may change elements that were read before it, and so their lists: after it, they
     are still the elements at these places."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeGuard
 
 from runtime.core import pytree
+from runtime.core.op import CAST
 from runtime.core.positions import staging_error
 from runtime.core.text import Text
-from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType
+from runtime.core.trace import apply, convert_to_tensor
+from runtime.core.types import TensorType, int64
 from runtime.ops.logic import equal, logical_not
 from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record, Rows
 
 __all__ = [
-    "IDENTITY", "Attribute", "Reference", "References", "arenas_in", "attributes_of", "other_attributes",
-    "same_reference"]
+    "IDENTITY", "Attribute", "Reference", "References", "arenas_in", "attributes_of", "is_hashable_reference",
+    "number_of", "other_attributes", "same_reference"]
 
 
 class Reference:
@@ -104,11 +105,25 @@ IDENTITY: Final = {"__eq__": _equals, "__ne__": _differs, "__hash__": Reference.
 """The methods of references to objects whose class does not define `==`."""
 
 
+def is_hashable_reference(x: Any) -> TypeGuard[Reference]:
+    """Whether a value is a reference that can be a key of a dict: its class compares objects by identity."""
+    return isinstance(x, Reference) and type(x).__eq__ is _equals
+
+
 def same_reference(value: Any, other: Any) -> Any:
     """Whether two values, one of them a reference, are the same object: a bool, or a bool scalar tensor."""
     if type(value) is not type(other):
         return False
     return value is other or value.__place__ is other.__place__ or equal(value.__place__, other.__place__)
+
+
+def number_of(x: Reference) -> Any:
+    """A number that no other object has, such as `id` returns: an int64 scalar that acts as a Python int."""
+    place = apply(CAST, convert_to_tensor(x.__place__), dtype=int64, weak=True)
+    return place * _MOST_ARENAS + (2 * x.__arena__.number + 1)  # odd, unlike addresses
+
+
+_MOST_ARENAS: Final = 1 << 20
 
 
 class References(LeafLayout):

@@ -15,6 +15,7 @@ from typing import Any, Final
 from autograph.backend import Late, fields_in, is_container, is_users_class, operators, references, variables
 from runtime.core import pytree
 from runtime.core.errors import StagingError
+from runtime.core.object_mode import want_references
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
@@ -288,6 +289,7 @@ def use(x: Select, one: Callable[..., Any], *args: Any, changed: str | None = No
 
 def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
     """The error for a use that needs to know which alternative is selected."""
+    want_references()
     one_of, _ = alternatives_of(x)
     kind = type(x).__stands_for__
     name = "object" if kind is object else kind.__name__

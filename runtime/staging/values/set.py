@@ -17,25 +17,29 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorType
+from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
 from runtime.staging.values.dict import (
     View,
     entry_of,
     is_alike,
-    is_numeric,
+    is_key,
     is_staged_key,
     key_leaves,
     key_to_set,
     raise_unless_there,
 )
 from runtime.staging.values.dict_presence import check_keys
+from runtime.staging.values.element_layout import has_layouts
+from runtime.staging.values.element_structures import structure_of
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
-from runtime.staging.values.iterables import Counted, Staged, stages
+from runtime.staging.values.iterables import Counted, Staged, stages, view_of
 from runtime.staging.values.list import StagedList, branch
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.references import References
 
 __all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
 
@@ -74,10 +78,18 @@ class StagedSet(Staged):
         if not self.leaves:
             return []
         lists = [StagedList(leaf) for leaf in self.table.items(self.table.keys)]
-        return (StagedRecords(lists, self.structure) if pytree.is_nested(self.structure) else lists[0]).owner
+        is_record = pytree.is_nested(self.structure) or has_layouts(self.structure)
+        return (StagedRecords(lists, self.structure) if is_record else lists[0]).owner
 
     def __iterable__(self) -> Counted:
-        refuse_order()
+        if not isinstance(self.structure, References):  # Python's order of objects is any: that of their addresses
+            refuse_order()
+        items: Counted = view_of(self.in_any_order()).__iterable__()
+        return Counted(items.length, items.item, (self,))
+
+    def when_resized(self) -> Exception:
+        """The exception for a change of length during iteration."""
+        return RuntimeError("Set changed size during iteration")
 
     # A set that never had an item is known to be empty, so Python may iterate over it.
 
@@ -106,11 +118,11 @@ class StagedSet(Staged):
 
     def add(self, item: Any, /) -> None:
         item = key_to_set(item)
-        if not self.leaves and is_numeric(item):
-            self.structure = pytree.map_structure(lambda leaf: None, item)
+        if not self.leaves and is_key(item):
+            self.structure = structure_of(item)
             types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
             self.leaves = tuple(Table.empty(types, ()).leaves)
-        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves and is_numeric(item) else None
+        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves and is_key(item) else None
         if leaves is None or not is_alike(self.structure, item):
             raise staging_error(
                 "a set that changes in staged code has numbers of one type, or tuples of them, as items, and this one"
@@ -131,8 +143,13 @@ class StagedSet(Staged):
         if self.leaves:
             self.leaves = tuple(Table.empty([column.type.element for column in self.table.keys], ()).leaves)
 
-    def pop(self) -> NoReturn:
-        refuse_order()
+    def pop(self) -> Any:
+        if not isinstance(self.structure, References):
+            refuse_order()
+        raise_unless(self.__truth__(), KeyError("pop from an empty set"))
+        item = view_of(self.in_any_order())[0]
+        StagedSet.discard(self, item)
+        return item
 
     def copy(self) -> StagedSet:
         return type(self)(self.leaves, self.structure)
@@ -271,12 +288,12 @@ def _view_operator(name: str, view: View, other: Any) -> Any:
 OPERATIONS.define(view_operator=_view_operator)
 
 
-def _followed(change: Callable[..., None]) -> Callable[..., None]:
+def _followed(change: Callable[..., Any]) -> Callable[..., Any]:
     """A method that changes a set, which may be an element of a list or dict: that changes with it."""
     @functools.wraps(change)
-    def method(self: StagedSet, *args: Any) -> None:
+    def method(self: StagedSet, *args: Any) -> Any:
         with following(self):
-            change(self, *args)
+            return change(self, *args)
 
     return method
 
@@ -367,7 +384,7 @@ def set_of(items: Iterable[Any] = (), /) -> Any:
     if type(items) in keyed:
         check_keys(items)
     found = [*items]
-    if sets_are_staged() and all(map(is_numeric, found)):
+    if sets_are_staged() and all(map(is_key, found)):
         return _with_items(found)
     if any(map(_is_tensor, found)):
         refuse_set()
@@ -390,7 +407,7 @@ def frozenset_of(items: Iterable[Any] = (), /) -> Any:
 
 def _is_tensor(item: Any) -> bool:
     """Whether an item can be in a graph set, but not in a Python set."""
-    return is_staged_key(item) and is_numeric(item)
+    return is_staged_key(item) and is_key(item)
 
 
 def set_comp(clause: Clause) -> Any:
@@ -412,7 +429,7 @@ def method_of_set(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
 
 _CHANGES: Final = frozenset({
     "add", "remove", "discard", "update", "difference_update", "intersection_update", "symmetric_difference_update"})
-for _name in (*_CHANGES, "clear"):
+for _name in (*_CHANGES, "clear", "pop"):
     setattr(StagedSet, _name, _followed(getattr(StagedSet, _name)))
 for _name in (*_CHANGES, "clear", "pop"):
     setattr(StagedFrozenSet, _name, _absent(_name))

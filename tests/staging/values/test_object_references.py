@@ -190,24 +190,14 @@ def test_programs(fn: Any, executor: str) -> None:
     check_shown(fn, executor, 4)
 
 
-def in_a_set(n: Any) -> Any:
-    rows, best = [Job(i) for i in range(n)], Job(-1)
-    for row in rows:
-        if row.x > best.x:
-            best = row
-    best.n = 5
-    return rows, {best}
-
-
 def function_as_an_attribute(n: Any) -> Any:
     rows = [Job(i, lambda v: v + 1) for i in range(n)]
     return pick(rows).n(1)
 
 
-@pytest.mark.parametrize("fn", [in_a_set, function_as_an_attribute])
-def test_refused(fn: Any) -> None:
+def test_refused() -> None:
     with pytest.raises(rt.errors.StagingError):
-        rt.function(fn)(rt.constant(4))
+        rt.function(function_as_an_attribute)(rt.constant(4))
 
 
 def test_an_item_of_a_tensor_cannot_be_set_by_an_attribute() -> None:
