@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Final
@@ -54,6 +54,28 @@ class Source:
         if self.kind is enumerate or self.kind is zip:
             return [items for part in self.parts for items in part.sequences()]
         return [*self.parts]
+
+    def at(self, index: Any, item: Callable[[Any, Any], Any]) -> Any:
+        """The item that is taken after `index` more; `item` returns that of a sequence."""
+        if self.kind is zip:
+            return tuple([part.at(index, item) for part in self.parts])
+        if self.kind is enumerate:
+            return self.position + index, self.parts[0].at(index, item)
+        return item(self.parts[0], self.position - index if self.kind is reversed else self.position + index)
+
+    def bounds(self, index: Any, length: Callable[[Any], Any]) -> list[Any]:
+        """The conditions for the item to be there."""
+        if self.kind is enumerate or self.kind is zip:
+            return [bound for part in self.parts for bound in part.bounds(index, length)]
+        if self.kind is reversed:
+            return [self.position - index >= 0, self.position - index < length(self.parts[0])]
+        return [self.position + index < length(self.parts[0])]
+
+    def has_index(self) -> bool:
+        """Whether `at` gives the items: those of a product have no index, and a strict `zip` raises at its end."""
+        if self.kind is enumerate or self.kind is zip:
+            return not self.is_strict and all(part.has_index() for part in self.parts)
+        return self.kind is not itertools.product
 
     def after(self, count: int) -> Source:
         """The source after `count` more items have been taken."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import builtins as _builtins
 import operator as _operator
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from functools import partial
 from types import FunctionType, GeneratorType
 from typing import Any, cast
 
@@ -70,9 +71,10 @@ from autograph.operators.generators import (
     unpack,
     yielded,
 )
-from autograph.operators.loop_rolling import attempt_for, run_plainly, traced_while, watched
+from autograph.operators.loop_rolling import run_plainly, traced_while
 from autograph.operators.lvalues import attribute, element, fields, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
+from autograph.operators.traced_for import run_traced
 from autograph.state.bodies import Branch, Operand, Test
 from autograph.state.body_cells import bind, note
 from autograph.state.converted_text_bodies import part
@@ -186,25 +188,18 @@ def reduce(
         if fresh is not None:  # after an early exit no further element is computed
             _reduce_clause(fresh, body, test, state, options)
             return
-        rolling = None if tracer is None else attempt_for(
-            tracer, iterable, body, test, state,
-            lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}))
-        if rolling is not None:
-            rolling()
+        if tracer is not None:
+            run_traced(tracer, iterable, body, test, state, lambda items, rolled: _stage_reduce(
+                tracer, items, body, test, state, options if rolled is None else options | {"rolled": rolled}),
+                       partial(while_loop, **options))
             return
         items = iter(iterable)
-        if tracer is not None and deciding(items) is not None:  # the iterator returned by a user's __iter__
-            reduce(items, body, *state, test=test, **options)
-            return
-        items = watched(items, body, tracer)
-        running = nullcontext() if tracer is None else tracer.iterating(iterable)
         del iterable  # only the loop refers to it now, so that it can be freed
-        with running:
-            if test is None:
-                for item in items:
-                    body(item)
-            else:
-                run_plainly(items, body, test, state)
+        if test is None:
+            for item in items:
+                body(item)
+        else:
+            run_plainly(items, body, test, state)
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:

@@ -1,14 +1,19 @@
-"""Loops over `itertools.count`, or a backend's object for one, which are `while` loops with a counter."""
+"""`for` loops that are `while` loops with a counter: over `itertools.count`, or a backend's object for one, and over
+the remaining items of a list that has become one of a backend."""
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, cast
+from functools import reduce
+from typing import Any
 
+from autograph.core.backend import staging_backend
+from autograph.core.iterator_sources import Source
 from autograph.dispatch.converted_call import call
+from autograph.operators.containers import item
 from autograph.state.references import references
 
-__all__ = ["loop_over_count", "only_counts"]
+__all__ = ["loop_over_count", "loop_over_rest", "only_counts"]
 
 
 def only_counts(iterable: Any) -> bool:
@@ -33,6 +38,37 @@ def loop_over_count(
         ag__item = call(next)(ag__count) if step is None else ag__item + step
         ag__body(ag__item)
 
-    cast(Any, while_test).place = getattr(ag__test, "place", ag__test)
-    cast(Any, while_body).place = getattr(ag__body, "place", ag__body)
-    loop(while_test, while_body, "ag__item", *state, **options)
+    _run(loop, while_test, while_body, ag__test, ag__body, "ag__item", *state, **options)
+
+
+def loop_over_rest(
+    ag__source: Source, ag__body: Callable[[Any], Any], ag__test: Callable[[], Any] | None,
+    state: tuple[str, ...], loop: Callable[..., None],
+) -> None:
+    """`for item in source: body(item)`, which ends early when `test()` is false before an iteration, for a source of
+    which a list is the backend's: what its length and items are is asked in each iteration."""
+    ag__index = 0
+
+    def while_test() -> Any:
+        going = True if ag__test is None else ag__test()
+        return going if going is False else reduce(_both, ag__source.bounds(ag__index, call(len)), going)
+
+    def while_body() -> None:
+        nonlocal ag__index
+        ag__item = ag__source.at(ag__index, item)
+        ag__index = ag__index + 1
+        ag__body(ag__item)
+
+    _run(loop, while_test, while_body, ag__body if ag__test is None else ag__test, ag__body, "ag__index", *state)
+
+
+def _both(one: Any, other: Any) -> Any:
+    return one if staging_backend(one) is None and not one else other if staging_backend(one) is None else one & other
+
+
+def _run(
+    loop: Callable[..., None], test: Any, body: Any, own_test: Any, own_body: Any, *state: str, **options: Any
+) -> None:
+    """Run a `while`, of which the code is that of the program's test and body."""
+    test.place, body.place = getattr(own_test, "place", own_test), getattr(own_body, "place", own_body)
+    loop(test, body, *state, **options)

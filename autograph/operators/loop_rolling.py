@@ -178,9 +178,9 @@ class _For:
 
     def __init__(
         self, backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
-        stage: Callable[[RolledLoop], None],
+        stage: Callable[[RolledLoop], None], guard: Callable[[Iterable[Any]], Iterator[Any]],
     ) -> None:
-        self.backend, self.body, self.test, self.state = backend, body, test, state
+        self.backend, self.body, self.test, self.state, self.guard = backend, body, test, state, guard
         source = source_of(iterable)
         self.iterator = None if source is None else iterable
         """The iterator whose items the loop takes. The loop takes them from the iterator's source, which can be
@@ -202,7 +202,7 @@ class _For:
 
     def items(self) -> Iterator[Any]:
         """The items of the loop, from the first one."""
-        return iter(self.iterable) if self.iterator is None else self._followed(self.iterator)
+        return self.guard(self.iterable if self.iterator is None else self._followed(self.iterator))
 
     def _followed(self, iterator: Iterator[Any]) -> Iterator[Any]:
         for count, item in enumerate(self.iterable):
@@ -268,11 +268,12 @@ class _For:
 
 def attempt_for(
     backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Thunk | None, state: tuple[str, ...],
-    stage: Callable[[RolledLoop], None],
+    stage: Callable[[RolledLoop], None], guard: Callable[[Iterable[Any]], Iterator[Any]],
 ) -> Thunk | None:
     """A function that runs `for item in iterable: body(item)` while `backend` traces, and rolls it if it can; None if
-    that is not tried. `test` says after an iteration whether the loop continues, and `stage` stages it."""
-    loop = _For(backend, iterable, body, test, state, stage)
+    that is not tried. `test` says after an iteration whether the loop continues, `stage` stages it, and `guard` returns
+    an iterator that may raise where an item is taken."""
+    loop = _For(backend, iterable, body, test, state, stage, guard)
     if test is not None and isinstance(loop.iterable, Source) and loop.iterable.kind is iter:
         return None  # an iterator made explicitly, to be continued after the loop
     attempt = loop.attempt(0)

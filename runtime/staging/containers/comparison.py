@@ -42,10 +42,7 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return _compare_optional(name, left, right)
     if left is right and has_staged_items(left):
         return name in ("eq", "le", "ge")
-    if name in ("eq", "ne") and have_other_keys(left, right):
-        return name == "ne"
-    if name in ("eq", "ne") and _is_compared_by_identity(left) and _is_compared_by_identity(right):
-        same = operators.is_same(left, right)
+    if name in ("eq", "ne") and (same := _is_same(left, right)) is not None:
         return same if name == "eq" else operators.not_(same)
     for one in (left, right):
         if isinstance(one, Select) and all([_is_generated(type(each), name) for each in alternatives_of(one)[0]]):
@@ -164,6 +161,15 @@ def equals(value: Any, item: Any) -> Any:
         return _equal_scalars(*parts)
     (one, *rest), (other, *others) = parts
     return operators.and_(equals(one, other), lambda: equals(rest, others))
+
+
+def _is_same(left: Any, right: Any) -> Any:
+    """Whether two objects are equal, if the keys of two dicts, or the identity of the objects decide that; else
+    None."""
+    if have_other_keys(left, right):
+        return False
+    both = _is_compared_by_identity(left) and _is_compared_by_identity(right)
+    return operators.is_same(left, right) if both else None
 
 
 def _is_compared_by_identity(x: Any) -> bool:

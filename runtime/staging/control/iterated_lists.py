@@ -1,27 +1,39 @@
 """Staged lists and dicts whose length a loop over them may change.
 
-As in Python, an iteration reads the current item. The number of iterations is fixed before the loop, so the graph
-raises if a list has changed its length and the loop continues.
+As in Python, an iteration reads the current item. The number of iterations of a `reduce` is fixed before the loop. If
+the body may change the length of the list, the loop is traced again, as a `while` with the index as state; where that
+is not possible, the graph raises if the length has changed and the loop continues.
 """
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from runtime.core.errors import UnimplementedError, locate
+from runtime.core.graph import Graph, Value
 from runtime.core.positions import user_position
+from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
-from runtime.ops.logic import equal, logical_not, logical_or
+from runtime.ops.logic import equal, logical_and, logical_not, logical_or
+from runtime.staging.control.loop_bodies import Truth, Wrapped
+from runtime.staging.values.body_tracing import Branch
+from runtime.staging.values.iterables import Counted
 
-__all__ = ["IteratedLists"]
+__all__ = ["IteratedLists", "Resized", "by_index"]
+
+
+class Resized(BaseException):
+    """The body of a loop may change the length of the list whose items the loop takes."""
 
 
 class IteratedLists:
-    """The lists, and `test`, which tells from an iteration's final state whether the loop continues; None: it does."""
+    """The lists from which the items come, and `test`, which tells from an iteration's final state whether the loop
+    continues; None: it does."""
 
-    def __init__(self, lists: Sequence[Any], test: Callable[..., Any] | None) -> None:
-        self.lists = lists
+    def __init__(self, items: Counted | None, test: Callable[..., Any] | None) -> None:
+        self.lists = () if items is None else items.lists
+        self.may_resize = items is not None and items.is_there is not None
         self.test = test
         self.began: list[tuple[Any, Sequence[Any], Any]] = []
 
@@ -30,14 +42,66 @@ class IteratedLists:
         self.began = [(x, x.__leaves__(), x.length) for x in self.lists]
 
     def check(self, state: Sequence[Any]) -> None:
-        """Called after an iteration, with its state."""
+        """Called after an iteration, with its state. Raises Resized if a list may have another length, and the loop can
+        be a `while`."""
         for x, began, length in self.began:
             now = x.__leaves__()
             if len(now) == len(began) and all(map(operator.is_, now, began)):
                 continue
+            if self.may_resize and _as_long_as(now[0].value) is not _as_long_as(began[0].value):
+                raise Resized
             same = equal(x.length, length)
             going = self.test is None or self.test(*state)
             raise_unless(same if going is True else logical_or(same, logical_not(going)), _resized(x))
+
+
+def by_index(
+    items: Any, body_fn: Branch, test_fn: Branch | None, truth: Truth
+) -> tuple[Wrapped, Wrapped]:
+    """The test and the body of the `while` for `for item in items: state = body_fn(item, *state)`, which stops when
+    `test_fn(*state)` is false. Its state ends with the index."""
+
+    def iteration(body_fn: Branch, *values: Any) -> tuple[Any, ...]:
+        *state, index = values
+        return (*body_fn(items.item(convert_to_tensor(index)), *state), index + 1)
+
+    def going(_: Branch, *values: Any) -> Any:
+        *state, index = values
+        is_there = items.is_there(convert_to_tensor(index))
+        return is_there if test_fn is None else logical_and(is_there, convert_to_tensor(truth(test_fn(*state))))
+
+    return Wrapped(test_fn or body_fn, going), Wrapped(body_fn, iteration)
+
+
+def _as_long_as(x: Any) -> Any:
+    """The first value of the graph that is a list as long as the list `x`, which was made from it."""
+    while isinstance(x, Value) and (node := x.node) is not None:
+        if node.op.name in _KEEPING and not node.params.get("grow"):
+            x = node.inputs[0]
+            continue
+        k = node.outputs.index(x)
+        if node.op.name == "cond":
+            ends = {_outside(graph, _as_long_as(graph.outputs[k])) for graph in node.subgraphs.values()}
+            if len(ends) > 1 or None in ends:
+                return x
+            x = ends.pop()
+        elif node.op.name in ("while_loop", "reduce"):
+            body: Graph = node.params["body"]
+            if _as_long_as(body.outputs[k]) is not body.inputs[k - len(node.outputs)]:
+                return x
+            x = node.operands[k - len(node.outputs)]
+        else:
+            return x
+    return x
+
+
+_KEEPING: Final = frozenset({"list_set", "list_cast", "list_scatter"})
+"""Ops on lists whose result is as long as the first operand."""
+
+
+def _outside(graph: Graph, x: Any) -> Any:
+    """The value outside of a branch's graph that one of it is; None if it is none."""
+    return next((outer for outer, inner in graph.captures if inner is x), None)
 
 
 def _resized(x: Any) -> Exception:

@@ -33,7 +33,7 @@ from runtime.ops.control import REDUCE, WHILE_LOOP
 from runtime.ops.math import minimum
 from runtime.staging.control.checkpoints import checkpoint_param
 from runtime.staging.control.exchanged_arrays import Form, exchanging
-from runtime.staging.control.iterated_lists import IteratedLists
+from runtime.staging.control.iterated_lists import IteratedLists, Resized, by_index
 from runtime.staging.control.loop_aliases import LoopAliases, holders_of
 from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.control.loop_elements import ElementPlaces, following_elements
@@ -113,7 +113,7 @@ class _Loop:
         self.of_contents: set[int] = set()
         """Variables whose containers hold joined contents of several, since the body rebinds them."""
         self.test: Graph | None = None
-        self.over = IteratedLists((), None)
+        self.over = IteratedLists(None, None)
         self.leaving = Leaving()
         self.key = body_fn.filename, body_fn.lineno, tuple(self.names)
         self.specs = with_invariants(self.specs, self.init, self.names, options.get("shape_invariants"))
@@ -580,7 +580,7 @@ def stage_reduce(
         body, test_of = places.body(body_fn), None if test_fn is None else places.test(test_fn)
         loop = _Loop(body if isinstance(items, Counted) else Pulling(body), init, options, form, places)
         if isinstance(items, Counted):
-            loop.over = IteratedLists(items.lists, None if test_of is None else Test(test_of, truth))
+            loop.over = IteratedLists(items, None if test_of is None else Test(test_of, truth))
         if test_of is None:
             loop.settle(make_items)
             graphs = {"body": loop.graph}
@@ -591,4 +591,10 @@ def stage_reduce(
         return loop.apply(
             REDUCE, operands, runs, **params, **graphs, **checkpoint_param(options, isinstance(items, Counted)))
 
-    return _staged(stage, init, names)
+    mark = checkpoint()
+    try:
+        return _staged(stage, init, names)
+    except Resized:
+        rollback(mark)
+    test, body = by_index(items, body_fn, test_fn, truth)
+    return stage_while(test, body, [*init, 0], [*names, "index"], options, truth)[:-1]

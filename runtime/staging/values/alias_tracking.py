@@ -20,7 +20,7 @@ from autograph.backend import (
     has_staged_items,
     is_container,
 )
-from runtime.core.positions import staging_error, user_position
+from runtime.core.positions import user_position
 from runtime.staging.values.alias_errors import refuse_change, refuse_comparison, refuse_element
 from runtime.staging.values.open_bodies import (
     Bodies,
@@ -167,24 +167,19 @@ def note_changed(containers: Iterable[Any]) -> None:
 
 
 class in_use(AbstractContextManager[Sequence[Any]]):
-    """Run or stage a loop over a list, which need not have a name. StagingError if it has another length, which only
-    the graph knows, after an iteration in Python."""
+    """Run or stage a loop over a list, which need not have a name."""
 
     def __init__(self, items: Any) -> None:
         self.items = items
 
     def __enter__(self) -> Sequence[Any]:
-        self.was_staged, self.outer = has_staged_items(self.items), open_now.in_use
+        self.outer = open_now.in_use
         open_now.in_use = (*self.outer, self.items)
         part = slice_of(self.items)
-        return (self.items, *(() if part is None else (part.source,))) if self.was_staged else ()
+        return (self.items, *(() if part is None else (part.source,))) if has_staged_items(self.items) else ()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, *_: object) -> None:
         open_now.in_use = self.outer
-        if kind is None and has_staged_items(self.items) and not self.was_staged:
-            raise staging_error(
-                "the list that this loop runs over is changed in it, and then only the graph knows its length or items",
-                "Loop over a copy, list(xs).")
 
 
 def is_in_use(x: Any) -> bool:

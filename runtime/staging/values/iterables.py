@@ -32,7 +32,7 @@ from runtime.numpy.array_choices import selected
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.concat_split import concat
 from runtime.ops.effects import raise_unless
-from runtime.ops.logic import greater, less, where
+from runtime.ops.logic import greater, less, logical_and, where
 from runtime.ops.math import cast, maximum, minimum
 from runtime.ops.reduction import argmax
 from runtime.ops.shape import dim
@@ -68,12 +68,14 @@ class Counted:
     """One item for each index below `length`, an int or an int32 scalar; None for an endless operand of `zip`.
 
     `item(index)` makes the loop variable, a structure of tensors and Python values, from an index tensor; it is called
-    while the graph of the loop's body is open. `lists`: the staged lists that it then reads.
+    while the graph of the loop's body is open. `lists`: the staged lists that it then reads. `is_there(index)`: whether
+    lists whose length the loop's body changes have that item, at that time.
     """
 
     length: Any
     item: Callable[[Any], Any]
     lists: tuple[Any, ...] = ()
+    is_there: Callable[[Any], Any] | None = None
 
 
 class Stream:
@@ -514,4 +516,8 @@ class StagedReversed(Lazy):
                 note_not_negative(index.value)
             return found.item(index)
 
-        return Counted(found.length, item, found.lists)
+        def is_there(i: Any) -> Any:
+            assert found.is_there is not None
+            return logical_and(less(i, found.length), found.is_there(found.length - 1 - i))
+
+        return Counted(found.length, item, found.lists, None if found.is_there is None else is_there)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from runtime.core import types as t
 from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
+from runtime.ops.logic import less, logical_and
 from runtime.ops.math import minimum
 from runtime.staging.values.iterables import Counted, Iterable_, Lazy, Stream, counted
 from runtime.staging.values.lost_iterators import leaving
@@ -31,7 +33,8 @@ class StagedEnumerate(Lazy):
         found, start = self._found, self._start
         if isinstance(found, Counted):
             from_zero = type(start) is int and start == 0
-            return Counted(found.length, lambda i: (i if from_zero else start + i, found.item(i)), found.lists)
+            return Counted(found.length, lambda i: (i if from_zero else start + i, found.item(i)), found.lists,
+                           found.is_there)
 
         def pack(tensors: Sequence[Any]) -> Any:
             return start + tensors[0], found.pack(tensors[1:])
@@ -101,9 +104,16 @@ def _zipped(parts: Sequence[Iterable_], strict: bool) -> Iterable_:
     lengths = [part.length for part in parts if isinstance(part, Counted)]
     if len(lengths) == len(parts):
         length = _shortest(lengths, strict)
-        lists = [x for part in parts if isinstance(part, Counted) for x in part.lists]
-        return Counted(length, lambda i: tuple([part.item(i) for part in parts]),  # type: ignore[union-attr]
-                       tuple(lists))
+        counted: list[Any] = [*parts]
+        lists = tuple([x for part in counted for x in part.lists])
+
+        def is_there(i: Any) -> Any:
+            return reduce(logical_and, [less(i, part.length) if part.is_there is None else part.is_there(i)
+                                        for part in counted if part.length is not None])
+
+        is_fixed = strict or all(part.is_there is None for part in counted)
+        return Counted(length, lambda i: tuple([part.item(i) for part in counted]), lists,
+                       None if is_fixed else is_there)
     if strict:
         raise TypeError("zip() of datasets does not take strict=True: their lengths are not known")
     limit = [_shortest(lengths, False)] if lengths != [None] * len(lengths) else []

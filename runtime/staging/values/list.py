@@ -39,7 +39,7 @@ from runtime.ops.lists import (
     list_set,
     list_slice,
 )
-from runtime.ops.logic import greater
+from runtime.ops.logic import greater, less
 from runtime.ops.tensor_lists import element_at, stacked, with_element
 from runtime.staging.values.iterables import Counted, Staged, Unusable, flags, stages, view_of
 
@@ -275,7 +275,7 @@ class StagedList(StagedSequence):
         return result
 
     def __iterable__(self) -> Counted:
-        return Counted(list_length(self._list), lambda i: self._get(i), (self,))
+        return Counted(self.length, lambda i: self._get(i), (self,), lambda i: less(i, self.length))
 
     @property
     def element(self) -> TensorType:

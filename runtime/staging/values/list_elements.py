@@ -48,8 +48,8 @@ from runtime.staging.values.shared_elements import has_twice, is_shared, link, m
 
 __all__ = [
     "become_rows", "begin_statement", "check_identity", "check_repeated", "following", "have_other_names",
-    "is_same_element", "place_of", "put", "put_back", "record_items", "record_of", "record_places", "record_put", "record_read",
-    "record_taken", "refuse_identity", "renewed",
+    "is_same_element", "place_of", "put", "put_back", "record_items", "record_of", "record_places", "record_put",
+    "record_read", "record_taken", "refuse_identity", "renewed",
 ]
 
 

@@ -15,6 +15,7 @@ from runtime.core.text import ITEM, REPR, STR, concat_text
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorType
 from runtime.ops.lists import list_reserve
+from runtime.ops.logic import less
 from runtime.ops.shape import stack
 from runtime.ops.tensor_lists import element_at
 from runtime.staging.values.element_layout import (
@@ -107,7 +108,9 @@ class StagedRecords(StagedSequence):
 
     def __iterable__(self) -> Counted:
         part = slice_of(self.owner)
-        return Counted(self.length, self._get if part is None else lambda i: self._of_slice(part, i), (self,))
+        if part is not None:
+            return Counted(self.length, lambda i: self._of_slice(part, i), (self,))
+        return Counted(self.length, self._get, (self,), lambda i: less(i, self.length))
 
     def _of_slice(self, part: Slice, index: Any) -> Any:
         """An element of a list that is a slice of another, as one of that."""
