@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import gast
@@ -133,6 +133,7 @@ class _Statements:
         arguments = [node.test]
         state: set[str] = set()
         shared: set[str] = set()
+        binds = self.scan([*node.body, *node.orelse]).binds
         for name, body in (("if_true", node.body), ("if_false", node.orelse)):
             if all(isinstance(s, gast.Pass) for s in body):
                 nothing = _at(gast.Constant(None, None), node)
@@ -147,7 +148,7 @@ class _Statements:
             names = self.scan(body)
             kept = names.binds & (node.live_out | self.scope.shared)
             outer = names.binds & (kept | self.live_in(body, node.live_out))
-            state |= kept | self.symbols(names, outer)
+            state |= kept | self.symbols(names, outer, binds)
             name = self.scope.fresh(name, taken)
             taken.add(name)
             shared |= outer
@@ -240,7 +241,7 @@ class _Statements:
             own = self.scan(body)
             outer = own.binds & (state | self.live_in(body, flow))
             outer.difference_update(parameters)
-            state_names.update(self.symbols(own, outer | set(parameters)))
+            state_names.update(self.symbols(own, outer | set(parameters), binds))
             shared.update(outer)
             name = self.scope.fresh(base, taken)
             taken.add(name)
@@ -390,15 +391,16 @@ class _Statements:
     def bound_in_lambdas(self, body: Body) -> set[str]:
         return bound_in_lambdas(body) if self.has_walrus else set()
 
-    def symbols(self, names: Any, variables: set[str]) -> set[str]:
-        """State other than variables: attributes, items, and containers mutated by their methods."""
+    def symbols(self, names: Any, variables: set[str], binds: Set[str] = frozenset()) -> set[str]:
+        """State other than variables: attributes, items, and containers mutated by their methods. `binds`: the
+        variables that other bodies of the statement assign; a path that begins at one is not the same in all."""
         found: set[str] = set()
         for text, (root, keys) in names.symbols.items():
             own = root in names.binds  # created in the body, or a variable that is state itself
             if text == root:
                 if root in variables if own else root in self.scope.locals:
                     found.add(text)
-            elif not own and not keys & names.binds:
+            elif not own and root not in binds and not keys & (names.binds | binds):
                 found.add(text)
         return {text for text in found if not text.endswith("[:]") or not _has_part(found, text[:-3])}
 

@@ -15,7 +15,7 @@ from itertools import count, islice
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from autograph.backend import has_staged_items, of_trace, operators
+from autograph.backend import has_staged_items, is_users_class, of_trace, operators
 from runtime.core.text import REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
@@ -104,7 +104,7 @@ def _by(name: str, value: Any, spec: str, python: Callable[[Any], str]) -> Any:
     own = of_graph(value, spec)
     if own is not None:
         return own
-    kind = type(value)
+    kind = _class_of(value)
     method: Any = getattr(kind, name)
     if method is object.__str__:
         return _by("__repr__", value, REPR, repr)
@@ -118,6 +118,12 @@ def _by(name: str, value: Any, spec: str, python: Callable[[Any], str]) -> Any:
     call: Callable[[Any], Any] = operators.call(inner)
     made = call(value) if inner is method else _guarded(call, value)
     return _checked(made, name)
+
+
+def _class_of(value: Any) -> Any:
+    """The class of an object, or of one of those of which the graph chooses one."""
+    kind = getattr(type(value), "__stands_for__", object)
+    return kind if is_users_class(kind) else type(value)
 
 
 def _unwrapped(method: FunctionType) -> FunctionType:

@@ -257,11 +257,8 @@ class MaybeObject:
 
     def __text__(self, spec: str) -> Any:
         """The text of the value, or of None."""
-        if spec == REPR:
-            return repr_of(known(self, "for its text"))
-
         def show(value: Any) -> Any:
-            return str_of(value) if spec == STR else formatted(value, spec)
+            return str_of(value) if spec == STR else repr_of(value) if spec == REPR else formatted(value, spec)
 
         self.presence.check_text()
         present = self.presence.present

@@ -304,3 +304,48 @@ def test_a_tensor_chooses_the_name_of_an_attribute() -> None:
 def test_a_name_that_may_be_that_of_no_attribute_needs_a_default() -> None:
     with pytest.raises(rt.errors.StagingError, match="is known only when the graph runs"):
         rt.function(lambda t: getattr(Sides(), "left" if t > 0 else "none"))(rt.constant(1))
+
+
+@dataclasses.dataclass
+class Point:
+    x: Any
+    tag: int = 0
+
+
+class Named:
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __repr__(self) -> str:
+        return f"Named({self.x})"
+
+
+def of_a_choice(n: Any) -> Any:
+    c = Point(3) if n > 5 else Point(4, 1)
+    d = Named(3) if n > 5 else Named(4)
+    return repr(c), f"{c}", str([c]), f"{(c, d)}", str(d), "%r" % c  # noqa: UP031
+
+
+def of_an_element_or_another(n: Any) -> Any:
+    rows = [Point(i) for i in range(n)]
+    best = rows[0]
+    for row in rows:
+        if row.x > 1:
+            best = row
+    return repr(Point(3) if n > 5 else best)
+
+
+def of_what_may_be_none(n: Any) -> Any:
+    best = None
+    for i in range(n):
+        if i > 2:
+            best = Point(i)
+    return repr(best), f"{best}", [repr(best)]
+
+
+@executors
+@pytest.mark.parametrize("fn", [of_a_choice, of_an_element_or_another, of_what_may_be_none])
+def test_text_of_chosen_objects(fn: Callable[..., Any], executor: str) -> None:
+    for n in (1, 4, 6):
+        traced = rt.function(fn, executor=executor)(rt.constant(n))
+        assert rt.nest.map_structure(lambda x: x.numpy().decode() if isinstance(x, rt.Tensor) else x, traced) == fn(n)
