@@ -64,9 +64,11 @@ def with_generators(trace: Callable[[], T]) -> T:
                 codes[id(needed.code)] = needed.code
                 attempts += [id(needed.code)] * needed.is_attempt
             except StagingError as error:
-                first = first or error
                 if not attempts:
+                    if first is None:
+                        raise
                     raise first from None
+                first = first or error
                 refused |= dict.fromkeys(attempts, str(error).splitlines()[0])
                 attempts.clear()
     finally:

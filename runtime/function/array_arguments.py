@@ -75,13 +75,13 @@ class ArrayUse:
                 by_value = by_value or needed.error
                 if not mode.made:
                     self.references = known
-                    raise by_value from (None if needed.error is by_value else needed.error)
+                    raise by_value from (None if needed.error is by_value else needed.error.with_traceback(None))
                 self.references = {**self.references, **mode.made}
             except Exception as by_reference_error:
                 if by_value is None:
                     raise
                 self.references = known
-                raise by_value from by_reference_error
+                raise by_value from by_reference_error.with_traceback(None)
             except NeedsArrayObjects as needed:
                 new = [array for array in needed.arrays if is_array(array) and not any(
                     array is known for known in self.captured)]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from autograph.backend import has_staged_items, is_record
+from runtime.core.errors import StagingError, locate
 from runtime.core.object_mode import known_at_end, want_references
-from runtime.core.positions import staging_error
+from runtime.core.positions import return_position, staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
 from runtime.function.reconstruction import Part, Recipe, Run, Values
@@ -43,8 +44,8 @@ class _Objects(Recipe):
         return made
 
 
-def check_identities(values: Sequence[Any]) -> None:
-    """StagingError if two of the results may be, or have as elements, one object, of which each has a copy."""
+def check_identities(values: Sequence[Any], fn: Any) -> None:
+    """StagingError if two of the results of `fn` may be, or have as elements, one object, of which each has a copy."""
     if known_at_end() is None:
         return
     with resumed(known_at_end()):
@@ -54,21 +55,23 @@ def check_identities(values: Sequence[Any]) -> None:
         for k, x in enumerate(alone):
             owner, _ = place_of(x) or (None, None)
             if any(type(x) in classes and (owner is each or may_have_common(owner, each)) for each, classes in lists):
-                _refuse(type(x))
+                _refuse(type(x), fn)
             for other in alone[:k]:
                 if type(x) is type(other) and is_same_element(x, other) is not False:
-                    _refuse(type(x))
+                    _refuse(type(x), fn)
         for k, (x, classes) in enumerate(lists):
             for other, others in lists[:k]:
                 if (common := classes & others) and may_have_common(x, other):
-                    _refuse(common.pop())
+                    _refuse(common.pop(), fn)
 
 
-def _refuse(cls: type) -> NoReturn:
+def _refuse(cls: type, fn: Any) -> NoReturn:
     want_references()
-    raise staging_error(
+    error = StagingError(
         f"whether two of the results are, or have, one {cls.__name__} is known only when the graph runs",
-        "Return the index of the one in the list, or a copy of it: copy.copy(x).")
+        remedy="Return the index of the one in the list, or a copy of it: copy.copy(x).")
+    locate(error, return_position(fn))
+    raise error
 
 
 def plan_objects(structure: Any, outputs: list[Any], plan: Callable[[Any], Part]) -> None:

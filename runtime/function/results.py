@@ -130,7 +130,7 @@ def plan(
     for place, before, parts in outside.changed_arguments():
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, tuple(before), planned))
-    check_identities([value for value, _ in planner.recipes.values()])
+    check_identities([value for value, _ in planner.recipes.values()], fn)
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
     return Pack(part, changes, planner.uses_call or bool(written), written)
