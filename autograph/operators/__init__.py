@@ -189,9 +189,10 @@ def reduce(
             _reduce_clause(fresh, body, test, state, options)
             return
         if tracer is not None:
-            run_traced(tracer, iterable, body, test, state, lambda items, rolled: _stage_reduce(
-                tracer, items, body, test, state, options if rolled is None else options | {"rolled": rolled}),
-                       partial(while_loop, **options))
+            run_traced(
+                tracer, iterable, body, test, state,
+                lambda loop: _stage_reduce(tracer, loop.items, body, test, state, options | {"rolled": loop}),
+                lambda items: reduce(items, body, *state, test=test, **options), partial(while_loop, **options))
             return
         items = iter(iterable)
         del iterable  # only the loop refers to it now, so that it can be freed

@@ -26,21 +26,23 @@ class _BecameStaged(Exception):
 
 def run_traced(
     backend: Backend, iterable: Any, body: Callable[[Any], Any], test: Callable[[], Any] | None,
-    state: tuple[str, ...], stage: Callable[[Any, RolledLoop | None], None], while_loop: Callable[..., None],
+    state: tuple[str, ...], stage: Callable[[RolledLoop], None], run: Callable[[Any], None],
+    while_loop: Callable[..., None],
 ) -> None:
     """`for item in iterable: body(item)`, which ends early when `test()` is false after an iteration; rolled, if it can
-    be. `stage` stages the loop over what it is given; `while_loop` runs a `while`. If the body makes a list from which
-    the items come one of the graph, the remaining iterations are a `while` with the index as state."""
+    be. `stage` stages a loop, `run` runs it over an iterator of the backend's, and `while_loop` runs a `while`. If the
+    body makes a list from which the items come one of the graph, the remaining iterations are a `while` with the index
+    as state."""
     source = Source(iter, (iterable,)) if type(iterable) is list else source_of(iterable)
     guard = partial(_guarded, backend, source)
     try:
-        rolling = attempt_for(backend, iterable, body, test, state, lambda loop: stage(loop.items, loop), guard)
+        rolling = attempt_for(backend, iterable, body, test, state, stage, guard)
         if rolling is not None:
             rolling()
             return
         items = iter(iterable)
         if deciding(items) is not None:  # the iterator returned by a user's __iter__
-            stage(items, None)
+            run(items)
             return
         with backend.iterating(iterable):
             run_plainly(watched(guard(items), body, backend), body, test, state)

@@ -92,10 +92,13 @@ def known_at_end() -> Any:
     return None if _trace.mode is None else _trace.mode.known
 
 
-def want_references() -> None:
-    """Called where code raises an error that there may not be if the trace has its objects by reference."""
-    if _trace.mode is not None:
-        _trace.mode.is_wanted = True
+def want_references() -> bool:
+    """Called where code raises an error that there may not be if the trace has its objects by reference. Returns
+    whether the function is then traced in that way."""
+    mode = _trace.mode
+    if mode is not None:
+        mode.is_wanted = True
+    return mode is not None and bool(mode.made)
 
 
 def note_made(cls: type, attributes: Iterable[str]) -> Any:

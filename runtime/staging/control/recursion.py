@@ -32,7 +32,7 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
-from runtime.core.object_mode import reached_by_call
+from runtime.core.object_mode import reached_by_call, want_references
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -401,8 +401,7 @@ def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], h
             _active.finished = (*finished, *(x for x in made if not x.depends))
         if changed or call.has_changed_objects():
             heap.restore()
-            if call.fn in _active.may_widen:
-                raise _Widen(call.fn)
+            _widen(call)
             call.routine, call.structure, call.returns, call.raises, call.captured = None, None, False, False, []
             return None
         more = add_captures(call.captured, graph)
@@ -457,6 +456,12 @@ def _pass(call: _Activation, arguments: Arguments, form: Callable[..., Any], gra
     return result, changed
 
 
+def _widen(call: _Activation) -> None:
+    """Raises _Widen if the call may be traced as a widened routine."""
+    if call.fn in _active.may_widen:
+        raise _Widen(call.fn)
+
+
 def _items(container: Any) -> list[Any]:
     return list(container.values() if isinstance(container, dict) else container)
 
@@ -470,6 +475,8 @@ def _result(call: _Activation, x: Any) -> Any:
     except StagingError:
         raise
     except Exception:
+        if not want_references():
+            _widen(call)
         raise staging_error(
             f"{call.fn.__name__!r}, which calls itself where a tensor decides, returns a {type(x).__name__}, which no"
             " graph computes", "Return tensors and numbers, also in tuples, lists and dicts.") from None
@@ -495,6 +502,7 @@ def _joined(call: _Activation, types: Sequence[Type], structure: Any, found: Seq
 
 
 def _differ(name: str, old: Any, new: Any) -> StagingError:
+    want_references()
     return staging_error(f"{name!r}, which calls itself where a tensor decides, returns {_text(old)} on one way and "
                          f"{_text(new)} on another", "Return the same structure of tensors and numbers on each way.")
 

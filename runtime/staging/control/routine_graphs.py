@@ -6,12 +6,12 @@ from typing import Any
 
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph, Value
-from runtime.core.op import Errors
+from runtime.core.op import CAST, Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.pruning import prune as prune_graph
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor
-from runtime.core.trace import convert_to_tensor, set_outputs, tracing, watchers, watching, wrap
+from runtime.core.trace import apply, convert_to_tensor, set_outputs, tracing, watchers, watching, wrap
 from runtime.core.types import TensorType, Type
 from runtime.ops.exceptions import may_catch
 
@@ -87,7 +87,10 @@ def close(routine: Routine, graph: Graph, captured: Sequence[Any], results: Sequ
 
 
 def _fit(x: Any, type: Type) -> Any:
-    return convert_to_tensor(x, type.dtype) if isinstance(type, TensorType) else x
+    if not isinstance(type, TensorType):
+        return x
+    x = convert_to_tensor(x, type.dtype)
+    return x if x.type.weak == type.weak else apply(CAST, x, dtype=type.dtype, weak=type.weak)
 
 
 def _value(x: Any) -> Value:

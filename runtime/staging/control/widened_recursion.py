@@ -34,7 +34,7 @@ from autograph.backend import (
     with_parts,
 )
 from runtime.core.graph import Graph
-from runtime.core.object_mode import reached_by_call
+from runtime.core.object_mode import reached_by_call, want_references
 from runtime.core.op import Errors
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
@@ -129,6 +129,7 @@ class WidenedRoutine:
                 self.heap.restore()
             if self.is_settled:
                 return
+        want_references()
         raise staging_error(
             f"{self.name!r}, which calls itself, gives or takes other types each of {_PASSES} times that it is traced",
             "Give each of its arguments and results one type and shape (rt.cast, rt.reshape).")

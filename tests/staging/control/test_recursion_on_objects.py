@@ -1,0 +1,233 @@
+"""Recursive functions that make, link and return objects, as textbooks have them."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.plain_values import check_shown, executors
+
+
+class Cell:
+    def __init__(self, value, next=None):
+        self.value = value
+        self.next = next
+
+
+class T:
+    def __init__(self, key, left=None, right=None):
+        self.key = key
+        self.left = left
+        self.right = right
+
+
+def build(xs, lo, hi):
+    if lo > hi:
+        return None
+    mid = (lo + hi) // 2
+    t = T(xs[mid])
+    t.left = build(xs, lo, mid - 1)
+    t.right = build(xs, mid + 1, hi)
+    return t
+
+
+def inorder(t, out):
+    if t is None:
+        return
+    inorder(t.left, out)
+    out.append(t.key)
+    inorder(t.right, out)
+
+
+def bst(n):
+    xs = [i * 3 for i in range(n)]
+    t = build(xs, 0, n - 1)
+    out = []
+    inorder(t, out)
+    return out
+
+
+def build2(xs, lo, hi):
+    if lo > hi:
+        return None
+    mid = (lo + hi) // 2
+    return T(xs[mid], build2(xs, lo, mid - 1), build2(xs, mid + 1, hi))
+
+
+def height(t):
+    if t is None:
+        return 0
+    return 1 + max(height(t.left), height(t.right))
+
+
+def bst2(n):
+    xs = [i * 3 for i in range(n)]
+    t = build2(xs, 0, n - 1)
+    out = []
+    inorder(t, out)
+    return out, height(t)
+
+
+def mk(n, s):
+    head = None
+    for i in range(n, 0, -1):
+        head = Cell(i * s, head)
+    return head
+
+
+def tolist(h):
+    out = []
+    while h is not None:
+        out.append(h.value)
+        h = h.next
+    return out
+
+
+def merge(a, b):
+    if a is None:
+        return b
+    if b is None:
+        return a
+    if a.value <= b.value:
+        a.next = merge(a.next, b)
+        return a
+    b.next = merge(a, b.next)
+    return b
+
+
+def merged(n):
+    return tolist(merge(mk(n, 2), mk(n, 3)))
+
+
+def rev(h):
+    if h is None or h.next is None:
+        return h
+    r = rev(h.next)
+    h.next.next = h
+    h.next = None
+    return r
+
+
+def reversed_(n):
+    return tolist(rev(mk(n, 2)))
+
+
+def invert(t):
+    if t is None:
+        return None
+    t.left, t.right = invert(t.right), invert(t.left)
+    return t
+
+
+def inverted(n):
+    xs = [i * 3 for i in range(n)]
+    root = None
+    for x in [4, 2, 6, 1, 3]:
+        root = insert(root, x * n)
+    invert(root)
+    out = []
+    inorder(root, out)
+    return out
+
+
+def insert(t, k):
+    if t is None:
+        return T(k)
+    if k < t.key:
+        t.left = insert(t.left, k)
+    else:
+        t.right = insert(t.right, k)
+    return t
+
+
+def inserted(n):
+    root = None
+    x = n
+    for i in range(n):
+        x = (x * 7 + 3) % 31
+        root = insert(root, x)
+    out = []
+    inorder(root, out)
+    return out, height(root)
+
+
+def copy_tree(t):
+    if t is None:
+        return None
+    return T(t.key * 2, copy_tree(t.left), copy_tree(t.right))
+
+
+def copied(n):
+    root = None
+    x = n
+    for i in range(n):
+        x = (x * 7 + 3) % 31
+        root = insert(root, x)
+    out = []
+    inorder(copy_tree(root), out)
+    return out
+
+
+def from_list(xs, i):
+    if i == len(xs):
+        return None
+    return Cell(xs[i], from_list(xs, i + 1))
+
+
+def conslist(n):
+    xs = [i * i for i in range(n)]
+    return tolist(from_list(xs, 0))
+
+
+def remove(h, k):
+    if h is None:
+        return None
+    if h.value == k:
+        return remove(h.next, k)
+    h.next = remove(h.next, k)
+    return h
+
+
+def removed(n):
+    return tolist(remove(mk(n, 2), 4))
+
+
+def delete(t, k):
+    if t is None:
+        return None
+    if k < t.key:
+        t.left = delete(t.left, k)
+    elif k > t.key:
+        t.right = delete(t.right, k)
+    else:
+        if t.left is None:
+            return t.right
+        if t.right is None:
+            return t.left
+        s = t.right
+        while s.left is not None:
+            s = s.left
+        t.key = s.key
+        t.right = delete(t.right, s.key)
+    return t
+
+
+def deleted(n):
+    root = None
+    x = n
+    for i in range(n):
+        x = (x * 7 + 3) % 31
+        root = insert(root, x)
+    root = delete(root, x)
+    out = []
+    inorder(root, out)
+    return out
+
+
+PROGRAMS = [bst, bst2, merged, reversed_, inverted, inserted, copied, conslist, removed, deleted]
+
+
+@executors
+@pytest.mark.parametrize("fn", PROGRAMS)
+def test_programs(fn: Any, executor: str) -> None:
+    check_shown(fn, executor, 5)
