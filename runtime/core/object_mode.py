@@ -30,11 +30,9 @@ def name_of(cls: type) -> Name:
 class Arena(Protocol):
     """Where a trace has the objects of a class by reference."""
 
-    cls: type | None
-    """The class, once the trace has made an object of it."""
     fields: dict[str, list[Any]]
 
-    def bind(self, cls: type) -> None: ...
+    def takes(self, cls: type) -> bool: ...
 
 
 class NeedsReferences(TraceAgain):
@@ -59,7 +57,7 @@ class by_reference(AbstractContextManager["by_reference"]):
 
     def __init__(self, arenas: Mapping[Name, Arena]) -> None:
         self.arenas = arenas
-        self.made: dict[Name, tuple[str, ...]] = {}
+        self.made: dict[Name, tuple[type, tuple[str, ...]]] = {}
         self.is_wanted = False
 
         self.known: Any = None
@@ -108,11 +106,9 @@ def note_made(cls: type, attributes: Iterable[str]) -> Any:
         return None
     arena = mode.arenas.get(name)
     if arena is None:
-        mode.made[name] = tuple(attributes)
+        mode.made[name] = cls, tuple(attributes)
         return None
-    if arena.cls is None:
-        arena.bind(cls)
-    return arena if arena.cls is cls else None
+    return arena if arena.takes(cls) else None
 
 
 def lists_of_arenas() -> list[list[Any]]:

@@ -2,7 +2,7 @@
 a global's. A call copies their final contents in the graph back into the caller's arrays."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CellType
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell, StagedArray, put_result, read_only
 from runtime.numpy.array_results import as_object
 from runtime.staging.values.arenas import Arena
+from runtime.staging.values.reference_unions import Union
 
 __all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
 
@@ -43,13 +44,15 @@ class ArrayUse:
     sets       whether the sets that it makes are sets of the graph, because tensors become items of them
     captured   the NumPy arrays that it changes and that are not arguments
     classes    the plain classes of objects that it makes in loops or branches, so that they are state
-    references the classes of objects that it makes and refers to by several names, with their attributes
+    references the classes of objects that it makes and refers to by several names, with their attributes; `are_mixed`:
+               whether a variable, or an element of a list, may be of several of these
     """
 
     def __init__(self) -> None:
         self.objects = False
         self.classes: frozenset[type] = frozenset()
-        self.references: dict[Name, tuple[str, ...]] = {}
+        self.references: dict[Name, tuple[type, tuple[str, ...]]] = {}
+        self.are_mixed = False
         self.sets = False
         self.captured: list[Any] = []
 
@@ -59,12 +62,10 @@ class ArrayUse:
         return with_generators(lambda: self._traced(once))
 
     def _traced(self, once: Callable[[], T]) -> T:
-        known, by_value = self.references, None
+        known, by_value = (self.references, self.are_mixed), None
         while True:
             try:
-                with as_records(self.classes), with_sets(self.sets), by_reference(
-                        {name: Arena(attributes, k) for k, (name, attributes) in enumerate(self.references.items())}
-                        ) as mode:
+                with as_records(self.classes), with_sets(self.sets), by_reference(self._arenas()) as mode:
                     return once()
             except NeedsSets:
                 self.sets = True
@@ -74,14 +75,16 @@ class ArrayUse:
                     continue
                 by_value = by_value or needed.error
                 if not mode.made:
-                    self.references = known
+                    self.references, self.are_mixed = known
                     raise by_value from (None if needed.error is by_value else needed.error.with_traceback(None))
                 self.references = {**self.references, **mode.made}
-            except Exception as by_reference_error:
+            except Exception as error:
                 if by_value is None:
                     raise
-                self.references = known
-                raise by_value from by_reference_error.with_traceback(None)
+                if self.are_mixed or len(self.references) < 2:
+                    self.references, self.are_mixed = known
+                    raise by_value from error.with_traceback(None)
+                self.are_mixed = True
             except NeedsArrayObjects as needed:
                 new = [array for array in needed.arrays if is_array(array) and not any(
                     array is known for known in self.captured)]
@@ -89,6 +92,13 @@ class ArrayUse:
                     raise needed.error from None
                 self.objects = True
                 self.captured += new
+
+
+    def _arenas(self) -> Mapping[Name, Arena]:
+        """New arenas for a trace, by the names of classes."""
+        if self.are_mixed:
+            return dict.fromkeys(self.references, Union(dict(self.references.values()), 0))
+        return {name: Arena(attributes, k) for k, (name, (_, attributes)) in enumerate(self.references.items())}
 
 
 class ArrayArguments:

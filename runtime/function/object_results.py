@@ -36,11 +36,13 @@ class _Objects(Recipe):
             found = part(values)
             if not isinstance(found, Run):
                 raise staging_error(
-                    f"a traced function returns a {self.value.cls.__name__} here to the one that calls it, which has"
+                    f"a traced function returns a {self.value.name} here to the one that calls it, which has"
                     " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")
-            made += [object.__new__(self.value.cls) for _ in found.items[len(made):]]
-            for x, value in zip(made, found.items, strict=True):
-                object.__setattr__(x, name, value)
+            if not made:
+                made += [object.__new__(cls) for cls in self.value.classes_at(found.items)]
+            for x, value in zip(made, found.items):  # the last ones may have no such attribute
+                if name in self.value.own.get(type(x), ()):
+                    object.__setattr__(x, name, value)
         return made
 
 

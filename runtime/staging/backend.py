@@ -82,7 +82,13 @@ from runtime.staging.control.unrolled_loops import unrolling
 from runtime.staging.python.builtins import BUILTINS
 from runtime.staging.python.cmath_module import CMATH
 from runtime.staging.python.foreign_calls import callee
-from runtime.staging.python.introspection import check_attribute, check_attributes, is_same, tested_maybe_none
+from runtime.staging.python.introspection import (
+    check_attribute,
+    check_attributes,
+    is_same,
+    refuse_of_several_classes,
+    tested_maybe_none,
+)
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
@@ -392,6 +398,7 @@ class Staging:
             return [*view_of(value)]
         if isinstance(value, Text):
             value.refuse()
+        refuse_of_several_classes(value)
         return known(value, "which pattern it matches")
 
     def generator(self, clause: Clause) -> StagedGenerator:

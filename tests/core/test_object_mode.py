@@ -19,8 +19,8 @@ class Arena:
     def __init__(self) -> None:
         self.fields: dict[str, list[Any]] = {"x": [1]}
 
-    def bind(self, cls: type) -> None:
-        self.cls = cls
+    def takes(self, cls: type) -> bool:
+        return cls is Job
 
 
 def test_an_error_about_objects_that_the_trace_made() -> None:
@@ -29,7 +29,7 @@ def test_an_error_about_objects_that_the_trace_made() -> None:
         want_references()
         raise StagingError("refused")
     assert str(info.value.error) == "refused"
-    assert mode.made == {name_of(Job): ("x",)}
+    assert mode.made == {name_of(Job): (Job, ("x",))}
 
 
 @pytest.mark.parametrize(("makes", "wants"), [(True, False), (False, True)])
@@ -46,6 +46,14 @@ def test_the_arena_of_a_class() -> None:
     arena = Arena()
     with by_reference({name_of(Job): arena}):
         assert note_made(Job, ["x"]) is arena
+        assert note_made(type("Job", (), {"__qualname__": Job.__qualname__, "__module__": Job.__module__}), []) is None
         assert lists_of_arenas() == [[1]]
     assert lists_of_arenas() == []
-    assert arena.cls is Job
+
+
+def test_whether_the_function_is_traced_again() -> None:
+    assert not want_references()
+    with by_reference({}):
+        assert not want_references()
+        note_made(Job, ["x"])
+        assert want_references()

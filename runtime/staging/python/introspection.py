@@ -26,7 +26,7 @@ from runtime.staging.values.iterables import stages
 from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
 from runtime.staging.values.open_bodies import elements_with
 from runtime.staging.values.optional import Maybe, MaybeObject, known, same_or_none
-from runtime.staging.values.references import Reference, is_hashable_reference, number_of, same_reference
+from runtime.staging.values.references import Reference, is_hashable_reference, number_of, same_reference, selected
 from runtime.staging.values.select import (
     Select,
     alternatives_of,
@@ -39,7 +39,9 @@ from runtime.staging.values.select import (
 )
 from runtime.staging.values.strings import text_among
 
-__all__ = ["ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "tested_maybe_none"]
+__all__ = [
+    "ASKED", "check_attribute", "check_attributes", "is_same", "is_scalar", "refuse_of_several_classes",
+    "tested_maybe_none"]
 
 
 def tested_maybe_none(value: Any, test: Callable[[Any], bool]) -> Any:
@@ -71,6 +73,7 @@ def _python_number(value: Any) -> Any:
 
 
 def _isinstance(value: Any, classes: Any, /) -> Any:
+    value = selected(value)
     if isinstance(value, Select):
         return tested(value, lambda one: _isinstance(one, classes))
     kind = getattr(builtins.type(value), "__stands_for__", None)
@@ -89,7 +92,16 @@ def is_scalar(element: Any) -> Any:
         _python_number(x) if (array := _of_numpy(x)) is None else array))
 
 
+def refuse_of_several_classes(value: Any) -> None:
+    """StagingError for a subject of a `match` whose class only the graph knows."""
+    value = selected(value)
+    if isinstance(value, Select) and len({_type(one) for one in alternatives_of(value)[0]}) > 1:
+        raise unknown(value, "so is the pattern that it matches",
+                      "Ask isinstance(x, ...) in place of `case`, and read its attributes.")
+
+
 def _callable(value: Any, /) -> Any:
+    value = selected(value)
     if isinstance(value, Select):
         return tested(value, builtins.callable)
     return tested_maybe_none(value, builtins.callable)
@@ -98,6 +110,7 @@ def _callable(value: Any, /) -> Any:
 def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if others or keywords:
         return builtins.type(value, *others, **keywords)
+    value = selected(value)
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
     if isinstance(value, Select):
@@ -166,6 +179,7 @@ def _bit(value: Any, name: Any) -> Any:
 def _hasattr(value: Any, name: str, /) -> Any:
     if (among := text_among(name)) is not None:
         return among.of_each(lambda each: builtins.hasattr(value, each))
+    value = selected(value)
     if isinstance(value, Select):
         return has_attribute(value, name)
     bit = _bit(value, name)
@@ -177,7 +191,8 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
     if among is not None and (default or all([_hasattr(value, each) is True for each in among.texts])):
         return choose([_getattr(value, each, *default) for each in among.texts], among.place)
     bit = _bit(value, name)
-    found = _hasattr(value, name) if default and (isinstance(value, Maybe) or bit is not None) else True
+    asks = isinstance(value, (Maybe, Select)) or bit is not None or selected(value) is not value
+    found = _hasattr(value, name) if default and asks else True
     if isinstance(found, bool):
         return builtins.getattr(value, name, *default) if found else default[0]
     return operators.if_exp(found, lambda: getattr(value, name), lambda: default[0])
@@ -215,6 +230,7 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
             return found if fn is builtins.vars else sorted(found)
         for value in values:
             check_attributes(value)
+            value = selected(value)
             if isinstance(value, Select):
                 raise unknown(value, "so are all of its attributes together")
         return fn(*[known(value, "for its attributes") for value in values])

@@ -26,14 +26,14 @@ from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.references import (
     IDENTITY,
     Attribute,
+    Attributes,
     Reference,
     References,
     arenas_in,
-    attributes_of,
     other_attributes,
 )
 
-__all__ = ["Arena", "constructor"]
+__all__ = ["Arena", "constructor", "list_of", "reference_class"]
 
 
 class Arena:
@@ -41,36 +41,36 @@ class Arena:
 
     cls: type | None = None
     name = ""
-    kind: Any
-    """The class of the references."""
 
     def __init__(self, attributes: Sequence[str], number: int) -> None:
         self.attributes, self.number = attributes, number
+        self.own: dict[type, Sequence[str]] = {}
+        """By class, the attributes of its objects."""
+        self.kinds: dict[type, Any] = {}
+        """By class, that of the references to its objects."""
         self.fields: dict[str, list[Any]] = {name: [] for name in attributes or ("",)}
         """For each attribute, the list of its values, which becomes one of the graph with the first object."""
         self.layout: Final = References(self)
         self.recipe: Any = None
         """That of the list of objects, as a result of the traced function (`runtime.function.object_results`)."""
 
-    def bind(self, cls: type) -> None:
-        """Set the class, when its first object is made."""
-        namespace: dict[str, Any] = {
-            "__slots__": ("__place__",), "__arena__": self, "__stands_for__": cls, "__class__": property(lambda _: cls),
-            "__module__": cls.__module__, "__qualname__": cls.__qualname__,
-            "__dict__": property(lambda x: MappingProxyType(attributes_of(x))),  # `vars` does not set them
-            **{name: Attribute(name) for name in self.attributes}}
-        if getattr(cls, "__eq__", None) is object.__eq__:
-            namespace |= IDENTITY
-        elif getattr(cls, "__hash__", None) is None:
-            namespace["__hash__"] = None
-        self.cls, self.name, self.kind = cls, cls.__name__, type(cls.__name__, (Reference, cls), namespace)
+    def takes(self, cls: type) -> bool:
+        """Whether the objects of a class are in the arena: of the first one with the name that it is for."""
+        if self.cls is None:
+            self.cls, self.name, self.own[cls] = cls, cls.__name__, self.attributes
+            self.kinds[cls] = reference_class(self, cls, self.attributes)
+        return self.cls is cls
 
-    def add(self, attributes: dict[str, Any]) -> Any:
-        """A reference to a new object with these attributes."""
-        if {*attributes} != {*self.attributes}:
-            names = sorted({*attributes} ^ {*self.attributes})
-            raise other_attributes(f"not all objects of {self.name} have the attributes {', '.join(names)}",
+    def check(self, cls: type, attributes: dict[str, Any], known: Sequence[str]) -> None:
+        """Check that a new object has the known attributes."""
+        if {*attributes} != {*known}:
+            names = sorted({*attributes} ^ {*known})
+            raise other_attributes(f"not all objects of {cls.__name__} have the attributes {', '.join(names)}",
                                    "Set these in all of them, to None where there is no value.")
+
+    def add(self, cls: type, attributes: dict[str, Any]) -> Any:
+        """A reference to a new object with these attributes."""
+        self.check(cls, attributes, self.attributes)
         first = next(iter(self.fields.values()))
         made = self.at(view_of(first).length if first else convert_to_tensor(0))
         for name, values in self.fields.items():
@@ -80,7 +80,7 @@ class Arena:
             if values:
                 view_of(values).append(value)
             else:
-                refill(values, _with_one(value))
+                refill(values, list_of(value))
         return made
 
     @property
@@ -90,7 +90,12 @@ class Arena:
 
     def at(self, index: Any) -> Any:
         """The reference to the object with that index."""
-        made = object.__new__(self.kind)
+        (kind,) = self.kinds.values()
+        return self.reference(kind, index)
+
+    def reference(self, kind: Any, index: Any) -> Any:
+        """The reference of a class with that index."""
+        made = object.__new__(kind)
         object.__setattr__(made, "__place__", index)
         return made
 
@@ -98,12 +103,31 @@ class Arena:
         """An attribute of the object with that index."""
         return unview(view_of(self.fields[name])[index])
 
+    def classes_at(self, numbers: Sequence[Any]) -> list[type]:
+        """The classes of the objects, given their numbers, or, of one class, any values."""
+        assert self.cls is not None
+        return [self.cls] * len(numbers)
+
     def write(self, index: Any, name: str, value: Any) -> None:
         """Set an attribute of the object with that index."""
         view_of(self.fields[name])[index] = unview(value)
 
 
-def _with_one(x: Any) -> list[Any]:
+def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:
+    """The class of references to the objects of a class in an arena."""
+    namespace: dict[str, Any] = {
+        "__slots__": ("__place__",), "__arena__": arena, "__stands_for__": cls, "__class__": property(lambda _: cls),
+        "__attributes__": attributes, "__module__": cls.__module__, "__qualname__": cls.__qualname__,
+        "__dict__": property(lambda x: MappingProxyType(Attributes(x))),  # `vars` does not set them
+        **{name: Attribute(name) for name in attributes}}
+    if getattr(cls, "__eq__", None) is object.__eq__:
+        namespace |= IDENTITY
+    elif getattr(cls, "__hash__", None) is None:
+        namespace["__hash__"] = None
+    return type(cls.__name__, (Reference, cls), namespace)
+
+
+def list_of(x: Any) -> list[Any]:
     """A staged list of one element."""
     structure = structure_of(x)
     made: Any = StagedList.from_items([x]) if structure is None else StagedRecords.from_items(
@@ -134,6 +158,6 @@ def constructor(cls: type, make: Callable[..., Any]) -> Callable[..., Any]:
             raise staging_error(
                 f"a {cls.__name__} is given to other code in its `__init__`, and staged code refers to it by several"
                 " names", "Do that after it is made.")
-        return arena.add(fields)
+        return arena.add(cls, fields)
 
     return made if _can_be_reference(cls) else make

@@ -56,6 +56,7 @@ from runtime.staging.values.describe import (
 )
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import both_dicts, both_lists
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.spec_text import Conflict, contents_of_array, kind_text, remedy_for_lists, text
@@ -206,7 +207,15 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=target_of(a, b)))
-    return _join_classes(a, b, cells) or _join_leaves(a, b)
+    return _join_references(a, b) or _join_classes(a, b, cells) or _join_leaves(a, b)
+
+
+def _join_references(a: Spec, b: Spec) -> Custom | None:
+    """The join of two references to objects of different classes in one arena; None for others."""
+    if not (isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, Reference)
+            and isinstance(b.like, Reference) and a.like.__arena__ is b.like.__arena__):
+        return None
+    return Custom(a.like.__arena__.at(a.like.__place__), (join(a.children[0], b.children[0]),))
 
 
 def _by_identity(cell: Any, *joined: Spec) -> Spec:

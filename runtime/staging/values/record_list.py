@@ -8,6 +8,7 @@ from autograph.backend import refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.generator_frames import decided_in_python
+from runtime.core.object_mode import want_references
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphList, Tensor
@@ -89,6 +90,7 @@ class StagedRecords(StagedSequence):
         try:
             leaves = leaves_of(self.structure, x)
         except (TypeError, ValueError) as exc:
+            want_references()
             error = StagingError(f"an element of another structure than the others of this list: {exc}",
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())

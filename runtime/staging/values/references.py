@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeGuard
 
 from runtime.core import pytree
@@ -16,8 +16,8 @@ from runtime.ops.logic import equal, logical_not
 from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record, Rows
 
 __all__ = [
-    "IDENTITY", "Attribute", "Reference", "References", "arenas_in", "attributes_of", "is_hashable_reference",
-    "number_of", "other_attributes", "same_reference"]
+    "IDENTITY", "Attribute", "Attributes", "Reference", "References", "arenas_in", "is_hashable_reference",
+    "number_of", "other_attributes", "same_reference", "selected"]
 
 
 class Reference:
@@ -25,6 +25,8 @@ class Reference:
 
     __slots__ = ()
     __arena__: Any
+    __attributes__: Sequence[str]
+    __stands_for__: type
     __place__: Any
     """The index of the object in the arena: a scalar tensor."""
 
@@ -37,25 +39,25 @@ class Reference:
 
     def __viewed__(self) -> Any:
         """For autograph: what it leads to."""
-        return (self.__arena__.cls, *self.__arena__.fields.values())
+        return (*self.__arena__.kinds, *self.__arena__.fields.values())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not hasattr(inspect.getattr_static(type(self), name, None), "__set__"):
-            raise other_attributes(f"the attribute {name!r} of a {self.__arena__.cls.__name__} is set here, which its"
+            raise other_attributes(f"the attribute {name!r} of a {self.__arena__.name} is set here, which its"
                                    " `__init__` does not set", "Set it in `__init__`, to None if it has no value yet.")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise other_attributes(f"the attribute {name!r} of a {self.__arena__.cls.__name__} is deleted here",
+        raise other_attributes(f"the attribute {name!r} of a {self.__arena__.name} is deleted here",
                                "Set it to None.")
 
     def __copy__(self) -> Any:
-        return self.__arena__.add(attributes_of(self))
+        return self.__arena__.add(self.__stands_for__, dict(Attributes(self)))
 
     def __deepcopy__(self, memo: Any) -> Any:
         if self.__arena__.is_linked:
             raise self._refused("is copied with the objects to which it refers", "Copy its parts: copy.copy(x).")
-        return self.__arena__.add(copy.deepcopy(attributes_of(self), memo))
+        return self.__arena__.add(self.__stands_for__, copy.deepcopy(dict(Attributes(self)), memo))
 
     def __hash__(self) -> int:
         raise self._refused("is a key of a dict or an item of a set", "Give each object a number, and use that.")
@@ -64,13 +66,29 @@ class Reference:
         raise self._refused("is given to code of a library that takes it apart", "Give it the attributes.")
 
     def _refused(self, what: str, remedy: str) -> Exception:
-        return staging_error(f"a {self.__arena__.cls.__name__} {what} here, and staged code refers to it by several"
+        return staging_error(f"a {self.__arena__.name} {what} here, and staged code refers to it by several"
                              " names", remedy)
 
 
-def attributes_of(x: Reference) -> dict[str, Any]:
-    """The attributes of an object, by name."""
-    return {name: getattr(x, name) for name in x.__arena__.attributes}
+class Attributes(Mapping[str, Any]):
+    """The attributes of an object, by name. Each is read where it is asked for."""
+
+    def __init__(self, x: Reference) -> None:
+        self.x = x
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.x.__attributes__:
+            raise KeyError(name)
+        return getattr(self.x, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.x.__attributes__)
+
+    def __len__(self) -> int:
+        return len(self.x.__attributes__)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.x.__attributes__
 
 
 def other_attributes(what: str, remedy: str) -> Exception:
@@ -105,6 +123,11 @@ IDENTITY: Final = {"__eq__": _equals, "__ne__": _differs, "__hash__": Reference.
 """The methods of references to objects whose class does not define `==`."""
 
 
+def selected(x: Any) -> Any:
+    """A reference to an object whose class only the graph knows as a Select; other values unchanged."""
+    return x.__select__() if hasattr(type(x), "__select__") else x
+
+
 def is_hashable_reference(x: Any) -> TypeGuard[Reference]:
     """Whether a value is a reference that can be a key of a dict: its class compares objects by identity."""
     return isinstance(x, Reference) and type(x).__eq__ is _equals
@@ -112,7 +135,7 @@ def is_hashable_reference(x: Any) -> TypeGuard[Reference]:
 
 def same_reference(value: Any, other: Any) -> Any:
     """Whether two values, one of them a reference, are the same object: a bool, or a bool scalar tensor."""
-    if type(value) is not type(other):
+    if not (isinstance(value, Reference) and isinstance(other, Reference)) or value.__arena__ is not other.__arena__:
         return False
     return value is other or value.__place__ is other.__place__ or equal(value.__place__, other.__place__)
 
@@ -133,8 +156,8 @@ class References(LeafLayout):
         self.arena = arena
 
     def check(self, x: Any) -> None:
-        if type(x) is not self.arena.kind:
-            raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.arena.cls.__name__}")
+        if not isinstance(x, Reference) or x.__arena__ is not self.arena:
+            raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.arena.name}")
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
         return [x.__place__]
@@ -146,11 +169,11 @@ class References(LeafLayout):
         return self.arena.at(columns[0])
 
     def shown(self, columns: Sequence[int]) -> Text:
-        raise staging_error(f"the text of a list of objects of {self.arena.cls.__name__} is asked for",
+        raise staging_error(f"the text of a list of objects of {self.arena.name} is asked for",
                             "Format the elements one by one.")
 
     def __repr__(self) -> str:
-        return f"a {self.arena.cls.__name__}"
+        return f"a {self.arena.name}"
 
 
 def arenas_in(structure: Any) -> Iterator[Any]:

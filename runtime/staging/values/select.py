@@ -32,6 +32,7 @@ from runtime.staging.values.truthiness import truth
 __all__ = [
     "MOST",
     "SELECTION",
+    "SPECIAL",
     "Method",
     "Select",
     "alternatives_of",
@@ -405,6 +406,8 @@ def tested(x: Select, test: Callable[[Any], Any]) -> Any:
 
 def _has(x: Any, name: str) -> bool:
     """`hasattr` that does not run the code of properties."""
+    if hasattr(type(x), "__attributes__"):  # a reference, whose attributes all are descriptors of its class
+        return _found(type(x), name) is not _MISSING
     if is_users_class(type(x)) and not hasattr(type(x), "__getattr__"):
         return name in (fields_in(x) or ()) or _found(type(x), name) is not _MISSING
     return hasattr(x, name)
@@ -437,8 +440,9 @@ def _attribute(x: Select, name: str) -> Any:
         return getattr(one_of[0], name)  # raises the AttributeError
     if all(callable(getattr(type(one), name, None)) and name not in getattr(one, "__dict__", ()) for one in one_of):
         return Method(x, name)
-    if all(_has(one, name) for one in one_of) and all(_is_plain(type(one), name, "__getattribute__")
-                                                         or not is_users_class(type(one)) for one in one_of):
+    if all(_has(one, name) for one in one_of) and all(
+            _is_plain(type(one), name, "__getattribute__") or not (
+                is_users_class(type(one)) or hasattr(type(one), "__attributes__")) for one in one_of):
         return choose([getattr(one, name) for one in one_of], at)
     return use(x, getattr, name)
 
@@ -486,7 +490,7 @@ def _special(name: str) -> Callable[..., Any]:
     return special
 
 
-_SPECIAL: Final = frozenset([
+SPECIAL: Final = frozenset([
     *(f"__{kind}{name}__" for kind in ("", "r", "i") for name in (
         "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor")),
     "__divmod__", "__rdivmod__", "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__gt__", "__ge__",
@@ -504,7 +508,7 @@ def _class_for(values: Sequence[Any]) -> type[Select]:
 def _made(kind: Any, is_callable: bool) -> type[Select]:
     """The class of selects among objects of one class, or (`object`) of several."""
     namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Select.__hash__}
-    special = {name for name in _SPECIAL if _found(kind, name) is not _found(object, name)}
+    special = {name for name in SPECIAL if _found(kind, name) is not _found(object, name)}
     special |= {"__call__"} if is_callable else set()
     namespace |= {name: _special(name) for name in special}
     if "__bool__" in special:

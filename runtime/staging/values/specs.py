@@ -75,11 +75,12 @@ class Custom:
 
     def __eq__(self, other: object) -> bool:
         return (isinstance(other, Custom) and self.alike(other) and self.children == other.children
-                and getattr(self.like, "layout", None) == getattr(other.like, "layout", None))
+                and (not isinstance(self.like, StagedArray) or getattr(self.like, "layout", None) == getattr(
+                    other.like, "layout", None)))
 
     def alike(self, other: Custom) -> bool:
         if isinstance(self.like, Variants) or isinstance(other.like, Variants):
-            return getattr(self.like, "classes", None) == getattr(other.like, "classes", ())
+            return self.kind is other.kind and self.like.classes == other.like.classes
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
         return self.kind is other.kind and kind_of_list(self.like) == kind_of_list(other.like) and same_objects(
