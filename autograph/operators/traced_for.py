@@ -1,7 +1,6 @@
 """A `for` over an iterable of Python's while a backend traces."""
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
@@ -61,21 +60,16 @@ def run_traced(
 def _guarded(backend: Backend, source: Source | None, items: Any) -> Iterator[Any]:
     """The items, which come from that source. Where one is taken and a list of these is meanwhile one of the graph,
     raises _BecameStaged, or the backend's error if the source is not known."""
-    rest = iter(items)
     lists = [] if source is None else [x for x in source.sequences() if _is_pythons(x)]
-    for taken in itertools.count():
+    for taken, item in enumerate(items, 1):
+        if source is None and taken == 1 and is_iterator(items):
+            found = [source_of(each) for each in taken_by(items)]
+            lists = [x for each in found if each is not None for x in each.sequences() if _is_pythons(x)]
+        yield item
         if lists and any(map(has_staged_items, lists)):
             if source is None:
                 _refuse(backend)
             raise _BecameStaged(source, taken)
-        try:
-            item = next(rest)
-        except StopIteration:
-            return
-        if source is None and not taken and is_iterator(items):
-            found = [source_of(each) for each in taken_by(items)]
-            lists = [x for each in found if each is not None for x in each.sequences() if _is_pythons(x)]
-        yield item
 
 
 def _is_pythons(x: Any) -> bool:

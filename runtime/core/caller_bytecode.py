@@ -61,7 +61,7 @@ def calls_native_code() -> bool:
     """Whether a C function or iterator used by converted code asks for the truth of a tensor."""
     name, _ = _instruction()
     code = sys._getframe(2).f_code
-    return name.startswith(("CALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
+    return name.startswith(("CALL", "PRECALL", "FOR_ITER")) and (is_converted(code) or is_internal(code.co_filename))
 
 
 def formats() -> bool:

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import LISTS, has_staged_items, is_list, keyed, operators, refill
+from autograph.backend import LISTS, fields_in, has_staged_items, is_list, keyed, operators, refill
 from runtime.core import pytree
 from runtime.core.formatting import message_of
+from runtime.core.object_mode import want_references
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor, indices
@@ -52,8 +53,9 @@ from runtime.staging.values.iterables import (
 from runtime.staging.values.lattice import Custom, describe, text, with_staged_lists
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, unview
 from runtime.staging.values.list_elements import become_rows, following, record_of
-from runtime.staging.values.optional import keys, there
+from runtime.staging.values.optional import MaybeObject, keys, there
 from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import SELECTION, Select, choose, either, is_number, replaced
 from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
@@ -115,7 +117,11 @@ def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedL
 
 
 def _is_immutable(x: Any) -> bool:
-    return all(map(_is_immutable, x)) if type(x) is tuple else x is None or isinstance(x, (str, Text)) or is_number(x)
+    if type(x) is tuple:
+        return all(map(_is_immutable, x))
+    if isinstance(x, MaybeObject):
+        return _is_immutable(x.content)
+    return x is None or isinstance(x, (str, Text, Reference)) or is_number(x)
 
 
 def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
@@ -211,6 +217,9 @@ def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
     if _counts(place) and all(map(_is_immutable, (*sequence, value))) and _becomes_staged(sequence):
         view_of(sequence)[place] = value
         return
+    if any(fields_in(x) is not None for x in (*sequence, value)) and want_references():
+        raise staging_error("an object is made an item of a list here, and only the graph knows which item",
+                            "Begin with a list of such objects, or keep their parts in lists.")
     sequence[place] = value
 
 

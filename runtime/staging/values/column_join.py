@@ -261,8 +261,8 @@ def _columns(spec: Nested | Custom, structure: Any, before: int) -> list[Sequenc
 def _specs_of(column: Any) -> Sequence[Spec]:
     """The specs of what is in a column of `widen`."""
     if isinstance(column, Together):
-        some = column.columns[0]
-        return [Leaf(row_type(_element_type(some, some, column.columns, ())))]
+        specs = [spec for part in column.columns for spec in _specs_of(part)]
+        return [Leaf(row_type(_element_type(specs[0], specs[0], specs, ())))] if specs else ()
     if isinstance(column, Empty):
         type = leaf_type(column.column)
         if not (isinstance(type, ListType) and is_unknown(type.element)):

@@ -15,6 +15,7 @@ from autograph.backend import duplicate, fields_in, fill, has_staged_items, part
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.formatting import repr_of
+from runtime.core.object_mode import want_references
 from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
@@ -349,6 +350,7 @@ class Tables(NoItems):
         super().__init__(content.empty if isinstance(content, StagedItems) else type(content)())
         if any(layout.ragged != (False,) for layout in leaf_layouts(self.structure)) or (
                 self.is_dict and may_change(self.structure[1])):
+            want_references()
             raise staging_error(
                 "a dict whose items only the graph knows is an element of a list or dict, and its values are text, None"
                 " or lists", "Use one dict with tuples as keys: d[i, j].")

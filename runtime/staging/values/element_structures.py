@@ -196,7 +196,7 @@ def _made(column: Any, size: Any, type: TensorType) -> Any:
     if column is None:
         return list_reserve(size, type)
     if isinstance(column, Together):
-        return _rows(column.columns, type)
+        return _rows(column.columns, size, type)
     if isinstance(column, Fresh):
         zero = zeros([size * column.size, *type.shape[1:]], type.dtype)
         return list_cast(list_split(zero, fill([size], column.size)), type)
@@ -235,13 +235,15 @@ def _type(column: Any) -> Any:
     if column is True:
         return TensorType(bool_)
     if isinstance(column, Together):
-        return row_type(reduce(join_elements, map(_type, column.columns)))
+        known = [type for type in map(_type, column.columns) if type is not None]
+        return row_type(reduce(join_elements, known)) if known else None
     return None if isinstance(column, (Empty, Fresh)) else column.type.element if hasattr(column, "type") else column
 
 
-def _rows(columns: Sequence[Any], type: TensorType) -> Any:
-    """The list of the rows of items of these columns."""
-    if any(column is True or column is None for column in columns):
+def _rows(columns: Sequence[Any], size: Any, type: TensorType) -> Any:
+    """The list of `size` rows of items of these columns of `widen`."""
+    element = TensorType(type.dtype, type.shape[1:], type.weak)
+    if None in element.shape and any(column is None for column in columns):
         raise ValueError("the structures of the items of a row differ")
-    items = [list_stack(list_cast(column, TensorType(type.dtype, type.shape[1:], type.weak))) for column in columns]
+    items = [list_stack(list_cast(_made(column, size, element), element)) for column in columns]
     return list_cast(list_from_tensor(stack(items, 1)), type)

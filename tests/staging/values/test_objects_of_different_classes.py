@@ -9,7 +9,6 @@ from plain_values import plain
 from traced_once import on
 
 import runtime as rt
-from runtime.errors import StagingError
 
 
 class Square:
@@ -163,7 +162,8 @@ def in_containers(x, n):
     return holder[0].area(), d["s"].area()
 
 
-PROGRAMS = [of_three, made_in_a_loop, by_another_name, of_a_list, of_two_names, or_none, in_containers]
+PROGRAMS = [of_three, made_in_a_loop, by_another_name, of_a_list, of_two_names, or_none, in_containers, in_a_loop,
+            while_it_is_small, states]
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
@@ -173,12 +173,6 @@ def test_as_in_python(f: Any, executor: str) -> None:
     for x, n in ((0.5, 3), (2.0, 5), (3.5, 4)):
         got, want = plain(g(rt.constant(x), rt.constant(n))), f(x, n)
         assert rt.nest.flatten(got) == pytest.approx(rt.nest.flatten(want), rel=1e-5), (x, n)
-
-
-@pytest.mark.parametrize("f", [in_a_loop, while_it_is_small, states])
-def test_loops_that_carry_objects_of_different_classes(f: Any) -> None:
-    with pytest.raises(StagingError, match="is, or has, another object after an iteration than before"):
-        rt.function(f)(rt.constant(2.0), rt.constant(5))
 
 
 def test_results_are_of_the_class_that_the_call_makes() -> None:
