@@ -126,6 +126,10 @@ class Operations(Late):
     repeat: Callable[..., Any]
     """`sequence * tensor`; NotImplemented where that is arithmetic."""
 
+    # runtime.staging.containers.settled_keys
+    make_table: Callable[[Any], None]
+    """Convert a dict with known keys to a hash table in the graph, if possible."""
+
     # runtime.staging.values.deque
     view_of_deque: Callable[[Any], Any]
     """The view of a deque with items of the graph, which implements Python's methods."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.backend import DICTS, containers_in, items_in, references, refill
+from autograph.backend import DICTS, containers_in, has_staged_items, items_in, references, refill
+from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType
 from runtime.staging.values import dict_presence
 from runtime.staging.values.column_join import join_tables
@@ -48,6 +49,17 @@ def _have_other_names(mapping: dict[Any, Any]) -> bool:
     """Whether a list or object among the values of the dict has another name: a table has a copy of it."""
     found = containers_in(mapping.values())
     return bool(found) and max(references(found.values()).values()) > 1
+
+
+def _make_table(mapping: dict[Any, Any]) -> None:
+    """Convert a dict with known keys to a hash table in the graph, if possible."""
+    if mapping and not has_staged_items(mapping):
+        spec = table_spec(mapping, [])
+        if spec is not None:
+            become_table(mapping, spec)
+
+
+OPERATIONS.define(make_table=_make_table)
 
 
 def become_table(mapping: dict[Any, Any], spec: Custom) -> None:

@@ -449,6 +449,7 @@ def _joined(a: Spec, b: Spec, what: str) -> Spec:
     try:
         return join(a, b, CellJoin((), ()))
     except Conflict:
+        want_references()
         raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
                             " where a tensor decides", "Give it one type and structure.") from None
 

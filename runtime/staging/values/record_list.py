@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from autograph.backend import refill
+from autograph.backend import DICTS, refill
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, StagingError, locate
 from runtime.core.generator_frames import decided_in_python
@@ -22,6 +22,7 @@ from runtime.ops.tensor_lists import element_at
 from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
+    NoItems,
     Record,
     StagedStructures,
     check_empty,
@@ -135,6 +136,8 @@ class StagedRecords(StagedSequence):
 
     def fit(self, x: Any) -> None:
         """Give the elements the structure that an element `x` needs, if there is one."""
+        if isinstance(self.structure, NoItems) and type(x) in DICTS:
+            OPERATIONS.make_table(x)
         found = fitted(self.__leaves__(), self.structure, x)
         if found is not None:
             structure, leaves = found

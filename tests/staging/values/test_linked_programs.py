@@ -156,6 +156,114 @@ def scheduler(n: Any) -> Any:
     return [p.x for p in done], t, [p.n for p in procs]
 
 
+class Trie:
+    """A trie with a list of children."""
+
+    def __init__(self):
+        self.kids = [None] * 4
+        self.end = False
+        self.count = 0
+
+    def insert(self, word):
+        node = self
+        for c in word:
+            if node.kids[c] is None:
+                node.kids[c] = Trie()
+            node = node.kids[c]
+            node.count += 1
+        node.end = True
+
+    def has(self, word):
+        node = self
+        for c in word:
+            if node.kids[c] is None:
+                return False
+            node = node.kids[c]
+        return node.end
+
+
+def trie(n: Any) -> Any:
+    root, words = Trie(), [[0, 1, 2], [0, 1], [n, 2, 1], [n, 2]]
+    for word in words:
+        root.insert(word)
+    return [root.has(word) for word in words], root.has([0]), root.has([1, 2]), root.kids[0].count
+
+
+class Branches:
+    """A trie with a dict of children."""
+
+    def __init__(self):
+        self.kids = {}
+        self.end = False
+
+    def insert(self, word):
+        node = self
+        for c in word:
+            if c not in node.kids:
+                node.kids[c] = Branches()
+            node = node.kids[c]
+        node.end = True
+
+    def has(self, word):
+        node = self
+        for c in word:
+            if c not in node.kids:
+                return False
+            node = node.kids[c]
+        return node.end
+
+
+def trie_of_dicts(n: Any) -> Any:
+    root, words = Branches(), [[0, 1, 2], [0, 1], [n, 2, 1], [n, 2]]
+    for word in words:
+        root.insert(word)
+    return [root.has(word) for word in words], root.has([0]), root.has([1, 2])
+
+
+def trie_of_many(n: Any) -> Any:
+    root, x = Branches(), n
+    for _ in range(n * 3):
+        x = (x * 7 + 3) % 29
+        root.insert([x % 3, x % 4, x % 2])
+    total = 0
+    for i in range(3):
+        for j in range(4):
+            if root.has([i, j, 1]):
+                total += 1
+    return total
+
+
+class Level:
+    def __init__(self, value, size):
+        self.value = value
+        self.next = [None] * size
+
+
+def skip_list(n: Any) -> Any:
+    head = last = Level(-1, 3)
+    for i in range(n):
+        made = Level(i, 3)
+        last.next[0] = made
+        if i % 2 == 0:
+            last.next[i % 3] = made
+        last = made
+    total, cur = 0, head.next[0]
+    while cur is not None:
+        total = total * 2 + cur.value
+        cur = cur.next[0]
+    return total, head.next[1] is None
+
+
+def slots(n: Any) -> Any:
+    root = Trie()
+    node = root
+    for i in range(n):
+        node.kids[i] = Trie()
+        node = node.kids[i]
+        node.count += i
+    return root.kids[0].kids[1].count, root.kids[3] is None, root.kids[0] is None
+
+
 PROGRAMS = [
     (add_two, [np.array([2,4,3]), np.array([5,6,4,9])]),
     (merge_sorted, [np.array([3,1,2]), np.array([2,5])]),
@@ -164,6 +272,11 @@ PROGRAMS = [
     (animals, [6]),
     (josephus, [8]),
     (scheduler, [5]),
+    (trie, [3]),
+    (trie_of_dicts, [3]),
+    (trie_of_many, [5]),
+    (skip_list, [5]),
+    (slots, [3]),
 ]
 
 
