@@ -42,6 +42,7 @@ from runtime.function.constant_guards import holds, large_in
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
 from runtime.function.inspection import Inspected
 from runtime.function.method import Method
+from runtime.function.object_results import has_objects
 from runtime.function.prior_state import PriorState
 from runtime.function.results import Pack, plan
 from runtime.function.retracing import CacheInfo, History, Pending, is_traced_here
@@ -112,8 +113,6 @@ class Function(Called, Inspected):
         self._arrays = ArrayUse()
         self._attributes = AttributeStates()
         self._unrolled: list[Unrolled] = []
-
-    # Calls.
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -190,18 +189,9 @@ class Function(Called, Inspected):
 
     def _computed(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         graph = current_graph()
-        if graph is not None and not (call.leaves or call.variables) and is_traced_here(self._pending):
+        concrete = self._concrete_for(call, graph)
+        if concrete is None:
             return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
-        try:
-            concrete = self._find_or_trace(call)
-        except EndlessError:
-            if graph is None or not in_body():
-                raise
-            return recursive(self.python_function, self._bound(self._converted))(*args, **kwargs)
-        except InaccessibleTensorError as exc:
-            if graph is None or not belongs(exc, graph):
-                raise
-            return self._bound(self._converted)(*args, **kwargs)  # it uses a tensor of the calling graph
         concrete.used[0] = self._clock[0]
         if graph is None and not recorders:
             concrete.compile()
@@ -216,6 +206,19 @@ class Function(Called, Inspected):
             if call.undo is not None and raised.is_of_program(error):
                 call.undo()
             raise
+
+    def _concrete_for(self, call: Call, graph: Graph | None) -> ConcreteFunction | None:
+        """The trace for a call; None if the call is to be traced into `graph`, that of its caller."""
+        if graph is not None and (has_objects(call.containers) or (
+                not (call.leaves or call.variables) and is_traced_here(self._pending))):
+            return None
+        try:
+            concrete = self._find_or_trace(call)
+        except (EndlessError, InaccessibleTensorError) as exc:  # of a tensor of the caller's
+            if graph is None or not (in_body() if isinstance(exc, EndlessError) else belongs(exc, graph)):
+                raise
+            return None
+        return None if graph is not None and self._arrays.references else concrete  # these are in arenas of the caller
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may replace a tensor (`tf.function.get_concrete_function`).
@@ -287,8 +290,6 @@ class Function(Called, Inspected):
                     max_traces=self.max_traces, fast_math=self.fast_math, instance=reference, owner=self)
                 entry = methods[key] = reference, made
         return Method(entry[1], instance)
-
-    # Traces.
 
     def _find_or_trace(self, call: Call) -> ConcreteFunction:
         """The trace for a call; variables whose identity affects the trace are marked in `call`."""
@@ -538,8 +539,6 @@ class Function(Called, Inspected):
         self._attributes.found(call, places, changed, sets_up, outside.existed, outside.heap.restore)
         outside.refuse_lost()
         return constants
-
-    # Inspection.
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses (calls that made a trace), the maximal number of traces, and their current number."""

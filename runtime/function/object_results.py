@@ -19,7 +19,7 @@ from runtime.staging.values.open_bodies import elements_with, resumed
 from runtime.staging.values.references import Reference, arenas_in
 from runtime.staging.values.shared_elements import may_have_common
 
-__all__ = ["check_identities", "plan_objects", "plan_reference"]
+__all__ = ["check_identities", "has_objects", "plan_objects", "plan_reference"]
 
 
 class _Objects(Recipe):
@@ -44,6 +44,11 @@ class _Objects(Recipe):
                 if name in self.value.own.get(type(x), ()):
                     object.__setattr__(x, name, value)
         return made
+
+
+def has_objects(containers: Sequence[Any]) -> bool:
+    """Whether there are lists or dicts of the graph, of which a trace of its own would have copies of the objects."""
+    return any(has_staged_items(x) and any(classes_in(getattr(x[0], "structure", None))) for x in containers)
 
 
 def check_identities(values: Sequence[Any], fn: Any) -> None:

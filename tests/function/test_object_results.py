@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import runtime as rt
+from tests.plain_values import shown
 
 executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 
@@ -98,12 +99,67 @@ def test_objects_in_attributes_of_the_caller(executor: str) -> None:
         assert holder.best is holder.rows[n - 1] and int(holder.best.x) == n + 99
 
 
-def test_a_traced_function_does_not_return_them_to_another() -> None:
-    f = rt.function(linked)
+@rt.function
+def made(n: Any) -> Any:
+    return [Job(i) for i in range(n)]
+
+
+@rt.function
+def greatest(rows: Any) -> Any:
+    best = rows[0]
+    for row in rows:
+        if row.x > best.x:
+            best = row
+    return best
+
+
+@rt.function
+def chain(n: Any) -> Any:
+    head = None
+    for i in range(n):
+        job = Job(i)
+        job.next, head = head, job
+    return head
+
+
+@rt.function
+def turned(head: Any) -> Any:
+    last = None
+    while head is not None:
+        rest = head.next
+        head.next = last
+        last, head = head, rest
+    return last
+
+
+def of_lists(n: Any, made: Any, greatest: Any) -> Any:
+    rows = made(n)
+    best = greatest(rows)
+    best.x += 100
+    return [row.x for row in rows], best is rows[n - 1]
+
+
+def of_links(n: Any, chain: Any, turned: Any) -> Any:
+    out, cur = [], turned(chain(n))
+    while cur is not None:
+        out.append(cur.x)
+        cur = cur.next
+    return out
+
+
+@executors
+@pytest.mark.parametrize(("fn", "called"), [(of_lists, (made, greatest)), (of_links, (chain, turned))])
+def test_traced_functions_give_them_to_each_other(fn: Any, called: Any, executor: str) -> None:
+    traced = rt.function(lambda n: fn(n, *called), executor=executor)
+    assert shown(traced(rt.constant(4))) == shown(fn(4, *[each.python_function for each in called]))
+
+
+def test_a_concrete_function_does_not_return_them_to_another() -> None:
+    concrete = rt.function(linked).get_concrete_function(rt.constant(3))
 
     @rt.function
     def outer(n: Any) -> Any:
-        return f(n)[1].x
+        return concrete(n)[1].x
 
     with pytest.raises(rt.errors.StagingError, match="has such objects by reference"):
         outer(rt.constant(3))

@@ -82,6 +82,9 @@ class StagedItems(ListItems, Unusable):
         """A copy with other leaves."""
         return type(self)(leaves, self.empty)
 
+    def __rebuild__(self, leaves: Sequence[Any]) -> StagedItems:
+        return self.holding(leaves)
+
     def view(self, owner: Any) -> StagedSequence:
         """The view of the list or deque, which implements Python's methods."""
         return StagedList.of(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
