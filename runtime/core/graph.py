@@ -241,6 +241,11 @@ class Graph:
         """The errors that running it may raise, in the order of the nodes."""
         return tuple(dict.fromkeys([error for node in self.nodes for error in node.errors]))
 
+    @property
+    def may_raise(self) -> bool:
+        """Whether some node, also in a sub-graph, may raise an error, if only one that is handled."""
+        return any(node.own_errors for node in self.walk())
+
     def add_input(self, type: Type, hint: str | None = None) -> Value:
         value = Value(self, type, hint=hint)
         self.inputs.append(value)

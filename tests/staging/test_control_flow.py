@@ -425,3 +425,28 @@ def test_a_function_that_always_raises(fn, executor):
             f(rt.zeros([2, 3]))
     with pytest.raises(rt.errors.InvalidArgumentError, match="no rows"):
         rt.function(lambda x: rt.map_fn(always_raises, x), executor=executor)(rt.ones([0, 3]))
+
+
+def item(a, n):
+    if n > 2:
+        a[n + 3]
+    return n
+
+
+def item_in_a_loop(a, n):
+    for j in range(n):
+        if j > 2:
+            w = 0
+            while w < 6 and a[w + j] > 3:
+                w += 1
+    return n
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("fn", [item, item_in_a_loop])
+def test_a_branch_that_does_nothing_but_raise(fn, executor):
+    a, f = np.arange(6.0), rt.function(fn, executor=executor)
+    assert f(a, rt.constant(2)).numpy() == fn(a, 2) == 2
+    for n in f, fn:
+        with pytest.raises(IndexError):
+            n(a, 6) if n is fn else n(a, rt.constant(6))

@@ -219,7 +219,7 @@ def _stage_cond(
     elements.show()
     specs += [spec for _, spec in contents]
     names = [*names, *["" for _ in contents]]
-    if true.graph.outputs or true.graph.effect or false.graph.effect:
+    if true.graph.outputs or any([graph.effect or graph.may_raise for graph in (true.graph, false.graph)]):
         outputs = apply(COND, pred, true=true.graph, false=false.graph)
         if true.values is None and false.values is None:
             raise Unreachable
