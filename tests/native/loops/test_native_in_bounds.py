@@ -302,3 +302,31 @@ def test_an_interrupt_ends_a_while_within_bounds(limit: int) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert time.monotonic() - start < 10
+
+
+def stepped(x, start, stop, step):
+    total = 0
+    for k in range(start, stop, step):
+        x[k % 7] += 1
+        total = 2 + (k + 35)
+    return total
+
+
+@pytest.mark.parametrize("bounds", [
+    (3, 50, 2), (50, 3, -3), (0, 0, 5), (2**63 - 60, 2**63 - 20, 3), (2**63 - 60, 2**63 - 36, 3), (2**61, 9, -2**59),
+    (-2**63 + 1, -2**63 + 60, 4), (-2**61, 2**61 - 1, 2**59)])
+def test_sums_that_overflow_in_some_iterations(bounds):
+    """The check of a sum is made before the loop only if all iterations pass it."""
+    f = rt.function(stepped, executor="native")
+    x, y = np.zeros(7), np.zeros(7)
+    want = stepped(x, *bounds)
+    if want < 2**63:
+        assert int(f(y, *map(wide_int, bounds))) == want
+        assert (x == y).all()
+    else:
+        with pytest.raises(OverflowError):
+            f(y, *map(wide_int, bounds))
+
+
+def wide_int(x):
+    return rt.constant(x, rt.int64)

@@ -121,6 +121,7 @@ class Lowering(Failures):
         self.dirty: dict[Variable, None] = {}  # variables whose value Python does not have yet
         self.forced: list[list[Map | Joined]] = [[]]
         self.passed: set[tuple[GraphValue, int, Index]] = set()  # columns of indices known to be below these sizes
+        self.positions: dict[tuple[Builder, str, str], Val] = {}  # by index and size of an axis, where an item is
         self.fitting: set[tuple[int | str, ...]] = set()  # the unknown sizes of shapes that have been checked
         self.placed: dict[GraphValue, int] = {}  # results that already have a slot in the table of objects
         self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
@@ -268,7 +269,7 @@ class Lowering(Failures):
         return self._asked(INSIST, site, space), space
 
     def _asked(self, function: str, site: callbacks.Site, space: Val) -> Val:
-        self.module.declare(function, "i32", "ptr", "i32", "ptr")
+        self.module.declare(function, "i32", "ptr", "i32", "ptr", attributes="cold")
         return self.b.call("i32", function, self.frame, Val("i32", str(self.site(site))), space)
 
     def stored(self, words: Sequence[Val], results: int = 0) -> Val:
@@ -418,13 +419,14 @@ class Lowering(Failures):
         """Lower a graph's nodes; returns the values of its outputs."""
         fitting, self.fitting = self.fitting, set(self.fitting)
         sizes, self.sizes.vals = self.sizes.vals, dict(self.sizes.vals)
+        positions, self.positions = self.positions, dict(self.positions)
         passed, self.passed = self.passed, set()  # the code may not run, or its values may differ elsewhere
         now = self.env, self.last, self.node_index
         self.around.append(self.env)
         results = self._run(graph, dict(env))
         self.around.pop()
         self.env, self.last, self.node_index = now
-        self.passed, self.fitting, self.sizes.vals = passed, fitting, sizes
+        self.passed, self.fitting, self.sizes.vals, self.positions = passed, fitting, sizes, positions
         return results
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from runtime.backends.native.abi.callbacks import StreamSite
 from runtime.backends.native.abi.interrupts import CREDIT
@@ -21,6 +21,8 @@ from runtime.backends.native.loops.if_conversion import type_of
 from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import TensorType, Type, bool_
+
+_INT32: Final = 1 << 31
 
 __all__ = ["inside_loop", "write_reduce", "write_while"]
 
@@ -265,6 +267,8 @@ class Counted(Reduce):
 
     def open_source(self, values: Sequence[Value]) -> None:
         self.length = integer(self.w, values[0])
+        self.is_short = self.length.ref.isdigit() and int(self.length.ref) <= _INT32
+        """Whether the items surely fit int32."""
 
     def batched_products(self) -> gemm_batching.BatchedProducts | None:
         return gemm_batching.planned(self.w, self.node, self.length, self.envs["body"])
@@ -276,7 +280,10 @@ class Counted(Reduce):
     def items_at(self, index: Val) -> list[Value]:
         dtype = type_of(self.body.inputs[0]).dtype
         ty = llvm_type(dtype)
-        return [Scalar(dtype, index if ty == "i64" else self.w.b.convert("trunc", index, ty))]
+        item = index if ty == "i64" else self.w.b.convert("trunc", index, ty)
+        if ty == "i32" and self.is_short:
+            self.w.b.extended[item.ref] = index
+        return [Scalar(dtype, item)]
 
     def write(self, first: Val | None) -> list[Value]:
         cost = cost_of(self.w, self.test, self.body)

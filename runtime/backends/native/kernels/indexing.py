@@ -53,14 +53,33 @@ def _selection(w: Lowering, node: Node, x: Array, index: Any, operands: Iterator
         if entry == "?" and node in w.in_bounds:
             found.append(Axis(position, 1, None))
             continue
-        wrapped = b.select(b.icmp("slt", position, const("i64", 0)), b.op("i64", f"add {position}, {length.ref}"),
-                           position) if not (isinstance(at, int) and at >= 0) else position
-        w.fail_if(b.icmp("uge", wrapped, length), node, values)
-        found.append(Axis(wrapped, 1, None))
+        found.append(Axis(_position(w, node, position, length, values), 1, None))
         by_items = w.loops > 0
     found += [Axis(0, 1, size) for size in x.dims[axis:]]
     w.module.by_items |= by_items and not _is_large([one.count for one in found if one is not None])
     return found
+
+
+def _position(w: Lowering, node: Node, index: Val, length: Val, values: Sequence[Value]) -> Val:
+    """The position of an index of one item in an axis; negative ones count from its end. In loops these take a branch
+    of their own, as they are rare."""
+    b, key = w.b, (w.b, index.ref, length.ref)
+    if key in w.positions:
+        return w.positions[key]
+
+    def from_end() -> list[Val]:
+        position = b.op("i64", f"add {index}, {length.ref}")
+        w.fail_if(b.icmp("uge", position, length), node, values)
+        return [position]
+
+    if w.loops and not index.ref.lstrip("-").isdigit():
+        inside = b.icmp("ult", index, length)
+        w.positions[key] = b.either(inside, lambda: [index], from_end, w.module.unlikely(False))[0]
+    else:
+        negative = b.icmp("slt", index, const("i64", 0))
+        w.positions[key] = b.select(negative, b.op("i64", f"add {index}, {length.ref}"), index)
+        w.fail_if(b.icmp("uge", w.positions[key], length), node, values)
+    return w.positions[key]
 
 
 def _is_large(counts: Sequence[Index | None]) -> bool:

@@ -53,6 +53,7 @@ class Module:
         self.fma = fma  # whether the target has fused multiply-add
         self.vector_bits = vector_bits  # width of the target's widest registers
         self.metadata: list[str] = []
+        self.weights: dict[tuple[int, int], str] = {}
         self.globals: dict[str, str] = {}
         self.outlined: dict[Hashable, str] = {}  # names of functions made from loops, by the loop's normal form
         self.by_items = False  # whether loops read or set items of arrays one by one
@@ -92,10 +93,13 @@ class Module:
         self.metadata.append(f"!{last} = distinct !{{{', '.join(f'!{i}' for i in (last, *range(k, last)))}}}")
         return f", !llvm.loop !{last}"
 
-    def unlikely(self) -> str:
-        """Metadata for a branch that is hardly ever taken."""
-        self.metadata.append(f'!{len(self.metadata)} = !{{!"branch_weights", i32 1, i32 {1 << 20}}}')
-        return f", !prof !{len(self.metadata) - 1}"
+    def unlikely(self, yes: bool = True) -> str:
+        """Metadata for a branch of which one side, the first or (if not `yes`) the second, is hardly ever taken."""
+        weights = (1, 1 << 20) if yes else (1 << 20, 1)
+        if weights not in self.weights:
+            self.weights[weights] = f", !prof !{len(self.metadata)}"
+            self.metadata.append(f'!{len(self.metadata)} = !{{!"branch_weights", i32 {weights[0]}, i32 {weights[1]}}}')
+        return self.weights[weights]
 
     def text(self) -> str:
         known = [f"@{name} = {what}" for name, what in self.globals.items()]
@@ -115,6 +119,7 @@ class Builder:
         self.group = ""  # metadata for memory accesses in a loop with independent iterations
         self.fixed: set[str] = set()  # sizes defined in the entry block; what is computed of them is, too
         self._computed: dict[str, Val] = {}  # the latter, by instruction
+        self.extended: dict[str, Val] = {}  # by name, the i64 of which a signed integer is the lower part
         self.unwritten: set[str] = set()  # the addresses of arrays that nothing writes while the function runs
         self.lines: list[str] = []
         self.block = "entry"
@@ -162,8 +167,8 @@ class Builder:
     def jump(self, label: str) -> None:
         self.line(f"br label %{label}")
 
-    def branch(self, condition: Val, yes: str, no: str) -> None:
-        self.line(f"br {condition}, label %{yes}, label %{no}")
+    def branch(self, condition: Val, yes: str, no: str, mark: str = "") -> None:
+        self.line(f"br {condition}, label %{yes}, label %{no}{mark}")
 
     def phi(self, ty: str, *incoming: tuple[Val, str]) -> Val:
         pairs = ", ".join(f"[ {value.ref}, %{block} ]" for value, block in incoming)
@@ -355,11 +360,13 @@ class Builder:
     def convert(self, how: str, x: Val, ty: str) -> Val:
         """`how`: trunc zext sext fptrunc fpext fptosi fptoui sitofp uitofp bitcast; `ty`: of a lane, or of all."""
         ty = ty if ty[0] == "<" or ty == "ptr" else like(x.ty, ty)
+        if how == "sext" and x.ref.lstrip("-").isdigit():
+            return const(ty, int(x.ref))
         return x if ty == x.ty else self.op(ty, f"{how} {x} to {ty}")
 
     def extend(self, x: Val, unsigned: bool) -> Val:
         """An integer as an i64, lane by lane."""
-        return self.convert("zext" if unsigned else "sext", x, "i64")
+        return self.extended.get(x.ref) or self.convert("zext" if unsigned else "sext", x, "i64")
 
     def bitcast(self, x: Val, ty: str) -> Val:
         return self.convert("bitcast", x, ty)
@@ -505,11 +512,11 @@ class Builder:
         return before
 
     def either(
-        self, condition: Val, yes: Callable[[], Sequence[Val]], no: Callable[[], Sequence[Val]]
+        self, condition: Val, yes: Callable[[], Sequence[Val]], no: Callable[[], Sequence[Val]], mark: str = ""
     ) -> list[Val]:
         """`yes() if condition else no()`: values of the same types. A branch may leave the function."""
         left, right, after = self.label("then"), self.label("else"), self.label("join")
-        self.branch(condition, left, right)
+        self.branch(condition, left, right, mark)
         ends = []
         for label, branch in ((left, yes), (right, no)):
             self.start(label)

@@ -40,6 +40,10 @@ _RELATIONS: Final = {"less": ("slt", "sgt"), "less_equal": ("sle", "sge"), "grea
                      "greater_equal": ("sge", "sle")}
 """The comparisons of ops, and those with exchanged operands."""
 
+_ARITHMETIC: Final = {"add": "add", "subtract": "sub", "multiply": "mul"}
+"""Ops on ints, with their names in LLVM."""
+_FITS: Final = {f"{name}_fits": short for name, short in _ARITHMETIC.items()}
+
 Sum = frozenset[tuple[GraphValue | None, int]]
 """Loop invariants with their factors; None stands for the constant 1."""
 _ONE: Final[Sum] = frozenset({(None, 1)})
@@ -175,15 +179,20 @@ class _Planner:
         self.counters: dict[GraphValue, Affine] = {}
         self.roots: dict[GraphValue, GraphValue] = {}
         self.affines: dict[GraphValue, Affine | None] = {}
+        self.ends_of: dict[GraphValue, tuple[Val, Val] | None] = {}
+        self.exact: list[tuple[str, Val, Val]] = []  # sums, differences and products that must not overflow
 
     def plan(self, length: Val) -> Plan | None:
         self.counters[self.body.inputs[0]] = Affine(_ZERO, _ONE)
         self.length = length
-        found = self.items()
-        if not found:
+        found, fitting = self.items(), frozenset(filter(self.fits_at_ends, self.body.walk()))
+        if not found and not fitting:
             return None
         recurrent = self.recurs(found)
-        return Plan(self.all_hold(found, recurrent), frozenset(found), recurrent)
+        holds = self.all_hold(found, recurrent)
+        for name, x, y in dict.fromkeys(self.exact):
+            holds = self.w.b.and_(holds, self.w.b.not_(self.overflows(name, x, y)))
+        return Plan(holds, frozenset(found), recurrent, fitting)
 
     def plan_while(self, bound: Bound, limit: Val, step: Val) -> Plan | None:
         b, number = self.w.b, self.inputs[bound.place]
@@ -203,6 +212,51 @@ class _Planner:
         runs = b.and_(b.icmp(bound.relation, first, limit), b.and_(b.not_(wraps), few))
         return Plan(b.and_(runs, self.all_hold(found, recurrent)), frozenset(found), recurrent, fitting, limit, step)
 
+    def fits_at_ends(self, node: Node) -> bool:
+        """Whether a node checks that a sum, difference or multiple does not overflow that is affine in the number of
+        the iteration: then it does not if it does not in the first and in the last iteration."""
+        return node.op.name in _FITS and self.combined(_FITS[node.op.name], node.inputs) is not None
+
+    def is_fixed(self, value: GraphValue) -> bool:
+        value = self.root(value)
+        return value in self.fixed or value.constant is not None
+
+    def ends(self, value: GraphValue) -> tuple[Val, Val] | None:
+        """The values of a scalar in the first and in the last iteration, if it is affine in the iteration's number."""
+        b, value = self.w.b, self.root(value)
+        node, constant = value.node, value.constant
+        if value in self.ends_of:
+            return self.ends_of[value]
+        found: tuple[Val, Val] | None = None
+        if _rank(value) or type_of(value).dtype not in (int32, int64):
+            found = None
+        elif value in self.counters:
+            found = const("i64", 0), b.intrinsic("smax", b.sub(self.length, const("i64", 1)), const("i64", 0))
+        elif value in self.fixed:
+            number = integer(self.w, self.known[value])
+            found = number, number
+        elif constant is not None:
+            found = const("i64", int(constant)), const("i64", int(constant))
+        elif node is not None and node.op.name == "cast" and self.widens(node):
+            found = self.ends(node.inputs[0])
+        elif node is not None and node.op.name in _ARITHMETIC:
+            found = self.combined(_ARITHMETIC[node.op.name], node.inputs)
+        self.ends_of[value] = found
+        return found
+
+    def combined(self, name: str, values: Sequence[GraphValue]) -> tuple[Val, Val] | None:
+        """The `ends` of a sum, difference or product; that these are exact is recorded to be tested."""
+        is_linear = name != "mul" or any(map(self.is_fixed, values))
+        if not is_linear or any(type_of(x).dtype is not int64 for x in values):
+            return None
+        left, right = map(self.ends, values)
+        if left is None or right is None:
+            return None
+        pairs = [*zip(left, right, strict=True)]
+        self.exact += [(name, x, y) for x, y in pairs]
+        first, last = (getattr(self.w.b, name)(x, y) for x, y in pairs)
+        return first, last
+
     def checks_step(self, bound: Bound) -> Callable[[Node], bool]:
         """A predicate: whether a node checks that the sum or difference of the bound does not overflow."""
         after = self.body.outputs[bound.place].node
@@ -212,10 +266,14 @@ class _Planner:
 
     def wraps(self, dtype: DType, name: str, x: Val, y: Val) -> Val:
         """Whether a sum or difference of numbers of a dtype, as i64, overflows the dtype."""
-        b, pair = self.w.b, "{ i64, i1 }"
+        b = self.w.b
         if dtype is int32:
             found = b.op("i64", f"{name} {x}, {y.ref}")
             return b.icmp("ne", b.extend(b.convert("trunc", found, "i32"), False), found)
+        return self.overflows(name, x, y)
+
+    def overflows(self, name: str, x: Val, y: Val) -> Val:
+        b, pair = self.w.b, "{ i64, i1 }"
         b.module.declare(f"llvm.s{name}.with.overflow.i64", pair, "i64", "i64")
         return b.op("i1", f"extractvalue {b.call(pair, f'llvm.s{name}.with.overflow.i64', x, y)}, 1")
 
