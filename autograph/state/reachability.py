@@ -119,6 +119,11 @@ class Reach:
         return self._codes.values()
 
     @property
+    def assigns(self) -> bool:
+        """Whether the code that was found assigns attributes, or variables of an enclosing function."""
+        return any([attributes_assigned_in(code) or assigned_in(code) for code in self.codes])
+
+    @property
     def scopes(self) -> list[Globals]:
         """The globals, and members of classes and modules, that the found code names."""
         return [*self.named, *(Globals(cast("dict[str, Any]", vars(scope)), frozenset(done))

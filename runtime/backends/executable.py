@@ -45,6 +45,12 @@ class Executable(Protocol):
     """The inputs whose memory a call changes as it runs, in the order of the graph, so also where it raises; none, or
     all that it may put results into."""
 
+    restores: bool
+    """Whether a call that raises leaves these as they were before it."""
+
+    may_raise: bool
+    """Whether the program may raise an error in a call."""
+
     def function(self) -> Callable[..., tuple[Any, ...]]:
         """A function from arrays for the graph's inputs to a tuple of read-only arrays of exactly the output types. For
         a list it gives a tuple of its elements, or one array of which they are the rows."""

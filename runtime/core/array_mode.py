@@ -21,7 +21,8 @@ __all__ = [
     "NeedsArrayObjects", "NeedsNumbers", "NeedsRecords", "NeedsSets", "TraceAgain", "are_objects", "existed_before",
     "has_arrays",
     "is_seeded", "lists_hold_arrays", "lists_share_arrays", "live_objects", "may_be_array",
-    "need_objects", "note_array", "note_copy", "note_draw", "note_object", "note_put", "note_raise", "note_seeded",
+    "need_objects", "note_array", "note_copy", "note_draw", "note_end", "note_object", "note_put",
+    "note_seeded",
     "note_undone", "object_for", "return_place", "sets_are_staged", "times_undone", "tracing_objects", "want_objects",
     "want_record", "want_sets",
     "watch_array", "with_sets", "writes_tensor",
@@ -92,10 +93,10 @@ class tracing_objects(AbstractContextManager["tracing_objects"]):
         self.writes_tensors = False
         """Whether the traced code sets items of tensors, which must not be arrays then."""
         self.captured: dict[int, Any] = {}
-        self.has_written: Callable[[], bool] = lambda: False
-        """Whether the traced code has changed an array from before, so far."""
-        self.raises_after_writes = False
-        """Whether it raises an exception after such a change."""
+        self.has_written: Callable[[Any], bool] = lambda _: False
+        """Whether the traced code has changed an array from before in the body with a given graph."""
+        self.loses_writes = False
+        """Whether a body makes such a change and then always raises, so that the change is not among its results."""
         self.draw: Exception | None = None
         """The error for the first random number that was drawn, if that may be the initial value of a variable."""
         self.seeded: dict[int, Any] = {}
@@ -174,11 +175,12 @@ def writes_tensor() -> None:
         raise NeedsArrayObjects(StagingError("an array is changed here"))
 
 
-def note_raise(after_writes: bool = False) -> None:
-    """Note that the traced code raises an exception here; `after_writes`: in a function that it calls."""
+def note_end(graph: Any = None) -> None:
+    """Note that the body with this graph, which is being traced, always raises; None: that a function that is called
+    has lost changes of arrays by such a body."""
     mode = _trace.mode
-    if mode is not None and (after_writes or mode.has_written()):
-        mode.raises_after_writes = True
+    if mode is not None and (graph is None or mode.has_written(graph)):
+        mode.loses_writes = True
 
 
 def note_draw(error: Exception) -> None:

@@ -207,9 +207,10 @@ class ArrayArguments:
         """The arrays that the graph changes, by index, with their contents at the end."""
         return [(place, cell.leaf) for place, cell, before in self.places if cell.value is not before]
 
-    def has_changed(self) -> bool:
-        """Whether the graph has changed one of the arrays so far."""
-        return any(cell.value is not before for _, cell, before in self.places)
+    def written_in(self, graph: Graph) -> bool:
+        """Whether the current contents of one of the arrays are a value that this graph computes."""
+        values = [cell.value for _, cell, _ in self.places]
+        return any(value.graph is graph and value.node is not None for value in values)
 
     def aliases(self, output: Any) -> frozenset[int]:
         """The indices of the arrays whose memory an output shares."""

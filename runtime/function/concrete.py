@@ -9,9 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
 
+import numpy as np
+
 from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
-from runtime.core.array_mode import note_raise, object_for, tracing_objects, writes_tensor
+from runtime.core.array_mode import note_end, object_for, tracing_objects, writes_tensor
+from runtime.core.array_updates import updated
 from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
 from runtime.core.graph import Graph, Value
 from runtime.core.inline_graph import inline
@@ -41,8 +44,6 @@ from runtime.function.variable import Variable
 from runtime.function.variable_argument import VariableArgument, VariableSpec
 from runtime.function.visible_places import Constant, Reading
 from runtime.numbers.widen_python_numbers import with_python_numbers
-from runtime.ops.effects import RAISE, RAISE_UNLESS
-from runtime.ops.exceptions import RERAISE
 from runtime.optimize import rewrite
 from runtime.staging.values.body_tracing import NEVER
 from runtime.staging.values.optional import MaybeTensor
@@ -51,7 +52,6 @@ __all__ = ["ConcreteFunction", "graph_of"]
 
 
 _CALLBACKS: Final = frozenset(("py_function", "numpy_function", "call"))
-_RAISING: Final = frozenset((RAISE, RAISE_UNLESS, RERAISE))
 
 
 class ConcreteFunction:
@@ -66,8 +66,8 @@ class ConcreteFunction:
 
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
-        "_defaults", "_donated", "_executor", "_is_single", "_optimized", "_own", "_pack", "_raises",
-        "_raises_after_writes", "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
+        "_defaults", "_donated", "_executor", "_is_final", "_is_single", "_loses_writes", "_optimized", "_own", "_pack",
+        "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
         "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "reading", "run",
         "structured_input_signature", "structured_outputs", "types", "used")
 
@@ -100,13 +100,14 @@ class ConcreteFunction:
         self.identified = {k for k, x in enumerate(variables) if x.is_identified}  # their identities affect the trace
         self._own = frozenset([id(x) for node in graph.walk() for x in node.params.values() if isinstance(x, Variable)])
         self._executor = chosen(executor)
-        self._raises = any(node.op in _RAISING for node in graph.walk())
-        self._raises_after_writes = mode is not None and mode.raises_after_writes
-        self._donated = {} if self._raises_after_writes else {  # a call that raises runs again, to leave its writes
+        self._loses_writes = mode is not None and mode.loses_writes
+        self._donated = {} if self._loses_writes else {  # a call that raises runs again, to leave its writes
             output: place for place, output in pack.arrays if _is_like(graph, output, place)}
         self._array_pattern = array_pattern  # of the calls it serves, if arrays are objects
         self._writes_tensors = mode is not None and mode.writes_tensors  # then these must not be arrays
         self._changes_attributes = call.attributes is not None
+        self._is_final = pack.only_arrays and not call.twins
+        """Whether after an error there is nothing to be done but to leave the arrays as they are by then."""
         self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
             pack.uses_call or captured) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
@@ -147,7 +148,8 @@ class ConcreteFunction:
                 if self._compiled is None:
                     with phase(f"compile {self.name}"):
                         made = rarely_collected(
-                            lambda: make(self.optimized, self._executor, self.fast_math, self._donated))
+                            lambda: make(
+                                self.optimized, self._executor, self.fast_math, self._donated, self._is_final))
                     self.run = self._runner(self._accepting(made.function()))
                     self.findable = None if self._captured else made.findable(self.run_arrays, self._is_single)
                     self._compiled = made
@@ -259,28 +261,43 @@ class ConcreteFunction:
         if graph is not None:
             if self._writes_tensors:
                 writes_tensor()
-            if self._raises:
-                note_raise(self._raises_after_writes)
+            if self._loses_writes:
+                note_end()
             results = inline(self.graph, graph, leaves, passed)
             results = [result_in(result, is_array, [leaves[i] for i in origins])
                        for result, (origins, is_array) in zip(results, self._aliases, strict=True)]
             return self._pack(results, call)
         if recorders and (recorded := record_call(self, leaves, passed)) is not None:
             return self._pack(recorded, call)
-        arrays = self._memory(leaves, call)
-        with binding(passed) if passed else nullcontext():
-            return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
+        return self._computed(leaves, call, passed)
 
-    def _memory(self, leaves: Sequence[Any], call: Call | None) -> list[Any]:
-        """The arrays of a call. Those that it overwrites are the caller's if borrowed, otherwise copies."""
+    def _computed(self, leaves: Sequence[Any], call: Call | None, passed: Mapping[int, Variable]) -> Any:
         arrays = arrays_of(leaves, self._unused)
-        copied = [place for place in self._donated.values()
-                  if call is None or leaves[place] is not call.borrowed.get(place)]
+        before = self._prepared(arrays, leaves, call) if self._donated else ()
+        try:
+            with binding(passed) if passed else nullcontext():
+                return self.run(*arrays, call=call) if self._pack.uses_call else self.run(*arrays)
+        except BaseException:
+            for array, contents in before:
+                np.copyto(array, contents)
+            raise
+
+    def _prepared(self, arrays: list[Any], leaves: Sequence[Any], call: Call | None) -> list[tuple[Any, Any]]:
+        """Make copies, for a call, of `arrays` that it overwrites and that are not borrowed. Returns the others with
+        their contents, if an error has to restore them."""
+        borrowed = {} if call is None else call.borrowed
+        own = [place for place in self._donated.values() if leaves[place] is borrowed.get(place)]
+        copied = [place for place in self._donated.values() if place not in own]
         for place in copied:
             arrays[place] = arrays[place].copy()
-        if call is not None and not copied:
-            call.overwritten.update(self._executable.overwritten)
-        return arrays
+        made = self._executable
+        if not made.overwritten or made.restores:
+            return []
+        if made.may_raise and (copied or not self._is_final):
+            return [(call.passed[place], arrays[place].copy()) for place in own] if call is not None else []
+        if call is not None:
+            call.overwritten.update(made.overwritten)
+        return []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the trace. Python arguments may be omitted; if present they must equal the traced ones. As in TF 2, the
@@ -470,9 +487,10 @@ class ConcreteFunction:
 
 def _is_like(graph: Graph, output: int, place: int) -> bool:
     """Whether an output certainly has the type and size of an input with at least one dimension."""
-    type = graph.outputs[output].type
-    return isinstance(type, TensorType) and type == graph.inputs[place].type and bool(type.shape) and (
-        None not in type.shape)
+    value, like = graph.outputs[output], graph.inputs[place]
+    type = value.type
+    return isinstance(type, TensorType) and type == like.type and bool(type.shape) and (
+        None not in type.shape or updated(graph, value) is like)
 
 
 def _input_specs(inputs: Sequence[Value]) -> list[TensorSpec | ListType]:

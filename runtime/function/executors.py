@@ -44,8 +44,9 @@ class Reference:
 
     is_closed = False  # results may be views of operands
     overwritten = frozenset[int]()
+    restores = may_raise = True
 
-    def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> None:
+    def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int], is_final: bool) -> None:
         self.graph = graph
 
     def function(self) -> Callable[..., tuple[Any, ...]]:
@@ -76,11 +77,11 @@ def tensors_of(arrays: Sequence[Any], types: Sequence[Type]) -> list[Any]:
             for x, type in zip(arrays, types, strict=True)]
 
 
-def _native(graph: Graph, fast_math: bool, donated: Mapping[int, int]) -> Executable:
-    return native.Native(graph, fast_math, donated)
+def _native(graph: Graph, fast_math: bool, donated: Mapping[int, int], is_final: bool) -> Executable:
+    return native.Native(graph, fast_math, donated, is_final)
 
 
-EXECUTORS: Final[dict[str, Callable[[Graph, bool, Mapping[int, int]], Executable]]] = {
+EXECUTORS: Final[dict[str, Callable[[Graph, bool, Mapping[int, int], bool], Executable]]] = {
     "native": _native, "numpy": Reference}
 """By name, as passed to `rt.function(executor=...)`: the function that makes a graph ready to run."""
 
@@ -158,18 +159,19 @@ def timed(graph: Graph, executor: str | None, fast_math: bool = False) -> Timed:
 
 
 def make(
-    graph: Graph, executor: str | None, fast_math: bool = False, donated: Mapping[int, int] = {}
+    graph: Graph, executor: str | None, fast_math: bool = False, donated: Mapping[int, int] = {}, is_final: bool = True
 ) -> Executable:
     """The graph, ready to run, with the routines that it calls.
 
     fast_math  floats may be reordered, and NaN and infinity are assumed not to occur
     donated    output index -> index of an input of the same type whose memory may be reused for the output
+    is_final   whether an error of a call need not restore the memory of donated inputs
     """
     if settings.check_numerics:
         graph, fast_math = with_numeric_checks(graph), False
     name = chosen(executor)
     _make_routines(graph, name, fast_math)
-    return _executable(graph, name, fast_math, donated)
+    return _executable(graph, name, fast_math, donated, is_final)
 
 
 def _make_routines(graph: Graph, executor: str, fast_math: bool) -> None:
@@ -196,9 +198,9 @@ def _find_routines(graph: Graph, executor: str, found: dict[Routine, str]) -> No
 
 
 def _executable(
-    graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = {}
+    graph: Graph, executor: str, fast_math: bool, donated: Mapping[int, int] = {}, is_final: bool = True
 ) -> Executable:
-    return EXECUTORS[able(graph, executor)](graph, fast_math, donated)
+    return EXECUTORS[able(graph, executor)](graph, fast_math, donated, is_final)
 
 
 def able(graph: Graph, executor: str) -> str:

@@ -480,7 +480,7 @@ class Function(Called, Inspected):
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
             arrays = ArrayArguments(graph, inputs, paths, call.arrays if objects else (), all_captured, call.passed)
-        inputs, mode.captured, mode.has_written = arrays.inputs, arrays.captured, arrays.has_changed
+        inputs, mode.captured, mode.has_written = arrays.inputs, arrays.captured, arrays.written_in
         creation, unrolled = Creation(first, known), len(loops.unrolled)
 
         def trace() -> tuple[Any, Pack, list[tuple[frozenset[int], bool]], list[Constant], Any, Reading]:

@@ -42,7 +42,7 @@ from autograph.backend import (
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.inaccessible import inaccessible
 from runtime.core.positions import Position, user_position
-from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
+from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.function.attribute_state import (
     AttributeState,
     NeedsAttributes,
@@ -69,6 +69,8 @@ _NUMBERS: Final = frozenset({int, float})
 _MOST_NUMBERS: Final = 16
 """More numbers from outside are assumed to be settings of a program, such as sizes, rather than parameters of a
 loop."""
+_INDIRECT: Final = frozenset({"__dict__", "delattr", "eval", "exec", "globals", "setattr", "vars"})
+"""Names with which code may change what it does not name."""
 _FEW: Final = 16
 """This many objects are searched for one by one in the namespaces of all modules. For more, a set of all module members
 is built first, which takes about as long as sixteen searches."""
@@ -159,6 +161,15 @@ class PriorState:
                     _rows_in(copy)):
                 found.append((i, before, now))
         return found
+
+    @functools.cached_property
+    def can_change_only_arrays(self) -> bool:
+        """Whether the code cannot change anything that existed before the call but arrays, not even for a while."""
+        reach = self.reach
+        return not (reach.is_cut or reach.assigns or self._visible.names & _INDIRECT or self.call.containers) and all(
+            isinstance(root.value, (CellType, FunctionType, Tensor, np.ndarray)) or (
+                type(root.value) is dict and root.path == "")  # the mapping with the call's keyword arguments
+            for root, _ in self.heap.records)
 
     @functools.cached_property
     def leaks(self) -> list[tuple[Reached, Any, Any]]:

@@ -19,7 +19,6 @@ import numpy as np
 
 from autograph.backend import HEAP_TYPE, LISTS, has_staged_items, name_of, path_of, unbound_text, until_gone
 from runtime.core import types as t
-from runtime.core.array_mode import note_raise
 from runtime.core.constant_arrays import adapt, constant_array
 from runtime.core.errors import DTypeError, InvalidArgumentError, MissingKeyError, ShapeError
 from runtime.core.formatting import deque_text, of_graph, repr_of, str_of
@@ -318,7 +317,6 @@ def raise_error(exception: BaseException) -> None:
     """
     if current_graph() is None:
         raise exception
-    note_raise()
     region = caught_by(exception)
     if region is not None:
         apply(RERAISE, region=region)
@@ -342,7 +340,6 @@ def raise_unless(condition: Any, exception: BaseException) -> None:
         if not condition:
             raise exception
         return
-    note_raise()
     operands: list[Any] = []
     raised = Raised.of(exception, operands)
     apply(RAISE_UNLESS, condition, *operands, raised=raised)

@@ -24,7 +24,7 @@ from autograph.backend import (
     raised_by_program,
     settle,
 )
-from runtime.core.array_mode import note_undone
+from runtime.core.array_mode import note_end, note_undone
 from runtime.core.errors import DTypeError, InaccessibleTensorError, OpError, ShapeError, StagingError, locate
 from runtime.core.graph import COUNT, Graph, Node
 from runtime.core.object_mode import note_known
@@ -123,10 +123,12 @@ def trace_body(
             arrays.note_results(values)
             return values
         except Unreachable:
+            note_end(graph)
             return None
         except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
             raise
         except Exception as exc:
+            note_end(graph)
             _locate(exc)
             written = written_error(exc)
             if written is not None:
@@ -142,6 +144,7 @@ def trace_body(
         except BaseException as exc:
             if caught_by(exc) is None and not raised_by_program(exc):  # a handler's error is raised again
                 raise
+            note_end(graph)
             with raising(exc):
                 raise_error(exc)
             return None

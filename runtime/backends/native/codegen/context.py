@@ -135,6 +135,9 @@ class Lowering(Failures):
         self.written: list[Variable] = []
         self.overwritten: dict[str, int] = {}  # the inputs that may be written, by their pointers
         self.in_place: set[int] = set()  # the outputs whose values are stored into these inputs
+        self.writes_late = False  # whether some are written after what follows in the graph
+        self.restores = False  # whether an error restores them
+        self.replaced: list[tuple[Leaf, Value]] = []  # what was written so far, and the contents before
         self.places: dict[GraphValue, Leaf] = {}  # the destination of a value, if it gets stored
         self.finals: dict[GraphValue, Leaf] = {}  # the same, for outputs: their destination
         self.direct: dict[Any, Any] = {}  # the functions of the module by the routines whose graphs they run
@@ -300,8 +303,26 @@ class Lowering(Failures):
         """Let an error leave the function, or the enclosing `try`: variables have been written back."""
         if self.exits:
             self.exits[-1](status)
+            return
+        for part, old in reversed(self.replaced if not self.inside else []):
+            self.put(part, old)
+        self.b.line(f"ret i32 {status}")
+
+    def put(self, part: Leaf, x: Value) -> None:
+        """Store a value of the same shape in a part of an array."""
+        if isinstance(x, Array):
+            self.store_all([(x, part)])
         else:
-            self.b.line(f"ret i32 {status}")
+            part.store(self.b, [], self.element(x))
+
+    def keep(self, part: Leaf) -> None:
+        """Keep the contents of a part of an array until an error, which restores them."""
+        if not part.dims:
+            self.replaced.append((part, Scalar(part.dtype, part.at(Context(self.b), []))))
+            return
+        kept = self.memory(part.dtype, part.dims)
+        self.store_all([(part, kept)])
+        self.replaced.append((part, kept))
 
     def described(self, values: Sequence[Value], repeated: bool = False) -> tuple[list[Val], list[callbacks.Spec]]:
         """Words that describe values to Python, and their specs. `repeated`: of a splat only the scalar is stored."""

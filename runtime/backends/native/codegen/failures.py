@@ -35,6 +35,7 @@ class Failures(ListMemory):
     exits: list[Callable[[int], None]]
     dirty: dict[Variable, None]
     fitting: set[tuple[int | str, ...]]
+    replaced: list[Any]
 
     def ask(self, site: callbacks.Site, words: Sequence[Val], results: int = 0) -> tuple[Val, Val]:
         raise NotImplementedError
@@ -99,7 +100,7 @@ class Failures(ListMemory):
         b.branch(bad, inside, after)
         b.start(inside)
         start = len(b.lines)
-        key = b, prepare()
+        key = b, len(self.replaced), prepare()
         is_shared = len(b.lines) == start and not (self.dirty or self.exits)
         known = self.failing.get(key) if is_shared else None
         if known is None:

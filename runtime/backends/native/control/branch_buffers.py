@@ -68,10 +68,12 @@ def at_home(w: Lowering, results: Sequence[Value], homes: dict[int, Leaf]) -> li
     there = [j for j, home in free.items()
              if isinstance(x := results[j], Array) and not isinstance(x, Leaf) and aligned(x, home)]
     found = [w.leaf(x) if isinstance(x, Array) and j not in there else x for j, x in enumerate(results)]
+    w.writes_late |= any(free[j].pointer.ref in w.overwritten for j in there)
     w.store_all([(x, free[j]) for j in there if isinstance(x := found[j], Array)])
     for j, home in free.items():
         x = found[j]
         if isinstance(x, Leaf) and x.pointer.ref != home.pointer.ref:
+            w.writes_late |= home.pointer.ref in w.overwritten
             w.copy(x, home.pointer)
         found[j] = Leaf(home.dtype, home.dims, home.pointer, scratch=True, bases=home.bases)
     return found

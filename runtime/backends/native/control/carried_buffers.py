@@ -50,6 +50,8 @@ class Carried:
                 assert isinstance(operand, int)
                 self.first[k] = x if w.owns(operand, x) else w.copy_list(x)
         w.move(moves)
+        self.pinned = [isinstance(x, Leaf) and x.pointer.ref in w.overwritten for x in self.first]
+        """Which are arrays of the caller: these stay where they are."""
         self.others: dict[int, Val] = {}
         self.ahead: dict[int, Leaf] = {}
         self.current: list[Value] = []
@@ -91,7 +93,7 @@ class Carried:
             closing: list[Callable[[Val, str], None]] = []
             closings.append(closing)
             place = self.places[k]
-            if self.fixed[k]:
+            if self.fixed[k] or self.pinned[k]:
                 current.append(x)
             elif place is not None:
                 current.append(Boxed(place))
@@ -130,7 +132,8 @@ class Carried:
         b = self.w.b
         for k, (out, x) in enumerate(zip(body.outputs, self.current, strict=False)):
             node = out.node
-            if self.fixed[k] or node is None or not isinstance(x, Leaf) or not all(isinstance(d, int) for d in x.dims):
+            if self.fixed[k] or self.pinned[k] or node is None or not isinstance(x, Leaf) or not all(
+                    isinstance(d, int) for d in x.dims):
                 continue
             value = out
             chosen: list[Axis | None] = [Axis(0, 1, size) for size in x.dims]
@@ -177,6 +180,9 @@ class Carried:
         for k, x in news.items():
             if _is_memory(x) and x.pointer.ref == self._now(k).pointer.ref:
                 final[k] = x
+            elif self.pinned[k]:
+                self.w.writes_late = True
+                final[k] = self._now(k)
             elif not (k in self.ahead and has_part(x, self.ahead[k])) and self.in_place(k, news):
                 inside.append((k, x))
             else:
@@ -328,6 +334,8 @@ class Carried:
 
     def parts(self, k: int, x: Leaf) -> list[Val]:
         """The phi operands of array `k`: its address and its unknown sizes."""
+        if self.pinned[k]:
+            return []
         type = self.types[k]
         assert isinstance(type, TensorType)
         return [x.pointer, *[self.w.b.i64(d) for d, known in zip(x.dims, type.shape, strict=True) if known is None]]
@@ -336,7 +344,7 @@ class Carried:
         """The values that lists of phi operands stand for: the inverse of `vals`."""
         made: list[Value] = []
         for k, (type, x) in enumerate(zip(self.types, self.current, strict=True)):
-            if self.fixed[k] or isinstance(x, Boxed):
+            if self.fixed[k] or self.pinned[k] or isinstance(x, Boxed):
                 made.append(x)
             elif isinstance(x, Scalar):
                 made.append(Scalar(x.dtype, taken[k][0]))

@@ -105,6 +105,7 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
     if found is None:
         return None
     dims, fits = found
+    w.writes_late |= _has_overwritten(w, state)
     state = [x if isinstance(x, Scalar) else w.leaf(x) for x in state]
     count: Val | None = None
     if length is not None:
@@ -134,6 +135,10 @@ def _by_blocks(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
     return joined
 
 
+def _has_overwritten(w: Lowering, state: Sequence[Value]) -> bool:
+    return any(isinstance(x, Leaf) and x.pointer.ref in w.overwritten for x in state)
+
+
 def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: int, state: Sequence[Value],
                envs: dict[str, dict[GraphValue, Value]], length: Value | None) -> list[Value] | None:
     """Emit the loop with time skewing (several steps per pass over memory), if possible and worthwhile."""
@@ -141,6 +146,7 @@ def _by_sweeps(w: Lowering, node: Node, body: Graph, test: Graph | None, items: 
     if plan is None:
         return None
     w.swept.append((node, plan.steps))
+    w.writes_late |= _has_overwritten(w, state)
     count = None if length is None else integer(w, length)
     with inside_loop(w):
         return time_skewing.write(w, plan, body, test, items, state, envs, count)

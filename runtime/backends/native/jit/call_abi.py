@@ -84,7 +84,7 @@ def _body(w: Lowering, donated: Mapping[int, int], overwritten: Collection[int])
             env[value] = Boxed(w.new_object())
             continue
         pointer = b.load("ptr", argument())
-        if not donated:  # else an output may be in the memory of any input
+        if number not in donated.values():  # arrays that the call changes share no memory with others
             b.unwritten.add(pointer.ref)
         env[value] = w.incoming(type, pointer, [fixed_size() if size is None else size for size in type.shape])
         if number in overwritten and isinstance(found := env[value], Leaf):
@@ -117,11 +117,11 @@ def _find_finals(w: Lowering, graph: Graph, position: int, donated: Mapping[int,
     own = frozenset(graph.nodes)
     for k, value in enumerate(graph.outputs):
         node, type = value.node, value.type
-        if isinstance(type, ListType) or None in type.shape:
+        if isinstance(type, ListType) or (None in type.shape and k not in donated):
             continue  # Python allocates it
         if node is not None and node.op.name.startswith("list_"):
             return  # Python may create the next outputs
-        if node in own and type.shape and value not in w.finals and k not in donated:
+        if k not in donated and node in own and type.shape and value not in w.finals:
             pointer = w.b.load("ptr", w.b.offset(w.args, position, "i64"))
             w.finals[value] = Leaf(type.dtype, [d for d in type.shape if d is not None], pointer, scratch=True)
         position += 1
@@ -146,7 +146,7 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             w.outputs.append(("object", x.place))
             continue
         assert isinstance(type, TensorType)
-        if None in type.shape:
+        if None in type.shape and not (k < len(results) and k in donated):
             assert isinstance(x, Array)
             sizes = [w.b.i64(size) for size in x.dims]
             place = w.new_object()

@@ -28,7 +28,7 @@ from runtime.backends.native.jit.call_abi import NOT_PLAIN, OTHER_SIZES, descrip
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
 from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
-from runtime.backends.native.jit.overwritten_inputs import overwritten_inputs
+from runtime.backends.native.jit.overwritten_inputs import are_in_sequence, overwritten_inputs
 from runtime.backends.native.jit.unstack import UNSTACK, can_unstack, unstacked, wrapped
 from runtime.backends.native.kernels import (
     concat_split,
@@ -102,15 +102,18 @@ class Native:
     """Whether it may assume sizes of inputs to be equal: other calls run the code of another object."""
     may_overwrite = True
 
-    def __init__(self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}) -> None:
+    def __init__(
+        self, graph: Graph, fast_math: bool = False, donated: Mapping[int, int] = {}, is_final: bool = True
+    ) -> None:
         def lowered() -> tuple[Lowering, str]:
             known, sizes = analysed(graph, self.hopes)
             overwritten = overwritten_inputs(known, donated) if self.may_overwrite else frozenset()
             while True:
                 w = type(self).lowering_of(known, fast_math, has_fma(), vector_bits())
                 w.sizes = KnownSizes(sizes)
+                w.restores = bool(overwritten) and not is_final and are_in_sequence(known, donated)
                 text = write(w, donated, overwritten)
-                if w.in_place == overwritten:
+                if w.in_place == overwritten and not w.writes_late:
                     return w, text
                 overwritten = frozenset()
 
@@ -118,7 +121,9 @@ class Native:
             w, self.text = with_room(lowered)  # graphs may nest deeply
         self.lowering = w
         self.donated = donated
+        self.is_final = is_final
         self.overwritten = frozenset(w.in_place)
+        self.restores, self.may_raise = w.restores, graph.may_raise
         self.graph = graph
         self.fast_math = fast_math
         self.body: Body | None = None
@@ -135,7 +140,9 @@ class Native:
     def for_other_sizes(self, *inputs: Any) -> tuple[Any, ...]:
         """The results for inputs whose sizes are not as assumed."""
         if self._others is None:
-            self._others = _General(self.graph, self.fast_math, self.donated, bool(self.overwritten)).function()
+            others = _General(self.graph, self.fast_math, self.donated, self.is_final, bool(self.overwritten))
+            assert others.overwritten == self.overwritten, "what a call leaves after an error depends on sizes"
+            self._others = others.function()
         return self._others(*inputs)
 
     def frame(self) -> Frame:
@@ -289,7 +296,7 @@ class _Results:
         self.donated = [*map(donated.get, numbers), *variables] if donated else []
         self.are_arrays = all(place is None for place in self.places)
         large = {(shape, dtype): node for (shape, dtype), node in zip(self.makers, w.made_by, strict=True)
-                 if dtype.itemsize * math.prod(shape) > _LARGE}
+                 if None not in shape and dtype.itemsize * math.prod(shape) > _LARGE}
         self.empty: Any = partial(_large_array, large) if large else np.empty
 
     def arrays(self, inputs: Sequence[Any]) -> list[Any]:
@@ -317,9 +324,11 @@ class _General(Native):
 
     hopes = False
 
-    def __init__(self, graph: Graph, fast_math: bool, donated: Mapping[int, int], may_overwrite: bool) -> None:
+    def __init__(
+        self, graph: Graph, fast_math: bool, donated: Mapping[int, int], is_final: bool, may_overwrite: bool
+    ) -> None:
         self.may_overwrite = may_overwrite
-        super().__init__(graph, fast_math, donated)
+        super().__init__(graph, fast_math, donated, is_final)
 
 
 def _locked(

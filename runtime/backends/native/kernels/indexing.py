@@ -226,6 +226,8 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     target, (value,) = owned(w, x, [value], count)
     part = viewed(w, target, chosen)
     assert isinstance(part, Leaf)
+    if w.restores and target.pointer.ref in w.overwritten:
+        w.keep(part)
     _fill(w, node, part, value, [x, value, *operands])
     return target
 
