@@ -22,7 +22,7 @@ from runtime.backends.native.codegen.context import Lowering, Value
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar
 from runtime.backends.native.codegen.piecewise_arrays import Joined
 from runtime.backends.native.llvm.builder import Builder, Module, Val, const
-from runtime.core.graph import Graph
+from runtime.core.graph import Graph, Node
 from runtime.core.graph import Value as GraphValue
 from runtime.core.types import ListType, TensorType
 
@@ -137,8 +137,10 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
     stores: list[tuple[Array, Leaf]] = []
     last: list[tuple[Leaf, Val]] = []  # into inputs, which the other results may read
     for k, (type, x) in enumerate(wanted):
-        if k < len(results) and graph.outputs[k] in w.placed:
-            w.outputs.append(("object", w.placed.pop(graph.outputs[k])))
+        value = graph.outputs[k] if k < len(results) else None  # None: a variable's
+        number = donated.get(k) if value is not None else None
+        if value in w.placed:
+            w.outputs.append(("object", w.placed.pop(value)))
             continue
         if isinstance(x, Listed):
             x = w.boxed(x, result=True)
@@ -146,29 +148,23 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
             w.outputs.append(("object", x.place))
             continue
         assert isinstance(type, TensorType)
-        if None in type.shape and not (k < len(results) and k in donated):
-            assert isinstance(x, Array)
-            sizes = [w.b.i64(size) for size in x.dims]
-            place = w.new_object()
-            node = graph.outputs[k].node if k < len(results) else None
-            (word,) = w.call_python(AllocateSite(type.dtype.np, len(sizes), place, node), sizes, 1)
-            w.outputs.append(("object", place))
-            pointer = w.b.op("ptr", f"inttoptr {word} to ptr")
-        else:
+        node = None if value is None else value.node
+        is_given = None not in type.shape or number is not None
+        if is_given:
             w.outputs.append(("array", type))
-            w.made_by.append(graph.outputs[k].node if k < len(results) else None)
-            pointer = w.b.load("ptr", argument())
+            w.made_by.append(node)
+        pointer = w.b.load("ptr", argument()) if is_given else _allocated(w, x, node)
         if isinstance(x, Scalar):
             w.b.store(x.val, pointer)
             continue
         assert isinstance(x, Array)
         if isinstance(x, (Map, Joined)) and x.leaf is not None:
             x = x.leaf
-        if k < len(results) and x is w.finals.pop(graph.outputs[k], None):
+        if value is not None and x is w.finals.pop(value, None):
             continue  # it is there already
-        if k < len(results) and k in donated:
-            if isinstance(x, Leaf) and w.overwritten.get(x.pointer.ref) == donated[k]:
-                w.in_place.add(donated[k])
+        if number is not None:
+            if isinstance(x, Leaf) and w.overwritten.get(x.pointer.ref) == number:
+                w.in_place.add(number)
             else:
                 last.append((_unaliased(w, x), pointer))
         elif isinstance(x, Leaf) and x.flat:
@@ -178,6 +174,15 @@ def _deliver(w: Lowering, graph: Graph, results: Sequence[Value], argument: Call
     w.store_all(stores)
     for source, pointer in last:
         w.copy(source, pointer)
+
+
+def _allocated(w: Lowering, x: Value, node: Node | None) -> Val:
+    """The memory of an array that Python makes for an output of unknown shape."""
+    assert isinstance(x, Array)
+    sizes, place = [w.b.i64(size) for size in x.dims], w.new_object()
+    (word,) = w.call_python(AllocateSite(x.dtype.np, len(sizes), place, node), sizes, 1)
+    w.outputs.append(("object", place))
+    return w.b.op("ptr", f"inttoptr {word} to ptr")
 
 
 def _unaliased(w: Lowering, x: Array) -> Leaf:
