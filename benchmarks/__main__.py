@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from benchmarks import (
+    arrays,
     batching,
     calls,
     conversion,
@@ -40,9 +41,11 @@ GROUPS: dict[str, Callable[[Budget], Iterator[Row]]] = {
     "stdlib": stdlib.run,
     "training": training.run,
     "data": data.run,
+    "arrays": arrays.run,
 }
 COLUMNS = (OURS, "Python", "numpy", "TF", "malt", "jax", "numba")
-COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS, "data": data.COLUMNS}
+COLUMNS_OF = {"peers": steady.COLUMNS, "gradients": gradients.COLUMNS, "data": data.COLUMNS,
+              "arrays": arrays.COLUMNS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from runtime.backends.native.abi.blas import blas_symbols
 
-__all__ = ["BUILDS", "in_c"]
+__all__ = ["BUILDS", "in_c", "library"]
 
 _COMMON = ["-O3", "-march=native", "-fPIC"]
 _FAST = [*_COMMON, "-ffast-math", "-fopenmp-simd", "-mprefer-vector-width=512"]
@@ -51,15 +51,15 @@ def in_c(name: str, data: Sequence[Any]) -> dict[str, Callable[[], Any]]:
         return {}
     found = {}
     for build in BUILDS:
-        library = _library(build)
-        if library is not None:
+        built = library("programs.c", build)
+        if built is not None:
             inputs = [np.asarray(x) for x in data]
             results = [np.empty(shape, dtype) for dtype, *shape in shapes]
             scratch = [np.empty(shape, dtype) for dtype, *shape in work]
             pointers = [x.ctypes.data for x in (*inputs, *results, *scratch)]
             if blas:
                 pointers.append(blas_symbols()[_SGEMM])
-            found[build] = _calling(getattr(library, name), pointers, results, (inputs, scratch))
+            found[build] = _calling(getattr(built, name), pointers, results, (inputs, scratch))
     return found
 
 
@@ -75,14 +75,15 @@ def _calling(fn: Any, pointers: list[int], results: list[Any], held: Any) -> Cal
 
 
 @functools.cache
-def _library(build: str) -> ctypes.CDLL | None:
-    """The library; None without gcc, or if gcc does not know the options (no libmvec, another machine)."""
+def library(file: str, build: str) -> ctypes.CDLL | None:
+    """The library of a source file; None without gcc, or if gcc does not know the options (no libmvec, another
+    machine)."""
     gcc = shutil.which("gcc")
     if gcc is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         code, path = Path(folder) / "programs.o", Path(folder) / "programs.so"
-        source = Path(__file__).with_name("programs.c")
+        source = Path(__file__).with_name(file)
         # linked without -ffast-math, which would add code that flushes subnormals to zero in the whole process
         threads = [option for option in BUILDS[build] if option == "-fopenmp"]
         for command in ([gcc, *BUILDS[build], "-c", str(source), "-o", str(code)],

@@ -157,6 +157,34 @@ def same(b: Builder, node: Node) -> Result:
     return _filled(b, node, op in ("equal", "less_equal", "greater_equal"))
 
 
+@rule("cancel", "subtract")
+def cancel(b: Builder, node: Node) -> Result:
+    """(x + y) - x: y; (x + 3) - (x + 1): 2. For integers."""
+    x, y = node.inputs
+    if not dtype_of(x).is_integer:
+        return None
+    (base, more), (other, less) = _without_constant(x), _without_constant(y)
+    if base is other and (more is not None or less is not None):
+        zero = np.zeros((), dtype_of(x).np)
+        return _filled(b, node, np.subtract(zero if more is None else more, zero if less is None else less))
+    total = made_by(x, "add")
+    for term, rest in (total.inputs, total.inputs[::-1]) if total is not None else ():
+        if term is y and rest.type == node.outputs[0].type:
+            return rest
+    return None
+
+
+def _without_constant(x: Value) -> tuple[Value, Any]:
+    """The value to which a number is added to make `x`, and the number; None if there is none."""
+    total = made_by(x, "add", "subtract")
+    if total is None:
+        return x, None
+    left, right = map(uniform, total.inputs)
+    if right is not None:
+        return total.inputs[0], right if total.op.name == "add" else np.negative(right)
+    return (total.inputs[1], left) if left is not None and total.op.name == "add" else (x, None)
+
+
 @rule("gather constants", "add", "subtract", "multiply", "bitwise_and", "bitwise_or", "bitwise_xor")
 def gather_constants(b: Builder, node: Node) -> Result:
     """(x + 1) + 2: x + 3. The same for -, *, &, | and ^. For integers and bools."""

@@ -58,6 +58,11 @@ FIRES: list[tuple[str, Function, Function, tuple[str, ...]]] = [
     ("same", lambda x: x - x, lambda x: f(0, "int32"), ("int32[]",)),
     ("same", lambda x: x == x, lambda x: f(True, "bool"), ("int32[]",)),
     ("same", lambda x: x < x, lambda x: f(False, "bool"), ("int32[]",)),
+    ("cancel", lambda x, y: (x + y) - x, lambda x, y: y, ("int32[]", "int32[]")),
+    ("cancel", lambda x, y: (x + y) - y, lambda x, y: x, ("int64[3]", "int64[3]")),
+    ("cancel", lambda x: (x + 3) - x, lambda x: f(3, "int8"), ("int8[]",)),
+    ("cancel", lambda x: (x - 3) - (1 + x), lambda x: f(-4, "int64"), ("int64[]",)),
+    ("cancel", lambda x: x - (x + 100), lambda x: f(156, "uint8"), ("uint8[]",)),
     ("gather constants", lambda x: (x + 1) + 2, lambda x: x + 3, ("int32[?]",)),
     ("gather constants", lambda x: (x - 1) + 2, lambda x: x + 1, ("int32[]",)),
     ("gather constants", lambda x: (x + 5) - 2, lambda x: x - op("subtract", f(2, "int32"), f(5, "int32")),
@@ -162,6 +167,10 @@ HOLDS_OFF: list[tuple[str, Function, tuple[str, ...]]] = [
     ("same", lambda x: x - x, ("float32[]",)),
     ("same", lambda x: x == x, ("float32[]",)),  # nan
     ("same", lambda x, y: x - y, ("int32[]", "int32[]")),
+    ("cancel", lambda x, y: (x + y) - x, ("float32[]", "float32[]")),
+    ("cancel", lambda x, y: (x + y) - x, ("int32[3]", "int32[]")),  # the result has a shape
+    ("cancel", lambda x: (x + 1) - x, ("int32[?]",)),  # the shape is not known
+    ("cancel", lambda x, y: (x - y) - x, ("int32[]", "int32[]")),
     ("gather constants", lambda x: (x + 1.0) + 2.0, ("float32[]",)),
     ("gather constants", lambda x: (1 - x) - 2, ("int32[]",)),
     ("gather constants", lambda x: (x * 2) + 2, ("int32[]",)),

@@ -1,0 +1,396 @@
+"""Programs that write the items of NumPy arrays passed to them, under `rt.function`, and the same in C, built by gcc.
+
+The goal is at most 1.2 times the time of gcc's code (`-O3 -march=native`). Without gcc a row says so.
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import runtime as rt
+from benchmarks.measure import OURS, Budget, Row, fastest
+from benchmarks.programs.in_c import library
+
+__all__ = ["COLUMNS", "PROGRAMS", "run"]
+
+COLUMNS: Final = (OURS, "C")
+MOST: Final = 1.2
+"""The goal: times the time of C."""
+
+
+class Program(NamedTuple):
+    """`make`: the arrays, for a generator of random numbers and a divisor of the sizes. `sizes`: those of their sizes
+    that C needs. `restored`: the arrays that get their first contents before each call."""
+
+    name: str
+    fn: Callable[..., Any]
+    make: Callable[[np.random.Generator, int], list[Any]]
+    sizes: Callable[..., tuple[int, ...]]
+    restored: tuple[int, ...] = ()
+
+
+def run(budget: Budget) -> Iterator[Row]:
+    for program in PROGRAMS:
+        yield _measured(program, 1 if budget.share == 1 else 50, budget)
+
+
+def _measured(program: Program, less: int, budget: Budget) -> Row:
+    first = program.make(np.random.default_rng(0), less)
+    calls = {OURS: _call(rt.function(program.fn), program, first)}
+    built = library("arrays.c", "strict")
+    if built is not None:
+        in_c = getattr(built, program.fn.__name__)
+        in_c.restype = None
+        calls["C"] = _call(functools.partial(_with_pointers, in_c, program), program, first)
+    results = [call() for call in calls.values()]
+    if not all(np.allclose(x, y) for arrays in results for x, y in zip(arrays, results[0], strict=True)):
+        raise AssertionError(f"{program.name}: the results differ")
+    times = fastest(calls, budget)
+    figures = {name: took * 1e3 for name, took in times.items()}
+    if built is None:
+        return Row(program.name, "ms", figures, "no gcc to compare with")
+    ratio = times[OURS] / times["C"]
+    return Row(program.name, "ms", figures, f"this / C = {ratio:.2f} <= {MOST:g}", ratio <= MOST)
+
+
+def _call(fn: Callable[..., Any], program: Program, first: list[Any]) -> Callable[[], list[Any]]:
+    """A call of a function on arrays of its own, which it returns."""
+    arrays = [x.copy() for x in first]
+
+    def call() -> list[Any]:
+        for k in program.restored:
+            arrays[k][...] = first[k]
+        fn(*arrays)
+        return arrays
+
+    return call
+
+
+def _with_pointers(in_c: Callable[..., Any], program: Program, *arrays: Any) -> None:
+    in_c(*[ctypes.c_void_p(x.ctypes.data) for x in arrays], *map(ctypes.c_long, program.sizes(*arrays)))
+
+
+def sieve(prime):
+    prime[:] = 1
+    prime[0] = 0
+    prime[1] = 0
+    n = len(prime)
+    i = 2
+    while i * i < n:
+        if prime[i]:
+            for j in range(i * i, n, i):
+                prime[j] = 0
+        i += 1
+
+
+def product(a, b, c):
+    n = len(a)
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(n):
+                total += a[i, k] * b[k, j]
+            c[i, j] = total
+
+
+def histogram(x, counts):
+    counts[:] = 0
+    for i in range(len(x)):
+        counts[x[i]] += 1
+
+
+def prefix_sums(x, sums):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+        sums[i] = total
+
+
+def running_maximum(x, most):
+    best = x[0]
+    for i in range(len(x)):
+        if x[i] > best:
+            best = x[i]
+        most[i] = best
+
+
+def occurrences(text, word, found):
+    n, m, count = len(text), len(word), 0
+    for i in range(n - m + 1):
+        j = 0
+        while j < m and text[i + j] == word[j]:
+            j += 1
+        if j == m:
+            count += 1
+    found[0] = count
+
+
+def stencil(a, b):
+    n = len(a)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            b[i, j] = 0.25 * (a[i - 1, j] + a[i + 1, j] + a[i, j - 1] + a[i, j + 1])
+
+
+def bubble_sort(a):
+    n = len(a)
+    for i in range(n):
+        for j in range(n - 1 - i):
+            if a[j] > a[j + 1]:
+                kept = a[j]
+                a[j] = a[j + 1]
+                a[j + 1] = kept
+
+
+def insertion_sort(a):
+    for i in range(1, len(a)):
+        x = a[i]
+        j = i - 1
+        while j >= 0 and a[j] > x:
+            a[j + 1] = a[j]
+            j -= 1
+        a[j + 1] = x
+
+
+def quicksort(a, stack):
+    stack[0] = 0
+    stack[1] = len(a) - 1
+    top = 2
+    while top > 0:
+        top -= 2
+        low = stack[top]
+        high = stack[top + 1]
+        if low >= high:
+            continue
+        pivot = a[(low + high) // 2]
+        i = low
+        j = high
+        while i <= j:
+            while a[i] < pivot:
+                i += 1
+            while a[j] > pivot:
+                j -= 1
+            if i <= j:
+                kept = a[i]
+                a[i] = a[j]
+                a[j] = kept
+                i += 1
+                j -= 1
+        stack[top] = low
+        stack[top + 1] = j
+        stack[top + 2] = i
+        stack[top + 3] = high
+        top += 4
+
+
+def counting_sort(x, ordered, counts):
+    counts[:] = 0
+    for i in range(len(x)):
+        counts[x[i]] += 1
+    for k in range(1, len(counts)):
+        counts[k] += counts[k - 1]
+    for i in range(len(x) - 1, -1, -1):
+        counts[x[i]] -= 1
+        ordered[counts[x[i]]] = x[i]
+
+
+def longest_increasing(x, lengths):
+    for i in range(len(x)):
+        lengths[i] = 1
+        for j in range(i):
+            if x[j] < x[i] and lengths[j] + 1 > lengths[i]:
+                lengths[i] = lengths[j] + 1
+
+
+def shortest_ways(ways):
+    n = len(ways)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                length = ways[i, k] + ways[k, j]
+                if length < ways[i, j]:
+                    ways[i, j] = length
+
+
+def bodies(x, v, mass):
+    n = len(x)
+    for _ in range(3):
+        for i in range(n):
+            for j in range(n):
+                if i != j:
+                    dx, dy, dz = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+                    square = dx * dx + dy * dy + dz * dz + 0.01
+                    pull = 0.01 * (mass[j] / (square * math.sqrt(square)))
+                    v[i, 0] += pull * dx
+                    v[i, 1] += pull * dy
+                    v[i, 2] += pull * dz
+        for i in range(n):
+            for k in range(3):
+                x[i, k] += 0.01 * v[i, k]
+
+
+def knapsack(weights, values, best):
+    for i in range(len(weights)):
+        for c in range(len(best) - 1, weights[i] - 1, -1):
+            best[c] = max(best[c], best[c - weights[i]] + values[i])
+
+
+def edit_distance(a, b, row):
+    n, m = len(a), len(b)
+    for j in range(m + 1):
+        row[j] = j
+    for i in range(1, n + 1):
+        before = row[0]
+        row[0] = i
+        for j in range(1, m + 1):
+            here = row[j]
+            row[j] = min(before + (1 if a[i - 1] != b[j - 1] else 0), row[j] + 1, row[j - 1] + 1)
+            before = here
+
+
+def life(a, b):
+    n = len(a)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            count = -a[i, j]
+            for k in range(-1, 2):
+                for m in range(-1, 2):
+                    count += a[i + k, j + m]
+            if count == 3 or (count == 2 and a[i, j] == 1):
+                b[i, j] = 1
+            else:
+                b[i, j] = 0
+
+
+def mandelbrot(steps):
+    n, m = steps.shape
+    for i in range(n):
+        for j in range(m):
+            re, im = -2.0 + 3.0 * j / m, -1.0 + 2.0 * i / n
+            x, y, k = 0.0, 0.0, 0
+            while k < 100 and x * x + y * y <= 4.0:
+                x, y = x * x - y * y + re, 2 * x * y + im
+                k += 1
+            steps[i, j] = k
+
+
+def components(parent, edges):
+    for i in range(len(parent)):
+        parent[i] = i
+    for k in range(len(edges)):
+        a, b = edges[k, 0], edges[k, 1]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        if a != b:
+            parent[a] = b
+
+
+def convolution(a, filter, out):
+    n, m = len(a), len(filter)
+    for i in range(n - m + 1):
+        for j in range(n - m + 1):
+            total = 0.0
+            for k in range(m):
+                for q in range(m):
+                    total += a[i + k, j + q] * filter[k, q]
+            out[i, j] = total
+
+
+def nearest(x, centres, labels):
+    for i in range(len(x)):
+        least = 1e300
+        for j in range(len(centres)):
+            total = 0.0
+            for k in range(x.shape[1]):
+                t = x[i, k] - centres[j, k]
+                total += t * t
+            if total < least:
+                least = total
+                labels[i] = j
+
+
+def elimination(a, b):
+    n = len(a)
+    for k in range(n):
+        for i in range(k + 1, n):
+            factor = a[i, k] / a[k, k]
+            for j in range(k, n):
+                a[i, j] -= factor * a[k, j]
+            b[i] -= factor * b[k]
+
+
+def change(coins, ways):
+    ways[0] = 1
+    for i in range(1, len(ways)):
+        ways[i] = 0
+    for q in range(len(coins)):
+        for i in range(coins[q], len(ways)):
+            ways[i] = (ways[i] + ways[i - coins[q]]) % 1000000007
+
+
+def _zeros(*shape: int) -> Any:
+    return np.zeros(shape, np.int64)
+
+
+def _sizes(*arrays: Any) -> tuple[int, ...]:
+    return (len(arrays[0]),)
+
+
+def _two(x: Any, y: Any, *_: Any) -> tuple[int, ...]:
+    return len(x), len(y)
+
+
+def _first_and_last(*arrays: Any) -> tuple[int, ...]:
+    return len(arrays[0]), len(arrays[-1])
+
+
+MILLION: Final = 1_000_000
+PROGRAMS: Final = [
+    Program("sieve of 1,000,000 numbers", sieve, lambda r, q: [np.zeros(MILLION // q, np.uint8)], _sizes),
+    Program("product of 150x150", product, lambda r, q: [*r.random((2, 150 // q, 150 // q)), np.zeros(
+        (150 // q, 150 // q))], _sizes),
+    Program("histogram of 1,000,000", histogram, lambda r, q: [r.integers(0, 256, MILLION // q), _zeros(256)], _two),
+    Program("prefix sums of 1,000,000", prefix_sums, lambda r, q: [*r.random((2, MILLION // q))], _sizes),
+    Program("prefix sums of 10,000", prefix_sums, lambda r, q: [*r.random((2, 10_000 // q))], _sizes),
+    Program("running maximum of 1,000,000", running_maximum, lambda r, q: [*r.random((2, MILLION // q))], _sizes),
+    Program("a word in a text of 200,000", occurrences, lambda r, q: [
+        r.integers(0, 3, 200_000 // q), r.integers(0, 3, 8), _zeros(1)], _two),
+    Program("stencil of 800x800", stencil, lambda r, q: [*r.random((2, 800 // q, 800 // q))], _sizes),
+    Program("bubble sort of 2000", bubble_sort, lambda r, q: [r.random(2000 // q)], _sizes, (0,)),
+    Program("insertion sort of 2000", insertion_sort, lambda r, q: [r.random(2000 // q)], _sizes, (0,)),
+    Program("quicksort of 200,000", quicksort, lambda r, q: [r.random(200_000 // q), _zeros(1000)], _sizes, (0,)),
+    Program("counting sort of 1,000,000", counting_sort, lambda r, q: [
+        r.integers(0, 1000, MILLION // q), _zeros(MILLION // q), _zeros(1000)], _first_and_last),
+    Program("longest increasing part of 2000", longest_increasing, lambda r, q: [
+        r.random(2000 // q), _zeros(2000 // q)], _sizes),
+    Program("shortest ways between 200 places", shortest_ways, lambda r, q: [
+        r.random((200 // q, 200 // q))], _sizes, (0,)),
+    Program("200 bodies, 3 steps", bodies, lambda r, q: [
+        r.random((200 // q, 3)), np.zeros((200 // q, 3)), r.random(200 // q)], _sizes, (0, 1)),
+    Program("knapsack of 100 things in 10,000", knapsack, lambda r, q: [
+        r.integers(1, 50, 100), r.integers(1, 50, 100), _zeros(10_000 // q)], _first_and_last, (2,)),
+    Program("edit distance of 1000 letters", edit_distance, lambda r, q: [
+        *r.integers(0, 4, (2, 1000 // q)), _zeros(1000 // q + 1)], _two),
+    Program("life on 600x600", life, lambda r, q: [
+        r.integers(0, 2, (600 // q, 600 // q)), _zeros(600 // q, 600 // q)], _sizes),
+    Program("mandelbrot of 200x300", mandelbrot, lambda r, q: [_zeros(200 // q, 300 // q)], lambda x: x.shape),
+    Program("components of 100,000 places", components, lambda r, q: [
+        _zeros(100_000 // q), r.integers(0, 100_000 // q, (100_000 // q, 2))], _two),
+    Program("convolution of 300x300 by 5x5", convolution, lambda r, q: [
+        r.random((300 // q + 5, 300 // q + 5)), r.random((5, 5)), np.zeros((300 // q + 1, 300 // q + 1))], _two),
+    Program("nearest of 16 centres for 20,000", nearest, lambda r, q: [
+        r.random((20_000 // q, 4)), r.random((16, 4)), _zeros(20_000 // q)], lambda x, y, _: (len(x), len(y), 4)),
+    Program("elimination in 200x200", elimination, lambda r, q: [
+        r.random((200 // q, 200 // q)) + 10 * np.eye(200 // q), r.random(200 // q)], _sizes, (0, 1)),
+    Program("change for 100,000", change, lambda r, q: [
+        np.array([1, 2, 5, 10, 20, 50, 100, 200]), _zeros(100_000 // q)], _two),
+]
