@@ -218,6 +218,19 @@ class ConcreteFunction:
         return sum(type.shape.count(None) for type in self.types if isinstance(type, TensorType))
 
     @property
+    def overwritten_places(self) -> frozenset[int]:
+        """The indices of the arrays that a call changes in their own memory, once compiled."""
+        return self._executable.overwritten
+
+    @property
+    def serves_arrays(self) -> bool:
+        """Whether nothing remains to be done after the graph has run on the arrays of a call, also if it raises."""
+        pack, made = self._pack, self._executable
+        return (self._is_final and made.is_closed and not pack.returns_arguments and not self.captures_arrays
+                and made.overwritten == {place for place, _ in pack.arrays} and not self._variables
+                and (self.guards is None or not self.guards.others))
+
+    @property
     def takes_variables(self) -> bool:
         """Whether variables are among its arguments."""
         return bool(self._variables)

@@ -36,6 +36,7 @@ from runtime.core.trace import add_input, current_graph, open_traces, set_output
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
 from runtime.function.array_arguments import ArrayArguments, ArrayUse
+from runtime.function.array_calls import ArrayCalls
 from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.constant_guards import holds, large_in
@@ -99,6 +100,7 @@ class Function(Called, Inspected):
         self._methods: dict[int, tuple[ref[Any], Function]] = {}
         self._lock = threading.RLock()
         self._fast: dict[tuple[Any, ...], ConcreteFunction] = {}  # by dtype and shape of eager tensors
+        self._array_calls = ArrayCalls()
         self._exact: dict[Hashable, ConcreteFunction] = {}  # by structure and shapes
         self._groups: dict[Hashable, list[ConcreteFunction]] = {}  # by structure
         self._watched: dict[ConcreteFunction, list[Any]] = {}  # weak references to objects in its keys
@@ -138,6 +140,9 @@ class Function(Called, Inspected):
                     if found is not None and (found.guards is None or found.guards.hold()):
                         clock[0] = found.used[0] = clock[0] + 1
                         return found.run_arrays(*arrays)
+                if self._array_calls and (ready := self._array_calls.find(args)) is not None:
+                    clock[0] = ready[0].used[0] = clock[0] + 1
+                    return ready[0].run(*ready[1])
             return self._call(args, kwargs)
         except BaseException as error:
             show_users(error)
@@ -195,9 +200,11 @@ class Function(Called, Inspected):
         concrete.used[0] = self._clock[0]
         if graph is None and not recorders:
             concrete.compile()
-            if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves) and all(
-                    type(x) is EagerTensor for x in args):
-                self._remember_arrays([x._array for x in args], concrete)
+            if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves):
+                if all(type(x) is EagerTensor for x in args):
+                    self._remember_arrays([x._array for x in args], concrete)
+                elif concrete in self._watched:
+                    self._array_calls.remember(args, call, concrete)
         try:
             return concrete.apply(call.leaves, call, call.variables)
         except BaseException as error:
@@ -397,6 +404,7 @@ class Function(Called, Inspected):
 
     def _forget_arrays(self) -> None:
         self._fast, self._front = {}, ()
+        self._array_calls.clear()
 
     def _insert(self, call: Call, key: Hashable, concrete: ConcreteFunction) -> None:
         if len(self._watched) >= self.max_traces:
@@ -424,7 +432,7 @@ class Function(Called, Inspected):
             self._history.remove(concrete)
             if concrete.findable is not None:
                 self._front = concrete.findable.forgotten(self._front)
-            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact
+            tables: tuple[dict[Any, ConcreteFunction], ...] = self._fast, self._exact, self._array_calls
             for table in tables:
                 for key in [key for key, value in table.items() if value is concrete]:
                     del table[key]
@@ -553,10 +561,6 @@ class Function(Called, Inspected):
                 self._discard(concrete)
             self._fixed.clear()
 
-    def experimental_get_tracing_count(self) -> int:
-        """The number of times the function was traced (`tf.function.experimental_get_tracing_count`)."""
-        return self._count
-
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """The cached traces, oldest first."""
@@ -571,13 +575,6 @@ class Function(Called, Inspected):
             return str(owner.explain())
         text = self._history.explain(self._clock[0], len(self._watched), self._count)
         return "\n    ".join([text, *map(str, self._unrolled), *[f"{INSTEAD}."] * bool(self._unrolled)])
-
-    def __reduce__(self) -> str:
-        """Pickled and copied like a Python function: by module and name."""
-        return getattr(self, "__qualname__", self.name)
-
-    def __repr__(self) -> str:
-        return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
 
 
 class UntilError(Function):

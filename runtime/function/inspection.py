@@ -1,6 +1,7 @@
 """Inspection of the compiled traces of a function."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from runtime.function.concrete import ConcreteFunction
@@ -13,12 +14,27 @@ class Inspected:
 
     __slots__ = ()
 
+    python_function: Callable[..., Any]
+    name: str
+    _count: int
+
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         raise NotImplementedError
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         raise NotImplementedError
+
+    def experimental_get_tracing_count(self) -> int:
+        """The number of times the function was traced (`tf.function.experimental_get_tracing_count`)."""
+        return self._count
+
+    def __reduce__(self) -> str:
+        """Pickled and copied like a Python function: by module and name."""
+        return getattr(self, "__qualname__", self.name)
+
+    def __repr__(self) -> str:
+        return f"<rt.function {getattr(self.python_function, '__qualname__', self.name)}>"
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The types of arguments and result of each trace, one per line."""

@@ -94,14 +94,15 @@ class Pack:
     arrays      the changed arrays: the index of each among the leaves and then the arrays from outside, and that of
                 the output with its contents
     only_arrays whether a call, also one that raises, cannot change anything else of the caller's
+    returns_arguments   whether arguments of the call are in the result
     """
 
     def __init__(
         self, part: Part, changes: Sequence[tuple[int, Sequence[Any], Sequence[tuple[Part, Part]]]], uses_call: bool,
         arrays: Sequence[tuple[int, int]] = (), only_arrays: bool = False,
     ) -> None:
-        self.part, self.changes, self.uses_call, self.arrays = part, changes, uses_call, arrays
-        self.only_arrays = only_arrays
+        self.part, self.changes, self.arrays, self.returns_arguments = part, changes, arrays, uses_call
+        self.uses_call, self.only_arrays = uses_call or bool(arrays), only_arrays
 
     def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
         if call is None:
@@ -135,8 +136,8 @@ def plan(
     check_identities([value for value, _ in planner.recipes.values()], fn)
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
-    return Pack(part, changes, planner.uses_call or bool(written), written,
-                bool(written) and not changes and outside.can_change_only_arrays)
+    return Pack(part, changes, planner.uses_call, written,
+                bool(outside.call.arrays) and not changes and outside.can_change_only_arrays)
 
 
 def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -> None:

@@ -1,0 +1,125 @@
+"""Calls with arrays that take the short way to a known trace, and those that must not."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+RATE = 2.0
+LOG: list[int] = []
+
+
+def scaled(a, b, k):
+    for i in range(len(a)):
+        a[i] = a[i] + RATE * b[i]
+    b[k] = a[0]
+    return a[1]
+
+
+def logged(a, b, k):
+    LOG.append(1)
+    return scaled(a, b, k)
+
+
+def both(f: Any, fn: Any, a: Any, b: Any, k: int) -> None:
+    """Compare a traced call with Python's on copies that alias in the same way."""
+    first = a.copy()
+    second = first if a is b else b.copy()
+    results: list[Any] = []
+    for call, x, y, place in (f, a, b, rt.constant(k)), (fn, first, second, k):
+        try:
+            results.append(float(call(x, y, place)))
+        except IndexError:
+            results.append(IndexError)
+    assert results[0] == results[1]
+    assert (a == first).all() and (b == second).all()
+
+
+@pytest.fixture
+def f() -> Any:
+    made = rt.function(scaled, executor="native")
+    for _ in range(2):
+        both(made, scaled, np.arange(4.0), np.ones(4), 1)
+    assert len(made._array_calls) == 1
+    return made
+
+
+def test_results_and_writes(f: Any) -> None:
+    for k in range(4):
+        both(f, scaled, np.arange(4.0) + k, np.ones(4) * k, k)
+    assert f.experimental_get_tracing_count() == 1
+
+
+def test_an_error_leaves_what_was_written(f: Any) -> None:
+    both(f, scaled, np.arange(4.0), np.ones(4), 9)
+    both(f, scaled, np.arange(4.0), np.ones(4), 2)
+
+
+def test_arrays_of_other_kinds(f: Any) -> None:
+    both(f, scaled, np.arange(8.0)[::2], np.ones(4), 1)
+    both(f, scaled, np.arange(4.0), np.ones(8)[::-2], 1)
+    both(f, scaled, np.arange(4, dtype=np.float32), np.ones(4), 1)
+    both(f, scaled, np.arange(5.0), np.ones(5), 1)
+    both(f, scaled, np.arange(4.0).astype(">f8"), np.ones(4), 1)
+    fixed = np.ones(4)
+    fixed.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        f(fixed, np.ones(4), rt.constant(1))
+    both(f, scaled, np.arange(4.0), np.ones(4), 1)
+
+
+def test_arrays_that_share_memory(f: Any) -> None:
+    same = np.arange(4.0)
+    both(f, scaled, same, same, 1)
+    base = np.arange(6.0)
+    with pytest.raises(rt.errors.StagingError, match="may share memory"):
+        f(base[:4], base[2:], rt.constant(1))
+    assert base.tolist() == [0, 1, 2, 3, 4, 5]
+    both(f, scaled, base[:3], base[3:], 1)
+    both(f, scaled, base[:3], base[3:], 1)
+
+
+def test_globals_that_change(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "RATE", 3.0)
+    for _ in range(3):
+        both(f, scaled, np.arange(4.0), np.ones(4), 1)
+
+
+def test_what_else_a_call_changes() -> None:
+    """Such calls take the general path."""
+    LOG.clear()
+    f = rt.function(logged, executor="native")
+    for count in range(1, 4):
+        f(np.arange(4.0), np.ones(4), rt.constant(1))
+        assert len(LOG) == count
+    with pytest.raises(IndexError):
+        f(np.arange(4.0), np.ones(4), rt.constant(9))
+    assert len(LOG) == 4 and not f._array_calls
+
+
+def test_arrays_that_are_returned() -> None:
+    @rt.function(executor="native")
+    def returned(a):
+        a[0] += 1.0
+        return a, {"sum": a.sum()}
+
+    a = np.zeros(3)
+    for count in range(1, 5):
+        result, more = returned(a)
+        assert a.tolist() == np.asarray(result).tolist() == [count, 0, 0] and float(more["sum"]) == count
+    assert a.flags.writeable
+
+
+def test_in_a_trace_and_under_a_tape(f: Any) -> None:
+    outer = rt.function(lambda a, b: f(a, b, rt.constant(1)) * 2.0, executor="native")
+    for _ in range(3):
+        a, b = np.arange(4.0), np.ones(4)
+        assert float(outer(a, b)) == 6.0 and a.tolist() == [2, 3, 4, 5]
+    with rt.GradientTape() as tape:
+        x = rt.Variable(1.0, dtype=rt.float64)
+        a = np.arange(4.0)
+        y = f(a, np.ones(4), rt.constant(1)) * x
+    assert float(tape.gradient(y, x)) == 3.0 and a.tolist() == [2, 3, 4, 5]
