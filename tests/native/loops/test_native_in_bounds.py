@@ -266,7 +266,7 @@ def scaled(n, k, x, by):
 
 
 def test_what_nothing_writes_is_loaded_before_a_loop() -> None:
-    """LLVM knows that arguments do not change, unless results are put into them."""
+    """LLVM knows that arguments do not change, unless they are arrays that the call writes."""
     arrays = np.arange(12.0), np.arange(12.0)
     concrete = rt.function(scaled, executor="native").get_concrete_function(
         rt.constant(5), rt.constant(1), *map(rt.constant, arrays))
@@ -277,7 +277,8 @@ def test_what_nothing_writes_is_loaded_before_a_loop() -> None:
         scaled(5, 3, want, want if by is x else by)
         in_place(rt.constant(5), rt.constant(3), x, by)
         np.testing.assert_array_equal(x, want)
-    assert "!invariant.load" not in in_place.concrete_functions[0].inspect_llvm(optimized=False)
+    apart, same = [trace.inspect_llvm(optimized=False) for trace in in_place.concrete_functions]
+    assert "!invariant.load" in apart and "!invariant.load" not in same
 
 
 @pytest.mark.parametrize("limit", [2**31 - 2, 2**62])
