@@ -15,8 +15,8 @@ from autograph.backend import LISTS, rarely_collected, with_room
 from runtime.backends.executable import Executable
 from runtime.core.array_mode import note_end, object_for, tracing_objects, writes_tensor
 from runtime.core.array_updates import updated
-from runtime.core.errors import DTypeError, ShapeError, StagingError, locate
-from runtime.core.graph import Graph, Value
+from runtime.core.errors import DTypeError, NumberOverflowError, ShapeError, StagingError, locate
+from runtime.core.graph import Graph, Node, Value
 from runtime.core.inline_graph import inline
 from runtime.core.positions import located, user_position
 from runtime.core.profiling import phase
@@ -66,8 +66,8 @@ class ConcreteFunction:
 
     __slots__ = (
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
-        "_defaults", "_donated", "_executor", "_is_final", "_is_single", "_loses_writes", "_optimized", "_own", "_pack",
-        "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
+        "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_optimized",
+        "_own", "_pack", "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
         "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "reading", "run",
         "structured_input_signature", "structured_outputs", "types", "used")
 
@@ -106,8 +106,9 @@ class ConcreteFunction:
         self._array_pattern = array_pattern  # of the calls it serves, if arrays are objects
         self._writes_tensors = mode is not None and mode.writes_tensors  # then these must not be arrays
         self._changes_attributes = call.attributes is not None
-        self._is_final = pack.only_arrays and not call.twins
-        """Whether after an error there is nothing to be done but to leave the arrays as they are by then."""
+        self._has_numbers = call.twins is not None  # which become constants if an int exceeds its bits in a call
+        self._is_final = False
+        """Whether after an error nothing has to be done but to leave the arrays as they are; set when compiled."""
         self._captured = captured  # pre-existing NumPy arrays, inputs of the graph after the leaves
         self._is_single = isinstance(returned, GraphTensor) and not isinstance(returned, MaybeTensor) and not (
             pack.uses_call or captured) and returned.type.dtype is graph.outputs[0].type.dtype  # type: ignore[union-attr]
@@ -147,6 +148,8 @@ class ConcreteFunction:
             with self._compiling:
                 if self._compiled is None:
                     with phase(f"compile {self.name}"):
+                        self._is_final = self._pack.only_arrays and not (
+                            self._has_numbers and any(map(_checks_number, self.optimized.walk())))
                         made = rarely_collected(
                             lambda: make(
                                 self.optimized, self._executor, self.fast_math, self._donated, self._is_final))
@@ -504,6 +507,13 @@ def _is_like(graph: Graph, output: int, place: int) -> bool:
     type = value.type
     return isinstance(type, TensorType) and type == like.type and bool(type.shape) and (
         None not in type.shape or updated(graph, value) is like)
+
+
+def _checks_number(node: Node) -> bool:
+    """Whether a node may raise because an int exceeds its bits."""
+    raised = node.params.get("raised")
+    errors = node.own_errors if raised is None else [type(raised.exception)]
+    return any(error is Exception or issubclass(error, (DTypeError, NumberOverflowError)) for error in errors)
 
 
 def _input_specs(inputs: Sequence[Value]) -> list[TensorSpec | ListType]:

@@ -123,3 +123,32 @@ def test_in_a_trace_and_under_a_tape(f: Any) -> None:
         a = np.arange(4.0)
         y = f(a, np.ones(4), rt.constant(1)) * x
     assert float(tape.gradient(y, x)) == 3.0 and a.tolist() == [2, 3, 4, 5]
+
+
+def counted(a, n, x):
+    for i in range(n % 7 + 1):
+        a[i] = a[i] * x + i
+
+
+def cubed(a, n, x):
+    for i in range(3):
+        a[i] += x
+    a[n % 4] = float(n * n * n)
+
+
+@pytest.mark.filterwarnings("ignore::runtime.function.retracing.RetracingWarning")
+@pytest.mark.parametrize("fn", [counted, cubed])
+def test_numbers_that_become_inputs(fn: Any) -> None:
+    """Where a product of these may exceed 64 bits, such a call runs again with them as constants."""
+    f = rt.function(fn, executor="native")
+    for n, x in ((1, 0.5), (2, 1.5), (3, 2.5), (9, 3.5), (2**40, 0.25), (5, 7.5), (4, 1.25), (2**41 + 2, 2.0)):
+        found, expected = np.zeros(4), np.zeros(4)
+        errors = []
+        for call, a in (f, found), (fn, expected):
+            try:
+                call(a, n, x)
+                errors.append(None)
+            except IndexError:
+                errors.append(IndexError)
+        assert errors[0] is errors[1] and (found == expected).all(), (n, x)
+    assert all(trace._executable.overwritten for trace in f.concrete_functions)
