@@ -2,25 +2,23 @@
 from __future__ import annotations
 
 from runtime.ops.candidates import log_uniform_candidate_sampler, uniform_candidate_sampler
-from runtime.ops.random import (
+from runtime.ops.random import categorical, normal, shuffle, truncated_normal, uniform
+from runtime.ops.random_distributions import gamma, poisson
+from runtime.ops.random_generators import Generator, create_rng_state, get_global_generator, set_global_generator
+from runtime.ops.random_sources import set_seed
+from runtime.ops.stateless_random import (
     Algorithm,
-    Generator,
-    categorical,
-    get_global_generator,
-    normal,
-    set_global_generator,
-    set_seed,
-    shuffle,
+    fold_in,
+    split,
+    stateless_categorical,
     stateless_normal,
     stateless_truncated_normal,
     stateless_uniform,
-    truncated_normal,
-    uniform,
 )
-from runtime.ops.random_distributions import gamma, poisson
 
 __all__ = [
-    "Algorithm", "Generator", "categorical", "gamma", "get_global_generator", "log_uniform_candidate_sampler",
-    "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "stateless_normal",
-    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform", "uniform_candidate_sampler",
+    "Algorithm", "Generator", "categorical", "create_rng_state", "fold_in", "gamma", "get_global_generator",
+    "log_uniform_candidate_sampler", "normal", "poisson", "set_global_generator", "set_seed", "shuffle", "split",
+    "stateless_categorical", "stateless_normal", "stateless_truncated_normal", "stateless_uniform",
+    "truncated_normal", "uniform", "uniform_candidate_sampler",
 ]

@@ -72,7 +72,7 @@ class Counting(Lane):
 Control = Callable[["Batch", Node, Any], Sequence[Lane]]
 CONTROL: Final[dict[str, Control]] = {}
 """Rules for ops with sub-graphs: from the node and the mask to the results."""
-RANDOM: Final = ("random", "random_int")
+RANDOM: Final = ("philox_skip", "random", "random_int")
 NO_ORDER: Final = ("assign_variable", "accumulate_variable")
 
 

@@ -18,7 +18,7 @@ from runtime.core.trace import current_graph
 from runtime.core.variable_bindings import Placeholder
 from runtime.function.argument_structure import walk
 from runtime.function.variable import Variable
-from runtime.ops.random import Source
+from runtime.ops.random_sources import Source
 from runtime.staging.values.iterables import Poison
 
 __all__ = ["verified_call"]

@@ -21,7 +21,7 @@ from runtime.ops.linalg import clip_by_norm, matmul
 from runtime.ops.logic import equal, where
 from runtime.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
 from runtime.ops.op_makers import named
-from runtime.ops.random import source_of_seed
+from runtime.ops.random_sources import source_of_seed
 from runtime.ops.reduction import reduce_any, reduce_sum
 from runtime.ops.segments import segment_sum
 from runtime.ops.shape import dim, expand_dims, reshape

@@ -16,9 +16,10 @@ from runtime.ops.indexing import reverse
 from runtime.ops.indexing import slice_ as part_of
 from runtime.ops.logic import greater, less, less_equal, where
 from runtime.ops.op_makers import named
-from runtime.ops.random import stateless_uniform, uniform
+from runtime.ops.random import uniform
 from runtime.ops.reduction import reduce_all
 from runtime.ops.shape import dim, dims, numbers, reshape, stack
+from runtime.ops.stateless_random import stateless_uniform
 
 __all__ = [
     "random_brightness", "random_contrast", "random_crop", "random_flip_left_right", "random_flip_up_down",

@@ -13,7 +13,7 @@ from runtime.core.types import DType, TensorSpec, as_dtype, float32
 from runtime.ops.effects import numpy_function
 from runtime.ops.math import cast, divide
 from runtime.ops.op_makers import FLOATS, check_dtype, named
-from runtime.ops.random import Source, source_of_seed
+from runtime.ops.random_sources import Stream, source_of_seed
 from runtime.ops.shape import shape_argument
 
 __all__ = ["gamma", "poisson"]
@@ -39,7 +39,7 @@ def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: Any = None, name: 
     return named(_drawn("poisson", source_of_seed(seed), shape, cast(lam, "float64"), as_dtype(dtype)), name)
 
 
-def _drawn(distribution: str, source: Source, shape: Any, parameters: Tensor, dtype: DType) -> Tensor:
+def _drawn(distribution: str, source: Stream, shape: Any, parameters: Tensor, dtype: DType) -> Tensor:
     dims, operand = shape_argument(f"random.{distribution}", shape)
 
     def draw(values: Any, *sizes: Any) -> Any:

@@ -30,7 +30,7 @@ from runtime.function.variable import Variable
 from runtime.ops.effects import Deferred, Raised, made_of
 from runtime.ops.exceptions import Region
 from runtime.ops.lookup import Entries
-from runtime.ops.random import Source, source_of, state_of
+from runtime.ops.random_sources import Source, source_of, state_of
 
 __all__ = ["Decoder", "Encoder", "index"]
 

@@ -23,7 +23,7 @@ ROUNDED = {"matmul", "einsum", "conv", "conv_input", "solve", "det", "slogdet", 
            "linear_recurrence"}
 """Ops whose results differ in the last bits with what they are computed beside."""
 NO_SAMPLES = {name for name in BATCHING if not any(True for _ in cases(name))}
-RANDOM = {"random", "random_int"}
+RANDOM = {"philox_skip", "random", "random_int"}
 TESTED = sorted(set(BATCHING) - NO_SAMPLES - RANDOM)
 
 
@@ -84,6 +84,7 @@ BY_LANE = {
     "hash_find": "a table for each lane", "hash_slots": "its size differs",
     "nonzero": "its size differs", "unique": "its size differs", "range": "its size differs",
     "stateless_random": "a generator for each seed", "stateless_random_int": "a generator for each seed",
+    "philox_state": "a generator for each seed",
 }
 NEVER_BATCHED = {"const", "undefined", "list_reserve", "read_variable", "iterator_next", "iterator_start", "keep",
                  "table_count", "table_export", "reraise", "error_part", "error_text", "hold_error"}

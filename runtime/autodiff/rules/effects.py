@@ -9,7 +9,7 @@ from runtime.autodiff.rules.registry import Applied, constant, jvp, vjp
 
 constant("it has no operand", "const", "undefined")
 constant("random numbers do not depend on anything: what is made of them has its derivative", "random", "random_int",
-         "stateless_random", "stateless_random_int")
+         "philox_skip", "philox_state", "stateless_random", "stateless_random_int")
 constant("it has no result", "print", "raise", "raise_unless", "check", "check_bound", "assert_compare", "reraise",
          "hold_error", "iterator_start", "table_erase", "table_write")
 constant("its result is text", "render_text", "render_records", "as_string", "string_format")

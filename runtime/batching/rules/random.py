@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.batching.rules.registry import Call, batching
+from runtime.core.types import int64, uint64
 from runtime.ops.concat_split import concat
-from runtime.ops.math import cast
-from runtime.ops.shape import stack
+from runtime.ops.creation import range as indices
+from runtime.ops.logic import less
+from runtime.ops.math import add, cast, multiply
+from runtime.ops.philox import RESERVED
+from runtime.ops.shape import broadcast_to, stack
 
 
 @batching("random", "random_int")
@@ -25,3 +29,16 @@ def _random(call: Call) -> Sequence[Any]:
     else:
         wanted, operands = (None, *known), [stack([call.size, *known])]
     return call.apply(*bounds, *operands, dims=wanted)
+
+
+@batching("philox_skip")
+def _skip(call: Call) -> Sequence[Any]:
+    """One draw for all lanes: each has its own part of the numbers."""
+    call.only()
+    (count,) = call.inputs
+    size = cast(call.size, int64)
+    (state,) = call.apply(multiply(count, size))
+    ahead = multiply(multiply(indices(size), count), RESERVED)
+    low = add(state[0], ahead)
+    carried = cast(less(cast(low, uint64), cast(ahead, uint64)), int64)
+    return [stack([low, add(state[1], carried), broadcast_to(state[2], [size])], axis=1)]

@@ -9,10 +9,11 @@ from keras.src.backend.config import floatx
 from keras.src.random.seed_generator import SeedGenerator, draw_seed, make_default_seed
 
 import runtime.numpy as rnp
+from runtime.core import types as t
 from runtime.core.tensor import Tensor
 from runtime.core.types import TensorSpec, as_dtype
 from runtime.keras.backend.promotion import floating, in_dtype, name_of, sizes_of, tensor
-from runtime.ops import logic, math, random, reduction, sorting
+from runtime.ops import logic, math, sorting, stateless_random
 from runtime.ops import shape as shapes
 from runtime.ops.effects import numpy_function
 
@@ -25,57 +26,44 @@ def _name(dtype: Any) -> str:
 
 
 def _drawn(draw: Callable[[str], Tensor], dtype: Any) -> Tensor:
-    """Numbers in a dtype, drawn in float32 unless it is float32 or float64, and cast."""
+    """Numbers in a dtype, drawn in float32 if it is no float of NumPy's, and cast."""
     name = _name(dtype)
-    return in_dtype(draw(name if name in ("float32", "float64") else "float32"), name)
+    return in_dtype(draw(name if name in ("float16", "float32", "float64") else "float32"), name)
 
 
 def _seed(seed: Any) -> Tensor:
-    return in_dtype(draw_seed(seed), "int64")
+    """The seed that Keras draws with on TensorFlow: there it must fit an int32."""
+    return in_dtype(math.mod(in_dtype(draw_seed(seed), "int64"), int(t.int32.limits[1]) - 1), "int32")
 
 
-def _scaled(x: Tensor, factor: Any, offset: Any) -> Tensor:
-    for number, function, none in ((factor, math.multiply, 1), (offset, math.add, 0)):
-        if not (isinstance(number, (int, float)) and number == none):
-            x = function(x, in_dtype(number if isinstance(number, (int, float)) else tensor(number), x.dtype.name))
-    return x
+def _number(x: Any, name: str) -> Any:
+    return x if isinstance(x, (int, float)) else in_dtype(tensor(x), name)
 
 
 def normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    return _drawn(lambda name: _scaled(random.stateless_normal(sizes_of(shape), _seed(seed), dtype=name), stddev, mean),
-                  dtype)
+    return _drawn(lambda name: stateless_random.stateless_normal(
+        sizes_of(shape), _seed(seed), _number(mean, name), _number(stddev, name), name), dtype)
 
 
 def uniform(shape: Any, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    def draw(name: str) -> Tensor:
-        x = random.stateless_uniform(sizes_of(shape), _seed(seed), dtype=name)
-        if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
-            return _scaled(x, maxval - minval, minval)
-        low, high = (in_dtype(tensor(bound), name) for bound in (minval, maxval))
-        return x * (high - low) + low
-
-    return _drawn(draw, dtype)
+    return _drawn(lambda name: stateless_random.stateless_uniform(
+        sizes_of(shape), _seed(seed), _number(minval, name), _number(maxval, name), name), dtype)
 
 
 def truncated_normal(shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = None, seed: Any = None) -> Tensor:
-    return _drawn(lambda name: _scaled(random.stateless_truncated_normal(sizes_of(shape), _seed(seed), dtype=name),
-                                       stddev, mean), dtype)
+    return _drawn(lambda name: stateless_random.stateless_truncated_normal(
+        sizes_of(shape), _seed(seed), _number(mean, name), _number(stddev, name), name), dtype)
 
 
 def randint(shape: Any, minval: Any, maxval: Any, dtype: Any = "int32", seed: Any = None) -> Tensor:
     name = _name(dtype)
-    drawn = name if as_dtype(name).is_integer else "int32"
-    return in_dtype(random.stateless_uniform(sizes_of(shape), _seed(seed), in_dtype(tensor(minval), drawn),
-                                             in_dtype(tensor(maxval), drawn), drawn), name)
+    drawn = name if name in ("int32", "int64") else "int64"
+    return in_dtype(stateless_random.stateless_uniform(
+        sizes_of(shape), _seed(seed), in_dtype(tensor(minval), drawn), in_dtype(tensor(maxval), drawn), drawn), name)
 
 
 def categorical(logits: Any, num_samples: int, dtype: Any = "int32", seed: Any = None) -> Tensor:
-    x = floating(logits)
-    wide = "float64" if x.dtype.name == "float64" else "float32"
-    rows, classes = shapes.dims(x)
-    u = random.stateless_uniform([rows, num_samples, classes], _seed(seed), dtype=wide)
-    noise = -math.log(-math.log(math.maximum(u, 1e-30)))  # Gumbel's distribution
-    return in_dtype(reduction.argmax(in_dtype(x, wide)[:, None, :] + noise, 2), _name(dtype))
+    return in_dtype(stateless_random.stateless_categorical(floating(logits), num_samples, _seed(seed)), _name(dtype))
 
 
 def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None) -> Tensor:
@@ -87,13 +75,14 @@ def dropout(inputs: Any, rate: float, noise_shape: Any = None, seed: Any = None)
     sizes = shapes.dims(x)
     if noise_shape is not None:
         sizes = [own if size is None else size for own, size in zip(sizes, noise_shape, strict=True)]
-    kept = random.stateless_uniform(sizes, _seed(seed)) >= rate
-    return logic.where(kept, x / in_dtype(1.0 - rate, x.dtype.name), rnp.zeros_like(x))
+    name = x.dtype.name
+    kept = uniform(sizes, dtype=name, seed=seed) >= in_dtype(rate, name)
+    return logic.where(kept, x * in_dtype(1.0 / (1.0 - rate), name), rnp.zeros_like(x))
 
 
 def shuffle(x: Any, axis: int = 0, seed: Any = None) -> Tensor:
     x = tensor(x)
-    order = sorting.argsort(random.stateless_uniform([shapes.dim(x, axis)], _seed(seed), dtype="float64"))
+    order = sorting.argsort(stateless_random.stateless_uniform([shapes.dim(x, axis)], _seed(seed)))
     return rnp.take(x, order, axis)
 
 

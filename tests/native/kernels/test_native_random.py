@@ -70,10 +70,14 @@ def test_integers(dtype: t.DType) -> None:
 @pytest.mark.parametrize("seed_dtype", [t.int32, t.int64, t.uint64], ids=lambda d: d.name)
 def test_stateless(seed_dtype: t.DType) -> None:
     def fn(seed: Any) -> Any:
-        return [f([50], seed, dtype=dtype) for dtype in FLOATS
-                for f in (rt.random.stateless_normal, rt.random.stateless_uniform)] + [
+        return [f([50], seed, dtype=dtype) for dtype in FLOATS[:2]
+                for f in (rt.random.stateless_normal, rt.random.stateless_truncated_normal)] + [
+            rt.random.stateless_uniform([51], seed, dtype=dtype) for dtype in FLOATS] + [
             rt.random.stateless_uniform([50], seed, -3, 10**9, dtype) for dtype in (t.int32, t.int64)] + [
-            rt.random.stateless_normal([], seed), rt.random.stateless_normal([MANY // 8], seed, dtype=t.float64)]
+            rt.random.stateless_uniform([3], seed, None, None, dtype) for dtype in INTS] + [
+            rt.random.stateless_uniform([9], seed, 1, 100, dtype) for dtype in INTS] + [
+            rt.random.stateless_normal([], seed), rt.random.stateless_normal([MANY // 2 + 3], seed),
+            rt.random.stateless_truncated_normal([MANY // 2 + 1], seed), rt.random.stateless_uniform([0, 2], seed)]
 
     low, high = seed_dtype.limits
     seeds = [[1, 2], [0, 0], [low, high], [high, low], [5, high], [low + 1, 0]]
@@ -82,10 +86,26 @@ def test_stateless(seed_dtype: t.DType) -> None:
     same(fn, *[(np.array(seed, seed_dtype.np),) for seed in seeds])
 
 
+def test_normal_floats_of_64_bits_call_numpy() -> None:
+    def fn(seed: Any) -> Any:
+        return (rt.random.stateless_normal([51], seed, dtype=t.float64),
+                rt.random.stateless_truncated_normal([51], seed, dtype=t.float64))
+
+    want, got = (rt.function(fn, executor=executor)(np.array([1, 2])) for executor in ("numpy", "native"))
+    for w, g in zip(want, got, strict=True):
+        np.testing.assert_array_equal(w, g)
+    text = rt.function(fn, executor="native").get_concrete_function(np.array([1, 2])).explain_native()
+    assert "stateless_random calls Python: normal numbers of float64 take NumPy's functions" in text
+
+
 def test_seeds_of_other_lengths() -> None:
-    for seed in ([], [3], [1, 2, 3, 4, 5, 6], [-1, -2, -3]):
-        same(lambda s: rt.random.stateless_uniform([5], s), (np.array(seed, np.int64),),
-             specs=[rt.TensorSpec([None], rt.int64)])
+    for seed in ([], [3], [1, 2, 3, 4, 5, 6]):
+        for executor in ("numpy", "native"):
+            with pytest.raises(rt.errors.ShapeError, match=rf"a seed of two ints, not int64\[{len(seed)}\]"):
+                drawn(lambda s: rt.random.stateless_uniform([5], s), executor, [(np.array(seed, np.int64),)],
+                      [rt.TensorSpec([None], rt.int64)])
+    with pytest.raises(rt.errors.ShapeError, match=r"a seed of two ints, not int64\[3\]"):
+        rt.random.stateless_uniform([5], np.array([1, 2, 3]))
 
 
 def test_what_is_made_of_them() -> None:

@@ -42,6 +42,7 @@ from runtime.backends.native.kernels import (
     reductions,
     shapes,
     sorting,
+    stateless_random,
     strings,
 )
 from runtime.backends.native.kernels.convolution import convolutions, pooling
@@ -56,8 +57,8 @@ from runtime.core.variable_bindings import Placeholder, bound
 __all__ = ["UNSTACKING", "Native", "set_flush", "why_not_direct"]
 
 _ = (control_flow, convolutions, effects, einsum, gather_scatter, hashing, concat_split, list_stack_unstack, lists,
-     elementwise, pooling, products, random,
-     reductions, routines, shapes, sorting, linear_solve, strings, exceptions)  # importing these registers lowerings
+     elementwise, pooling, products, random, reductions, routines, shapes, sorting, stateless_random, linear_solve,
+     strings, exceptions)  # importing these registers lowerings
 
 _free: Final = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.py_object)(address_of(RELEASE))
 """Its last argument is unused: the weak reference whose callback it is."""

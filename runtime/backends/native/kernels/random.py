@@ -2,9 +2,7 @@
 
 A source's numbers come from NumPy's own bit generator, through its C functions (numpy/random/bitgen.h), so that kernels
 and native code share one stream; the distributions are written here as in NumPy (numpy/random/src/distributions).
-Stateless numbers need a stream of their own: a seed, spread by NumPy's SeedSequence, starts a PCG64 (M. E. O'Neill,
-2014); both are written here, too. Other versions of NumPy may draw differently; if this NumPy does not draw the
-expected numbers, the kernels are called.
+Other versions of NumPy may draw differently; if this NumPy does not draw the expected numbers, the kernels are called.
 """
 from __future__ import annotations
 
@@ -18,15 +16,14 @@ import numpy as np
 
 from runtime.backends.native.abi.interrupts import INTERRUPTED, PIECE, poll, watched
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
-from runtime.backends.native.codegen.index_expressions import Array, Context, Leaf, Scalar
+from runtime.backends.native.codegen.index_expressions import Leaf, Scalar
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.kernels import ziggurat_tables
 from runtime.backends.native.kernels.shapes import check_sizes, numbers, result_type
 from runtime.backends.native.llvm.builder import Builder, Index, Val, bits_of, const
 from runtime.core.graph import Node
-from runtime.core.types import int32
 
-__all__: list[str] = []
+__all__ = ["array_of", "bounds", "constant_table", "for_each"]
 
 _LONG: Final = 1 << 12  # numbers from which on the GIL should be released
 _PLAIN: Final = "noinline nounwind"
@@ -59,134 +56,6 @@ def _stream(w: Lowering, source: Any) -> Val:
     found = w.constant(np.array(words, np.uint64).view(np.int64))
     assert isinstance(found, Leaf)
     return found.pointer
-
-
-_STATE: Final = 48  # bytes of a PCG64: state, increment, whether 32 of the last 64 bits are unused, and these
-_MULTIPLIER: Final = "47026247687942121848144207491837523525"
-
-
-def _own_stream(w: Lowering, seed: Array) -> Val:
-    """A new stream from a seed."""
-    b = w.b
-    places = w.leaf(seed)
-    size = places.dims[0]
-    entropy = w.memory(int32, [b.imul(size, 2)])
-
-    def add(k: Val, state: Sequence[Val]) -> list[Val]:
-        """Append an integer as words of 32 bits, without leading zeros."""
-        (count,) = state
-        value = b.extend(places.at(Context(b), [k]), places.dtype.is_unsigned)
-        high = b.convert("trunc", b.lshr(value, const("i64", 32)), "i32")
-        entropy.store(b, [count], b.convert("trunc", value, "i32"))
-        entropy.store(b, [b.iadd(count, 1)], high)
-        return [b.add(count, b.select(b.icmp("ne", high, const("i32", 0)), const("i64", 2), const("i64", 1)))]
-
-    (count,) = b.folded(0, size, [const("i64", 0)], add)
-    state, words = b.alloca("i8", _STATE, 16), b.alloca("i64", 3)
-    module = w.module
-    module.define("pcg64.seed", "void", ["ptr", "i64", "ptr"], _seed, _PLAIN)
-    for name, result, write in (("pcg64.next64", "i64", _next64), ("pcg64.next32", "i32", _next32)):
-        module.define(name, result, ["ptr"], write, "nounwind")
-    b.call("void", "pcg64.seed", entropy.pointer, count, state)
-    for k, word in enumerate((state, Val("ptr", "@pcg64.next64"), Val("ptr", "@pcg64.next32"))):
-        b.store(word, b.offset(words, k, "i64"))
-    return words
-
-
-def _wide_load(b: Builder, state: Val, at: int) -> Val:
-    return b.load("i128", b.offset(state, at, "i8"), 16)
-
-
-def _step(b: Builder, value: Val, increment: Val) -> Val:
-    return b.add(b.op("i128", f"mul {value}, {_MULTIPLIER}"), increment)
-
-
-def _next64(b: Builder, state: Val) -> Val:
-    value = _step(b, _wide_load(b, state, 0), _wide_load(b, state, 16))
-    b.store(value, state, 16)
-    high = b.convert("trunc", b.op("i128", f"lshr {value}, 64"), "i64")
-    folded = b.xor(high, b.convert("trunc", value, "i64"))
-    return b.intrinsic("fshr", folded, folded, b.lshr(high, const("i64", 58)))
-
-
-def _next32(b: Builder, state: Val) -> Val:
-    has, rest = b.offset(state, 32, "i8"), b.offset(state, 36, "i8")
-
-    def buffered() -> list[Val]:
-        b.store(const("i32", 0), has)
-        return [b.load("i32", rest)]
-
-    def fresh() -> list[Val]:
-        value = b.call("i64", "pcg64.next64", state)
-        b.store(const("i32", 1), has)
-        b.store(b.convert("trunc", b.lshr(value, const("i64", 32)), "i32"), rest)
-        return [b.convert("trunc", value, "i32")]
-
-    return b.either(b.icmp("ne", b.load("i32", has), const("i32", 0)), buffered, fresh)[0]
-
-
-_INIT_A, _MULT_A, _INIT_B, _MULT_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
-_MIX_LEFT, _MIX_RIGHT = 0xCA01F9DD, 0x4973F715
-_POOL: Final = 4  # words
-
-
-def _seed(b: Builder, entropy: Val, count: Val, state: Val) -> None:
-    """NumPy's SeedSequence: hash and mix the words of entropy to seed the generator."""
-    word = "i32"
-
-    def shifted(x: Val) -> Val:
-        return b.xor(x, b.lshr(x, const(word, 16)))
-
-    def hashed(x: Val, by: Val, factor: int) -> tuple[Val, Val]:
-        following = b.mul(by, const(word, factor))
-        return shifted(b.mul(b.xor(x, by), following)), following
-
-    def mixed(x: Val, y: Val) -> Val:
-        return shifted(b.sub(b.mul(const(word, _MIX_LEFT), x), b.mul(const(word, _MIX_RIGHT), y)))
-
-    pool: list[Val] = []
-    by = const(word, _INIT_A)
-    for k in range(_POOL):
-        there = b.icmp("sgt", count, const("i64", k))
-        (element,) = b.either(there, lambda k=k: [b.load(word, b.offset(entropy, k, word))],  # type: ignore[misc]
-                              lambda: [const(word, 0)])
-        found, by = hashed(element, by, _MULT_A)
-        pool.append(found)
-    for source in range(_POOL):
-        for target in range(_POOL):
-            if source != target:
-                found, by = hashed(pool[source], by, _MULT_A)
-                pool[target] = mixed(pool[target], found)
-
-    def more(k: Val, values: Sequence[Val]) -> list[Val]:
-        *pool, by = values
-        element = b.load(word, b.offset(entropy, k, word))
-        for target in range(_POOL):
-            found, by = hashed(element, by, _MULT_A)
-            pool[target] = mixed(pool[target], found)
-        return [*pool, by]
-
-    *pool, _ = b.folded(_POOL, count, [*pool, by], more)
-    by = const(word, _INIT_B)
-    halves: list[Val] = []
-    for k in range(2 * _POOL):
-        found, by = hashed(pool[k % _POOL], by, _MULT_B)
-        halves.append(b.convert("zext", found, "i128"))
-
-    def joined(first: int) -> Val:
-        """Join four words: two numbers of 64 bits, the higher one first."""
-        total: Val | None = None
-        for k, shift in enumerate((64, 96, 0, 32)):
-            part = b.op("i128", f"shl {halves[first + k]}, {shift}")
-            total = part if total is None else b.or_(total, part)
-        assert total is not None
-        return total
-
-    increment = b.op("i128", f"or {b.op('i128', f'shl {joined(4)}, 1')}, 1")
-    start = b.add(_step(b, Val("i128", "0"), increment), joined(0))
-    b.store(_step(b, start, increment), state, 16)
-    b.store(increment, b.offset(state, 16, "i8"), 16)
-    b.store(const("i32", 0), b.offset(state, 32, "i8"))
 
 
 # Distributions.
@@ -233,7 +102,7 @@ def _ziggurat(b: Builder, stream: Stream, kind: str) -> None:
     digits, bits = (52, 64) if kind == "double" else (23, 32)
     whole = f"i{bits}"
     table = ziggurat_tables.tables(digits)
-    below, widths, heights = (_table(b, f"ziggurat.{name}{bits}", ty, values) for name, ty, values in (
+    below, widths, heights = (constant_table(b, f"ziggurat.{name}{bits}", ty, values) for name, ty, values in (
         ("below", whole, table.below), ("widths", kind, table.widths), ("heights", kind, table.heights)))
 
     def arithmetic(name: str, x: Val, y: Val) -> Val:
@@ -275,7 +144,7 @@ def _ziggurat(b: Builder, stream: Stream, kind: str) -> None:
     b.jump(again)
 
 
-def _table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
+def constant_table(b: Builder, name: str, ty: str, values: Sequence[float]) -> Val:
     items = ", ".join([str(const(ty, value)) for value in values])
     b.module.globals[name] = f"internal constant [{len(values)} x {ty}] [{items}]"
     return Val("ptr", f"@{name}")
@@ -288,7 +157,7 @@ def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count
 
     def fill(b: Builder, words: Val, out: Val, count: Val, frame: Val) -> None:
         stream = _opened(b, words)
-        _each(b, count, frame, lambda k: b.store(
+        for_each(b, count, frame, lambda k: b.store(
             b.convert("fptrunc", draw(b, stream, kind), ty), b.offset(out, k, ty)))
 
     name = f"fill.{distribution}.{ty}"
@@ -296,7 +165,7 @@ def _floats(w: Lowering, distribution: str, ty: str, words: Val, out: Val, count
     return w.b.call("i32", name, words, out, w.b.i64(count), w.frame)
 
 
-def _each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
+def for_each(b: Builder, count: Val, frame: Val, write: Callable[[Val], None]) -> None:
     """Write `write(k)` for each of `count` numbers, and the end of the function, which returns 0, or INTERRUPTED if a
     signal handler raised."""
     def step(k: Val, _: Sequence[Val]) -> list[Val]:
@@ -339,7 +208,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
         return b.convert("trunc", value, ty)
 
     def each(draw: Callable[[], Val]) -> None:
-        _each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
+        for_each(b, count, frame, lambda k: b.store(b.add(low, draw()), b.offset(out, k, ty)))
 
     def bounded(next_: Callable[[], Val], span: Val) -> Val:
         """The high half of a product with a random number, drawn again if the low half would cause a bias."""
@@ -384,7 +253,7 @@ def _fill_integers(b: Builder, words: Val, out: Val, count: Val, frame: Val, low
 
 # The ops.
 
-def _filled(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
+def array_of(w: Lowering, node: Node, shape: Sequence[Value], values: Sequence[Value],
             fill: Callable[[Val, Index], Val], source: Val | None = None) -> Value:
     """An array of the requested shape; `fill` gets its memory and the number of elements. If a signal interrupts it,
     the state of the source's stream is restored."""
@@ -431,40 +300,20 @@ def random(w: Lowering, node: Node, *shape: Value) -> Value:
     _need_known()
     words = _stream(w, node.params["source"])
     ty = llvm_type(node.params["dtype"])
-    return _filled(w, node, shape, shape, lambda out, count: _floats(
+    return array_of(w, node, shape, shape, lambda out, count: _floats(
         w, node.params["distribution"], ty, words, out, count), words)
 
 
 @lowers("random_int")
 def random_int(w: Lowering, node: Node, low: Value, high: Value, *shape: Value) -> Value:
     _need_known()
-    first, end = _bounds(w, node, low, high, [low, high, *shape])
+    first, end = bounds(w, node, low, high, [low, high, *shape])
     words = _stream(w, node.params["source"])
-    return _filled(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end),
+    return array_of(w, node, shape, [low, high, *shape], lambda out, count: _integers(w, words, out, count, first, end),
                    words)
 
 
-@lowers("stateless_random")
-def stateless_random(w: Lowering, node: Node, seed: Value, *shape: Value) -> Value:
-    _need_known()
-    assert isinstance(seed, Array)
-    values = [seed, *shape]
-    ty = llvm_type(node.params["dtype"])
-    return _filled(w, node, shape, values, lambda out, count: _floats(
-        w, node.params["distribution"], ty, _own_stream(w, seed), out, count))
-
-
-@lowers("stateless_random_int")
-def stateless_random_int(w: Lowering, node: Node, low: Value, high: Value, seed: Value, *shape: Value) -> Value:
-    _need_known()
-    assert isinstance(seed, Array)
-    values = [low, high, seed, *shape]
-    first, end = _bounds(w, node, low, high, values)
-    return _filled(w, node, shape, values, lambda out, count: _integers(
-        w, _own_stream(w, seed), out, count, first, end))
-
-
-def _bounds(w: Lowering, node: Node, low: Value, high: Value, values: list[Value]) -> tuple[Val, Val]:
+def bounds(w: Lowering, node: Node, low: Value, high: Value, values: list[Value]) -> tuple[Val, Val]:
     """The smallest number to draw and the exclusive limit; an empty range is an error."""
     first, end = w.element(low), w.element(high)
     relation = "uge" if result_type(node).dtype.is_unsigned else "sge"

@@ -12,7 +12,7 @@ from runtime.core.tensor import Tensor
 from runtime.keras.backend.image.colors import check_rank
 from runtime.keras.backend.image.filters import gaussian_blur
 from runtime.keras.backend.promotion import floating, in_dtype, result, tensor
-from runtime.ops import concat_split, creation, linalg, logic, math, random
+from runtime.ops import concat_split, creation, linalg, logic, math, stateless_random
 from runtime.ops import shape as shapes
 from runtime.ops.gather import gather
 
@@ -197,7 +197,8 @@ def elastic_transform(images: Any, alpha: Any = 20.0, sigma: Any = 5.0, interpol
     size = int(6 * width) | 1
     sizes = shapes.dims(x if x.ndim == 4 else x[None])
     plane = [sizes[0], *(sizes[1:3] if data_format == "channels_last" else sizes[2:])]
-    noise = random.stateless_normal([*plane, 2], in_dtype(draw_seed(seed), "int64")) * width
+    drawn = stateless_random.stateless_normal(plane, in_dtype(draw_seed(seed), "int64")) * width
+    noise = shapes.stack([drawn, drawn], -1)  # Keras draws both directions with one seed on TensorFlow
     blurred = gaussian_blur(noise, (size, size), (width, width), "channels_last") * in_dtype(
         alpha if isinstance(alpha, (int, float)) else tensor(alpha), "float32")
     return _moved(x, lambda y, x: (y + blurred[..., 1], x + blurred[..., 0]), order, fill_mode, fill_value,
