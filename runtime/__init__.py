@@ -100,7 +100,6 @@ from runtime.ops.creation import (
 from runtime.ops.effects import numpy_function, py_function
 from runtime.ops.gather import (
     boolean_mask,
-    gather,
     scatter_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
@@ -108,6 +107,7 @@ from runtime.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from runtime.ops.gather import gather_slices as gather
 from runtime.ops.gather_nd import gather_nd
 from runtime.ops.indexing import reverse, strided_slice
 from runtime.ops.indexing import slice_ as slice

@@ -17,7 +17,7 @@ from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import current_graph, wrap
 
-__all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "refuse_reads", "sweep"]
+__all__ = ["CONTROL", "NoGradientError", "apply_vjp", "handles", "passes_rows", "refuse_reads", "sweep"]
 
 
 class NoGradientError(UnimplementedError, LookupError):
@@ -41,6 +41,8 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
     """Add the cotangents of the operands of `nodes` to `cts`, which holds those of their results; the latter are
     removed, except those of values in `keep`."""
     for node in reversed(nodes):
+        if _moved(node, cts, activity, keep):
+            continue
         out_cts = [cts.get(value) if value in keep else cts.pop(value) for value in node.outputs]
         if all(ct is None for ct in out_cts):
             continue
@@ -68,6 +70,28 @@ def sweep(nodes: Sequence[Node], cts: Cotangents, activity: Activity, keep: Cont
                         cts.add(value, ct, x)
                         _refine(cts, value)
         _place(graph, start, node)
+
+
+def _moved(node: Node, cts: Cotangents, activity: Activity, keep: Container[Value]) -> bool:
+    """Whether the cotangent of the node's result was a list of slices, and is now one of its operand."""
+    if node.op.name not in ("cast", "read_variable") or node.outputs[0] in keep:
+        return False
+    (output,) = node.outputs
+    if node.op.name == "cast":
+        return node.inputs[0] in activity and cts.move(
+            output, node.inputs[0], wrap(node.inputs[0]), node.inputs[0].type.dtype)  # type: ignore[union-attr]
+    key = id(node.params["variable"])
+    return key in activity.variables and cts.move(output, key, wrap(output))
+
+
+def passes_rows(key: Any, sources: Container[Any]) -> bool:
+    """Whether slices of a cotangent stay such: of the sources, by value or id, and of what they are read or cast
+    into."""
+    while isinstance(key, Value) and key not in sources:
+        if key.node is None or key.node.op.name not in ("cast", "read_variable"):
+            return False
+        key = key.node.inputs[0] if key.node.op.name == "cast" else id(key.node.params["variable"])
+    return key in sources
 
 
 def apply_vjp(node: Applied, out_cts: Sequence[Any], position: Place | None) -> Sequence[Any]:
@@ -118,7 +142,7 @@ def refuse_reads(node: Node, variables: Container[int]) -> None:
 
 
 def _refine(cts: Cotangents, value: Value) -> None:
-    ct = cts.get(value)
+    ct = None if cts.is_rows(value) else cts.get(value)
     if isinstance(ct, GraphTensor):
         fit(ct, value.type)
 

@@ -14,6 +14,7 @@ from runtime.autodiff.cotangents import zero_for
 from runtime.autodiff.entries import Entry, Pull
 from runtime.autodiff.forward import tangent_graph
 from runtime.autodiff.reverse import Derivative, derivative
+from runtime.autodiff.rules.gather import of_rows
 from runtime.core.graph import Graph
 from runtime.core.inline_graph import inline
 from runtime.core.recording import record_call, recorders
@@ -132,11 +133,11 @@ class _Recorded:
                 entry = forward.record(leaves, self.wanted) if deeper is None else deeper
                 return entry.pull([*cts, *[None] * (len(entry.outputs) - len(cts))], wanted)
             seeds = [zero_for(outputs[k]) if cts[k] is None else cts[k] for k in self.outputs]
-            found = iter(called(backward, [*saved, *seeds]))
-            numbers = [None if k is None else next(found) for k in self.found]
+            found = called(backward, [*saved, *seeds])
             made: list[Any] = [None] * len(sources)
-            for i, ct in zip([i for i, want in enumerate(self.wanted) if want], numbers, strict=True):
-                made[i] = ct
+            for i, k in zip([i for i, want in enumerate(self.wanted) if want], self.found, strict=True):
+                if k is not None:
+                    made[i] = of_rows(found[k[0]], found[k[1]], sources[i]) if isinstance(k, tuple) else found[k]
             return made
 
         return Entry(sources, outputs, pull)

@@ -15,11 +15,13 @@ Pull = Callable[[Sequence[Any], Sequence[bool]], Sequence[Any]]
 
 class Entry(NamedTuple):
     """A recorded computation: `pull(cts, wanted)` maps the cotangents of the outputs to those of the wanted inputs.
-    Inputs are eager tensors and lists, and variables that were read."""
+    Inputs are eager tensors and lists, and variables that were read. `passes`: it reads a variable or casts, so that
+    slices of the output's cotangent are slices of the input's."""
 
     inputs: Sequence[Any]
     outputs: Sequence[Any]
     pull: Pull
+    passes: bool = False
 
 
 @runtime_checkable

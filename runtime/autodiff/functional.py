@@ -105,7 +105,7 @@ def value_and_grad(f: Function, argnums: Argnums = 0, has_aux: bool = False) -> 
             returned = traceable(f)(*made, **kwargs)
         value, aux = returned if has_aux else (returned, None)
         value = _scalar(f, value)
-        found = tape.gradient(value, sources, unconnected_gradients="zero")
+        found = tape.dense_gradient(value, sources, unconnected_gradients="zero")
         return ((value, aux), found) if has_aux else (value, found)
 
     return call
@@ -154,7 +154,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
     def pull(cotangents: Any) -> Any:
         _same_structure(value, cotangents, "cotangents", "the function's result")
-        return tape.gradient(value, sources, cotangents, unconnected_gradients="zero")
+        return tape.dense_gradient(value, sources, cotangents, unconnected_gradients="zero")
 
     return (value, pull, aux) if has_aux else (value, pull)
 

@@ -64,7 +64,7 @@ def _pulled(node: Applied, *cts: Any) -> Sequence[Any]:
         with GradientTape() as tape:
             tape.watch(by)
             results = call(*operands[:count])
-        found: list[Any] = tape.gradient(
+        found: list[Any] = tape.dense_gradient(
             [results[k] for k in outputs], by, list(operands[count:]), unconnected_gradients="zero")
         return found
 

@@ -40,7 +40,7 @@ class Recomputed(MethodFunction):
                     tape.watch([x for x in own if x.dtype.is_floating or x.dtype.is_complex])
                     results = traceable(f)(*own, **kwargs)
                 flat = pytree.flatten(results)
-                found = tape.gradient(flat, [*own, *variables], list(cts))
+                found = tape.dense_gradient(flat, [*own, *variables], list(cts))
                 return (found[:len(own)], found[len(own):]) if variables else found
 
             with without_tapes():

@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.autodiff import branches, custom, loops  # noqa: F401  they fill the table of control flow
 from runtime.autodiff.activity import Activity
-from runtime.autodiff.backward import sweep
+from runtime.autodiff.backward import passes_rows, sweep
 from runtime.autodiff.cotangents import Cotangents, fit
 from runtime.autodiff.saving import define, drop_dead, inserted, plan_saved
 from runtime.core.graph import Graph, Node, Value
@@ -29,13 +29,14 @@ class Derivative:
     forward   the graph, with the residuals as additional outputs
     backward  its inputs are some inputs of the graph (`inputs_used`), the residuals, and a cotangent for each requested
               output; its outputs are the cotangents of those requested inputs that the outputs depend on
-    found     for each requested input, capture and variable, the number of its output of `backward`; None: zero
+    found     for each requested input, capture and variable, the number of its output of `backward`; None: zero. For
+              slices along the first axis, the numbers of their values and indices
     """
 
     forward: Graph
     backward: Graph
     inputs_used: tuple[int, ...]
-    found: tuple[int | None, ...]
+    found: tuple[int | tuple[int, int] | None, ...]
 
 
 def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], outputs: Sequence[int]) -> Derivative:
@@ -48,21 +49,24 @@ def derivative(graph: Graph, wanted: Sequence[int], variables: Sequence[Any], ou
     activity = Activity((parameters[i] for i in wanted), map(id, variables))
     activity.visit(forward.nodes)
     back = Graph(f"{graph.name}_backward", forward)
-    cts = Cotangents()
+    kept = {*sources}
+    cts = Cotangents(lambda key: passes_rows(key, kept))
     results = list(forward.outputs)
     with tracing(back):
         seeds = [add_input(back, results[k].type, f"ct_{results[k].hint or k}") for k in outputs]
         for k, seed in zip(outputs, seeds, strict=True):
             cts.add(results[k], seed, None)
         sweep(list(forward.nodes), cts, activity, {parameters[i] for i in wanted})
-        found = [cts.get(key) for key in sources]
-        set_outputs(back, [fit(ct, key.type) if isinstance(key, Value) else ct
-                           for key, ct in zip(sources, found, strict=True) if ct is not None])
+        found = [cts.rows(key) or (cts.get(key),) for key in sources]
+        set_outputs(back, [fit(ct, key.type) if isinstance(key, Value) and len(parts) == 1 else ct
+                           for key, parts in zip(sources, found, strict=True) for ct in parts if ct is not None])
     drop_dead(back)
     plan_saved(back, forward, set(parameters))
     inputs_used = _close(back, forward)
     numbers = iter(range(len(back.outputs)))
-    return Derivative(forward, back, inputs_used, tuple([None if ct is None else next(numbers) for ct in found]))
+    return Derivative(forward, back, inputs_used, tuple([
+        None if parts[0] is None else next(numbers) if len(parts) == 1 else (next(numbers), next(numbers))
+        for parts in found]))
 
 
 def _close(back: Graph, forward: Graph) -> tuple[int, ...]:

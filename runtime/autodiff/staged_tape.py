@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from runtime.autodiff.activity import Activity, variables_read
-from runtime.autodiff.backward import sweep
+from runtime.autodiff.backward import passes_rows, sweep
 from runtime.autodiff.cotangents import Cotangents
 from runtime.core.graph import Graph, Node, Value
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor
-from runtime.core.trace import current_graph, wrap
+from runtime.core.trace import convert_to_tensor, current_graph, wrap
+from runtime.ops.shape import dims
+from runtime.ops.sparse import IndexedSlices
 
-__all__ = ["StagedRecord", "chain_of", "origin", "place_after"]
+__all__ = ["StagedRecord", "chain_of", "origin", "place_after", "slices_or_sum"]
 
 
 def origin(value: Value) -> Value:
@@ -31,6 +33,12 @@ def chain_of(graph: Graph | None) -> list[Graph]:
         found.append(graph)
         graph = graph.parent
     return found[::-1]
+
+
+def slices_or_sum(cts: Cotangents, key: Any, x: Any) -> Any:
+    """The cotangent of a tensor or variable; None is zero."""
+    found = cts.rows(key)
+    return cts.get(key) if found is None else IndexedSlices(*found, dims(convert_to_tensor(x)))
 
 
 class StagedRecord:
@@ -91,23 +99,24 @@ class StagedRecord:
 
     def pull(
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], wants: Callable[[Any], bool],
-        recording: bool,
+        recording: bool, rows: bool = False,
     ) -> list[Any]:
         """The cotangents of `sources`, given cotangents `seeds` of `targets`; None for unconnected ones. `wants`:
-        whether a variable is watched."""
+        whether a variable is watched. `rows`: as IndexedSlices where they consist of slices along the first axis."""
         chain = self._nodes(current_graph(), recording)
         activity, keys = self._activity(chain, sources, wants)
-        cts = Cotangents()
+        kept = {key for key in keys if key is not None}
+        cts = Cotangents(lambda key: rows and passes_rows(key, kept))
         for x, seed in zip(targets, seeds, strict=True):
             if isinstance(x, (GraphTensor, GraphList)) and origin(x.value) in activity:
                 cts.add(origin(x.value), seed, x)
-        keep = {key for key in keys if isinstance(key, Value)}
+        keep = {key for key in kept if isinstance(key, Value)}
         for graph, nodes in reversed(chain):
             sweep(nodes, cts, activity, keep)
             for outer, inner in list(graph.captures):
                 if isinstance(outer, Value) and inner in cts:
                     cts.add(outer, cts.pop(inner), wrap(outer))
-        return [None if key is None else cts.get(key) for key in keys]
+        return [None if key is None else slices_or_sum(cts, key, x) for key, x in zip(keys, sources, strict=True)]
 
     def connected(self, targets: Sequence[Any], sources: Sequence[Any], wants: Callable[[Any], bool],
                   recording: bool) -> bool:

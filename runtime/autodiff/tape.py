@@ -20,7 +20,7 @@ from runtime.autodiff.calls import GraphCall, call_of
 from runtime.autodiff.cotangents import Cotangents, zero_for
 from runtime.autodiff.entries import Entry, without_tapes
 from runtime.autodiff.rules.registry import CONSTANT, Applied
-from runtime.autodiff.staged_tape import StagedRecord
+from runtime.autodiff.staged_tape import StagedRecord, slices_or_sum
 from runtime.batching.vmap import run_lanes, vmap
 from runtime.core import pytree
 from runtime.core.errors import OperatorNotAllowedInGraphError, ShapeError
@@ -74,6 +74,14 @@ class EagerRecord:
                 if differentiable(x.type):
                     self.tracked[id(x)] = x
 
+    def keeps_rows(self, sources: Sequence[Any]) -> Callable[[Any], bool]:
+        """Whether slices of a cotangent stay such: of the sources, and of what they are read or cast into."""
+        keys = {id(x) for x in sources}
+        for entry in self.entries:
+            if entry.passes and id(entry.inputs[0]) in keys:
+                keys.add(id(entry.outputs[0]))
+        return keys.__contains__
+
     def pull(self, cts: Cotangents, sources: Sequence[Any]) -> None:
         """Add the cotangents of `sources` to `cts`, which holds those of targets."""
         wanted = {id(x) for x in sources}
@@ -84,6 +92,9 @@ class EagerRecord:
                 needed.append(entry)
                 reached.update(id(x) for x in entry.outputs if id(x) in self.tracked)
         for entry in reversed(needed):
+            if entry.passes and id(entry.outputs[0]) not in wanted and cts.move(
+                    id(entry.outputs[0]), id(entry.inputs[0]), entry.inputs[0], entry.inputs[0].type.dtype):
+                continue
             out_cts = [cts.get(id(x)) if id(x) in wanted else cts.pop(id(x)) for x in entry.outputs]
             if any(ct is not None for ct in out_cts):
                 asked = [id(x) in reached for x in entry.inputs]
@@ -160,13 +171,13 @@ class GradientTape(Recorder):
             with computed_for(place and place.derivative(op.name)):
                 return apply_vjp(Applied(op.name, operands, outputs, params, wanted), cts, place)
 
-        self._eager.take(Entry(operands, outputs, pull))
+        self._eager.take(Entry(operands, outputs, pull, op.name == "cast"))
 
     def read(self, variable: Any, tensor: Any) -> None:
         if self.wants(variable):
             self._variables.setdefault(id(variable), variable)
             self._eager.watch(variable)
-            self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts))
+            self._eager.take(Entry((variable,), (tensor,), lambda cts, wanted: cts, True))
 
     def called(self, function: Any, leaves: Sequence[Any], variables: Mapping[int, Any]) -> list[Any] | None:
         call = (function if isinstance(function, GraphCall) else call_of(function)).bound(variables)
@@ -255,14 +266,28 @@ class GradientTape(Recorder):
         output_gradients       cotangents for `target`, in its structure, instead of 1
         unconnected_gradients  the gradient for an unconnected source: None ("none") or zeros ("zero")
 
+        A gradient that consists of slices along the first axis, as `rt.gather` and `rt.nn.embedding_lookup` take them,
+        is `IndexedSlices`.
+
         RuntimeError if a tape that is not persistent has been used before; ShapeError for `output_gradients` of another
         shape; NoGradientError (a LookupError) for an op on the path that has no derivative.
         """
+        return self._gradient(target, sources, output_gradients, unconnected_gradients, True)
+
+    def dense_gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
+    ) -> Any:
+        """As `gradient`, without IndexedSlices."""
+        return self._gradient(target, sources, output_gradients, unconnected_gradients, False)
+
+    def _gradient(self, target: Any, sources: Any, output_gradients: Any,
+                  unconnected_gradients: UnconnectedGradients | str, rows: bool) -> Any:
         unconnected = _unconnected(unconnected_gradients)
         self._use()
         targets, flat = _targets(target), _sources(sources)
         with self._last():
-            found = self._pull(targets, self._seeds(targets, output_gradients), flat)
+            found = self._pull(targets, self._seeds(targets, output_gradients), flat, rows)
         return pytree.pack_sequence_as(sources, _connected(flat, found, unconnected))
 
     def jacobian(
@@ -389,21 +414,24 @@ class GradientTape(Recorder):
             seeds.append(seed)
         return seeds
 
-    def _pull(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]) -> list[Any]:
-        """The cotangents of `sources`; None for unconnected ones."""
+    def _pull(self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], rows: bool = False
+              ) -> list[Any]:
+        """The cotangents of `sources`; None for unconnected ones. `rows`: as IndexedSlices where they consist of
+        slices along the first axis."""
         pairs = [(x, seed) for x, seed in zip(targets, seeds, strict=True) if differentiable(x.type)]
         for x in targets:
             if not differentiable(x.type):
                 warn(f"The dtype of the target tensor must be floating (e.g. rt.float32) when calling "
                       f"GradientTape.gradient, got {x.type}")
         if any(isinstance(x, GraphTensor) for x, _ in pairs):
-            return self._staged.pull([x for x, _ in pairs], [s for _, s in pairs], sources, self.wants, self._recording)
-        cts = Cotangents()
+            return self._staged.pull([x for x, _ in pairs], [s for _, s in pairs], sources, self.wants, self._recording,
+                                     rows)
+        cts = Cotangents(self._eager.keeps_rows(sources) if rows else lambda key: False)
         for x, seed in pairs:
             if id(x) in self._eager.tracked:
                 cts.add(id(x), seed, None)
         self._eager.pull(cts, sources)
-        return [cts.get(id(x)) for x in sources]
+        return [slices_or_sum(cts, id(x), x) for x in sources]
 
 
 def warn(what: str) -> None:

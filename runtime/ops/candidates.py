@@ -16,7 +16,7 @@ from runtime.ops import math
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import ones_like, zeros_like
 from runtime.ops.effects import numpy_function
-from runtime.ops.gather import gather
+from runtime.ops.gather import gather_slices
 from runtime.ops.linalg import clip_by_norm, matmul
 from runtime.ops.logic import equal, where
 from runtime.ops.nn import sigmoid_cross_entropy_with_logits, softmax_cross_entropy_with_logits
@@ -144,8 +144,8 @@ def _sampled_logits(
     sampled, true_count, sampled_count = (math.stop_gradient(convert_to_tensor(each)) for each in sampled_values)
     sampled = math.cast(sampled, t.int64)
     weights, biases = convert_to_tensor(weights), convert_to_tensor(biases)
-    true_logits = reduce_sum(gather(weights, labels) * expand_dims(x, 1), 2) + gather(biases, labels)
-    logits = matmul(x, gather(weights, sampled), transpose_b=True) + gather(biases, sampled)
+    true_logits = reduce_sum(gather_slices(weights, labels) * expand_dims(x, 1), 2) + gather_slices(biases, labels)
+    logits = matmul(x, gather_slices(weights, sampled), transpose_b=True) + gather_slices(biases, sampled)
     if remove_accidental_hits:
         hits = reduce_any(equal(expand_dims(labels, 2), reshape(sampled, [1, 1, -1])), 1)
         logits = logits + where(hits, convert_to_tensor(float(np.finfo(np.float32).min), dtype=logits.dtype), 0.0)
@@ -170,7 +170,7 @@ def embedding_lookup_sparse(
         raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner}")
     if not isinstance(sp_ids, SparseTensor) or not (sp_weights is None or isinstance(sp_weights, SparseTensor)):
         raise TypeError("sp_ids is a SparseTensor, and sp_weights one, too, or None")
-    rows = gather(params, sp_ids.values)
+    rows = gather_slices(params, sp_ids.values)
     if max_norm is not None:
         rows = clip_by_norm(rows, max_norm, axes=list(range(1, rows.ndim)))
     segments = sp_ids.indices[:, 0]

@@ -39,7 +39,7 @@ def _check_bounds(indices: Any, size: int, axis: int) -> None:
 
 # Gather.
 
-def _gather_kernel(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+def _gather_kernel(x: Any, indices: Any, *, axis: int, batch_dims: int, slices: bool = False) -> Any:
     _check_bounds(indices, x.shape[axis], axis)
     if not batch_dims:
         return x.take(indices, axis)
@@ -57,7 +57,8 @@ def _gather_kernel(x: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
     return picked.transpose(order)
 
 
-def _gather_rule(x: TensorType, indices: TensorType, *, axis: int, batch_dims: int) -> TensorType:
+def _gather_rule(x: TensorType, indices: TensorType, *, axis: int, batch_dims: int, slices: bool = False
+                 ) -> TensorType:
     _check_indices("gather", indices)
     if not 0 <= batch_dims <= axis < x.ndim or batch_dims > indices.ndim:
         raise ShapeError(f"gather from {x} by {indices} takes no axis {axis} with batch_dims {batch_dims}")
@@ -76,7 +77,8 @@ def _gather_samples(rng: np.random.Generator) -> Iterable[Sample]:
 
 GATHER: Final = Op("gather", _gather_kernel, _gather_rule, samples=_gather_samples,
                    errors=(IndexOutOfRangeError,),
-                   doc="Slices along an axis, by index; the first `batch_dims` dimensions go together.")
+                   doc="Slices along an axis, by index; the first `batch_dims` dimensions go together. `slices`: a "
+                       "tape gives their derivative as IndexedSlices.")
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
@@ -86,10 +88,23 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, axis: Any = 
     The first `batch_dims` dimensions of both are matched; by default `axis` is the next one. Shape: params.shape[:axis]
     + indices.shape[batch_dims:] + params.shape[axis + 1:]. IndexOutOfRangeError.
     """
+    x, places, options = _gathering(params, indices, axis, batch_dims)
+    return named(apply_one(GATHER, x, places, **options), name)
+
+
+def _gathering(params: Any, indices: Any, axis: Any, batch_dims: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
     x, places = convert_to_tensor(params, strings=True), convert_to_tensor(indices, dtype_hint=int32)
     batch = axis_of("gather", batch_dims, places.ndim + 1)
-    along = axis_of("gather", batch if axis is None else axis, x.ndim)
-    return named(apply_one(GATHER, x, places, axis=along, batch_dims=batch), name)
+    return x, places, {"axis": axis_of("gather", batch if axis is None else axis, x.ndim), "batch_dims": batch}
+
+
+def gather_slices(params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+                  name: str | None = None) -> Tensor:
+    """As `gather`, for which a tape gives the derivative of `params` as `IndexedSlices`, if `axis` is 0."""
+    x, places, options = _gathering(params, indices, axis, batch_dims)
+    if options["axis"] == 0 and x.dtype.is_floating:
+        options["slices"] = True
+    return named(apply_one(GATHER, x, places, **options), name)
 
 
 def columns_of(shape: tuple[int, ...], indices: Any) -> tuple[Any, ...]:

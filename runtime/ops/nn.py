@@ -13,7 +13,7 @@ from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
 from runtime.ops.concat_split import concat, pad
 from runtime.ops.creation import ones_like
-from runtime.ops.gather import gather
+from runtime.ops.gather import gather, gather_slices
 from runtime.ops.indexing import getitem
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import greater, greater_equal, where
@@ -297,7 +297,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
 
 def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: str | None = None) -> Tensor:
     """The rows of `params` at `ids` (`tf.nn.embedding_lookup`)."""
-    rows = gather(params, ids, name=name)
+    rows = gather_slices(params, ids, name=name)
     if max_norm is None:
         return rows
     places = list(range(convert_to_tensor(ids).ndim, rows.ndim))

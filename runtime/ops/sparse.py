@@ -27,9 +27,31 @@ from runtime.ops.shape import product
 from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
-    "IndexedSlices", "Sparse", "SparseTensor", "add", "combined", "concat", "divide", "divided", "expand_dims",
-    "from_dense", "is_sparse", "map_values", "matmul", "maximum", "minimum", "multiply", "reduce_sum", "reorder",
-    "reshape", "retain", "scaled", "sizes_of", "slice", "sparse_dense_matmul", "squeeze", "to_dense", "transpose",
+    "IndexedSlices",
+    "Sparse",
+    "SparseTensor",
+    "add",
+    "combined",
+    "divide",
+    "divided",
+    "from_dense",
+    "is_sparse",
+    "map_values",
+    "matmul",
+    "maximum",
+    "may_be_equal",
+    "minimum",
+    "multiply",
+    "numbered",
+    "reduce_sum",
+    "scaled",
+    "sizes_from",
+    "sizes_of",
+    "sparse_dense_matmul",
+    "text_of",
+    "to_dense",
+    "transpose",
+    "unnumbered",
     "without_duplicates",
 ]
 
@@ -93,7 +115,7 @@ class SparseTensor(_Operators):
     sizes: Sizes
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        sizes = _sizes(dense_shape)
+        sizes = sizes_from(dense_shape)
         values = convert_to_tensor(values, strings=True)
         if isinstance(indices, (list, tuple)) and not indices:
             indices = creation.zeros([0, len(sizes)], t.int64)
@@ -105,12 +127,12 @@ class SparseTensor(_Operators):
         _set(self, "values", values)
         _set(self, "sizes", sizes)
         places, numbers = indices.type.shape, values.type.shape
-        if len(places) != 2 or len(numbers) != 1 or not _may_be_equal(places[0], numbers[0]):
+        if len(places) != 2 or len(numbers) != 1 or not may_be_equal(places[0], numbers[0]):
             raise ShapeError(f"a SparseTensor has indices of the shape [n, rank] and values of the shape [n], not "
-                             f"{_text(indices.shape)} and {_text(values.shape)}",
+                             f"{text_of(indices.shape)} and {text_of(values.shape)}",
                              remedy="Give one row of indices for each value.")
-        if not _may_be_equal(places[1], len(sizes)):
-            raise ShapeError(f"the indices of the shape {_text(indices.shape)} have {places[1]} columns, but "
+        if not may_be_equal(places[1], len(sizes)):
+            raise ShapeError(f"the indices of the shape {text_of(indices.shape)} have {places[1]} columns, but "
                              f"dense_shape has {len(sizes)} axes", remedy="Give each index one number per axis.")
 
     @property
@@ -135,13 +157,13 @@ class SparseTensor(_Operators):
         return self.shape
 
     def __repr__(self) -> str:
-        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={_text(self.shape)})"
+        return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={text_of(self.shape)})"
 
 
 @dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
 class IndexedSlices(_Operators):
     """Rows `values` for the positions `indices` along the first axis of a tensor that is zero elsewhere
-    (`tf.IndexedSlices`). Ops take the whole tensor, in which rows of one position are added.
+    (`tf.IndexedSlices`). Ops take the whole tensor, in which rows of one position are added; so does `*` of a tensor.
 
     `values`: [n, ...], `indices`: integers [n]. `dense_shape`: the shape of the whole tensor; without it the rows can
     only be passed to `Variable.scatter_update` and the like.
@@ -154,7 +176,7 @@ class IndexedSlices(_Operators):
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         _set(self, "values", values)
         _set(self, "indices", indices)
-        _set(self, "sizes", None if dense_shape is None else _sizes(dense_shape))
+        _set(self, "sizes", None if dense_shape is None else sizes_from(dense_shape))
 
     @property
     def shape(self) -> TensorShape:
@@ -165,6 +187,18 @@ class IndexedSlices(_Operators):
 
     def __dense__(self) -> Tensor:
         return to_dense(self)
+
+    def numpy(self) -> Any:
+        """The whole tensor as an array."""
+        return to_dense(self).numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return to_dense(self).__array__(dtype, copy)
+
+    def __mul__(self, other: Any) -> Any:
+        return math_ops.multiply(to_dense(self), other) if isinstance(other, Tensor) else multiply(self, other)
+
+    __rmul__ = __mul__
 
     def __with_rows__(self, values: Any) -> IndexedSlices:
         return IndexedSlices(values, self.indices, self.sizes)
@@ -183,7 +217,7 @@ class IndexedSlices(_Operators):
         return convert_to_tensor(self.values).ndim
 
     def __repr__(self) -> str:
-        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={_text(self.shape)})"
+        return f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, dense_shape={text_of(self.shape)})"
 
 
 Sparse = SparseTensor | IndexedSlices
@@ -194,17 +228,17 @@ def is_sparse(x: Any) -> bool:
     return isinstance(x, (SparseTensor, IndexedSlices))
 
 
-def _text(sizes: Any) -> str:
+def text_of(sizes: Any) -> str:
     return "[" + ", ".join(["?" if size is None else str(size) for size in sizes]) + "]"
 
 
-def _may_be_equal(m: int | None, n: int | None) -> bool:
+def may_be_equal(m: int | None, n: int | None) -> bool:
     return m is None or n is None or m == n
 
 
 # Shapes whose sizes may be tensors.
 
-def _sizes(dense_shape: Any) -> Sizes:
+def sizes_from(dense_shape: Any) -> Sizes:
     return tuple([size if isinstance(size, int) else cast(size, t.int64)
                   for size in shape.numbers("the dense_shape of a sparse tensor", dense_shape)])
 
@@ -254,7 +288,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return like.__with_rows__(values) if is_rows else SparseTensor(like.indices, values, like.sizes)
 
 
-def _numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:
+def numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:
     """int64 [n]: the number of each position in row-major order."""
     number = creation.zeros([shape.dim(where, 0)], t.int64)
     for axis, size in enumerate(sizes):
@@ -262,7 +296,7 @@ def _numbered(where: Tensor, sizes: Sequence[Any]) -> Tensor:
     return number
 
 
-def _unnumbered(numbers: Tensor, sizes: Sequence[Any]) -> Tensor:
+def unnumbered(numbers: Tensor, sizes: Sequence[Any]) -> Tensor:
     """The positions, int64 [n, k], with these numbers."""
     columns = []
     for size in reversed(sizes):
@@ -285,15 +319,15 @@ def _sum_by(values: Tensor, place: Tensor, count: Any) -> Tensor:
 def without_duplicates(x: Sparse) -> Any:
     """The same tensor with distinct positions; values at repeated ones are added."""
     sizes = _columns(x)
-    distinct, place = sorting.unique(_numbered(positions(x), sizes), out_idx=t.int64)
+    distinct, place = sorting.unique(numbered(positions(x), sizes), out_idx=t.int64)
     values = _sum_by(convert_to_tensor(x.values), place, shape.size(distinct))
-    return at_positions(x, _unnumbered(distinct, sizes), values)
+    return at_positions(x, unnumbered(distinct, sizes), values)
 
 
 def _need_one_shape(x: Sparse, y: Sparse) -> None:
-    if type(x) is not type(y) or x.ndim != y.ndim or not all(map(_may_be_equal, x.shape, y.shape)):
-        raise ShapeError(f"{type(x).__name__} of the shape {_text(x.shape)} and {type(y).__name__} of the shape "
-                         f"{_text(y.shape)} do not fit", remedy="Make one dense: rt.sparse.to_dense(x).")
+    if type(x) is not type(y) or x.ndim != y.ndim or not all(map(may_be_equal, x.shape, y.shape)):
+        raise ShapeError(f"{type(x).__name__} of the shape {text_of(x.shape)} and {type(y).__name__} of the shape "
+                         f"{text_of(y.shape)} do not fit", remedy="Make one dense: rt.sparse.to_dense(x).")
 
 
 def combined(
@@ -305,7 +339,7 @@ def combined(
     if x.indices is y.indices and (linear or isinstance(x, SparseTensor)):
         return at_positions(x, positions(x), function(x.values, y.values))
     sizes = _columns(x)
-    left, right = _numbered(positions(x), sizes), _numbered(positions(y), sizes)
+    left, right = numbered(positions(x), sizes), numbered(positions(y), sizes)
     distinct, place = sorting.unique(join([left, right], 0), out_idx=t.int64)
     count, n = shape.size(distinct), shape.dim(left, 0)
     a = _sum_by(convert_to_tensor(x.values), place[:n], count)
@@ -314,7 +348,7 @@ def combined(
         in_x, in_y = [segment_totals(creation.ones_like(part), part, count) for part in (place[:n], place[n:])]
         both = in_x * in_y > 0
         distinct, a, b = boolean_mask(distinct, both), boolean_mask(a, both), boolean_mask(b, both)
-    return at_positions(x, _unnumbered(distinct, sizes), function(a, b))
+    return at_positions(x, unnumbered(distinct, sizes), function(a, b))
 
 
 def scaled(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
@@ -331,9 +365,14 @@ def divided(function: Callable[[Any, Any], Any], x: Sparse, y: Any) -> Any:
     """As `scaled`, for a quotient: it also has the positions where a `y` that is no scalar is 0 or nan."""
     if isinstance(y, Tensor) and y.ndim and _fits_into(x, y):
         more = _undefined(shape.broadcast_to(y, list(sizes_of(x))), x)
+        if isinstance(x, IndexedSlices):  # rows of one position stay apart
+            present = cast(scatter_nd(positions(x), creation.ones([shape.dim(positions(x), 0)], t.int32),
+                                      list(_columns(x))), t.bool_)
+            more = boolean_mask(more, logic.logical_not(gather_nd(present, more)))
         values = convert_to_tensor(x.values)
         zeros = creation.zeros([shape.dim(more, 0), *shape.dims(values)[1:]], values.dtype)
-        x = without_duplicates(at_positions(x, join([positions(x), more], 0), join([values, zeros], 0)))
+        joined = at_positions(x, join([positions(x), more], 0), join([values, zeros], 0))
+        x = joined if isinstance(x, IndexedSlices) else without_duplicates(joined)
     return scaled(function, x, y)
 
 
@@ -381,20 +420,6 @@ def _dense(x: Any) -> Tensor:
     return to_dense(x) if is_sparse(x) else convert_to_tensor(x)
 
 
-# Changes of positions, of SparseTensors.
-
-def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
-    """The same tensor with its positions in row-major order (`tf.sparse.reorder`)."""
-    order = sorting.argsort(_numbered(sp_input.indices, sp_input.sizes), stable=True)
-    return SparseTensor(gather(sp_input.indices, order), gather(sp_input.values, order), sp_input.sizes)
-
-
-def retain(sp_input: SparseTensor, to_retain: Any) -> SparseTensor:
-    """The values, with their positions, for which `to_retain`, bool [n], holds (`tf.sparse.retain`)."""
-    kept = convert_to_tensor(to_retain)
-    return SparseTensor(boolean_mask(sp_input.indices, kept), boolean_mask(sp_input.values, kept), sp_input.sizes)
-
-
 def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: str | None = None) -> SparseTensor:
     """The tensor with its axes permuted, by default reversed (`tf.sparse.transpose`)."""
     rank = sp_input.ndim
@@ -402,66 +427,6 @@ def transpose(sp_input: SparseTensor, perm: Sequence[int] | None = None, name: s
     if sorted(order) != [*range(rank)]:
         raise InvalidArgumentError(f"perm={list(perm or ())} is not an order of {rank} axes")
     return SparseTensor(gather(sp_input.indices, order, axis=1), sp_input.values, [sp_input.sizes[i] for i in order])
-
-
-def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> SparseTensor:
-    """The tensor in another shape with as many elements; one size may be -1 (`tf.sparse.reshape`). ShapeError."""
-    new, whole = list(_sizes(shape)), product(sp_input.sizes)
-    if -1 in [size for size in new if isinstance(size, int)]:
-        place = next(i for i, size in enumerate(new) if isinstance(size, int) and size == -1)
-        rest = product(new[:place] + new[place + 1:])
-        new[place] = 0 if isinstance(rest, int) and rest == 0 else whole // rest
-    made = product(new)
-    if isinstance(whole, int) and isinstance(made, int) and whole != made:
-        raise ShapeError(f"a SparseTensor of the shape {_text(sp_input.shape)} cannot have the shape {_text(shape)}: "
-                         f"it has {whole} elements")
-    return SparseTensor(_unnumbered(_numbered(sp_input.indices, sp_input.sizes), new), sp_input.values, new)
-
-
-def expand_dims(sp_input: SparseTensor, axis: Any = -1, name: str | None = None) -> SparseTensor:
-    """The tensor with a new axis of size 1 (`tf.sparse.expand_dims`)."""
-    sizes, axis = list(sp_input.sizes), axis_of("expand_dims", axis, sp_input.ndim + 1)
-    columns = [sp_input.indices[:, i] for i in range(len(sizes))]
-    columns.insert(axis, creation.zeros([shape.dim(sp_input.values, 0)], t.int64))
-    return SparseTensor(shape.stack(columns, axis=1), sp_input.values, [*sizes[:axis], 1, *sizes[axis:]])
-
-
-def squeeze(sp_input: SparseTensor, axis: Any = None) -> SparseTensor:
-    """The tensor without its axes of size 1, or some of them. ShapeError for an axis of another size."""
-    sizes = sp_input.sizes
-    gone = ([i for i, size in enumerate(sizes) if isinstance(size, int) and size == 1] if axis is None
-            else axes_of("squeeze", axis, sp_input.ndim))
-    for i in gone:
-        if isinstance(sizes[i], int) and sizes[i] != 1:
-            raise ShapeError(f"squeeze removes axes of size 1, axis {i} has {sizes[i]}")
-    kept = [i for i in range(len(sizes)) if i not in gone]
-    return SparseTensor(gather(sp_input.indices, convert_to_tensor(kept, t.int32), axis=1), sp_input.values,
-                        [sizes[i] for i in kept])
-
-
-def concat(axis: Any, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
-    """Concatenation along an axis (`tf.sparse.concat`). ShapeError if the other axes differ."""
-    first = sp_inputs[0]
-    axis, before, moved = axis_of("concat", axis, first.ndim), 0, []
-    for x in sp_inputs:
-        if x.ndim != first.ndim or not all(_may_be_equal(m, n) or i == axis
-                                           for i, (m, n) in enumerate(zip(x.shape, first.shape, strict=True))):
-            raise ShapeError(f"SparseTensors of the shapes {_text(first.shape)} and {_text(x.shape)} cannot be "
-                             f"concatenated along axis {axis}")
-        columns = [x.indices[:, i] + before if i == axis else x.indices[:, i] for i in range(x.ndim)]
-        moved.append(shape.stack(columns, axis=1))
-        before = before + x.sizes[axis]
-    sizes = [before if i == axis else size for i, size in enumerate(first.sizes)]
-    return SparseTensor(join(moved, 0), join([x.values for x in sp_inputs], 0), sizes)
-
-
-def slice(sp_input: SparseTensor, start: Any, size: Any, name: str | None = None) -> SparseTensor:
-    """The part from `start` of at most `size` along each axis, int64 [rank] (`tf.sparse.slice`)."""
-    start, size = convert_to_tensor(start, t.int64), convert_to_tensor(size, t.int64)
-    sizes = math_ops.minimum(size, math_ops.maximum(sp_input.dense_shape - start, 0))
-    moved = sp_input.indices - start
-    inside = reduction.reduce_all(logic.logical_and(moved >= 0, moved < sizes), axis=1)
-    return retain(SparseTensor(moved, sp_input.values, sizes), inside)
 
 
 # Arithmetic.
@@ -525,7 +490,9 @@ def _sum(x: Sparse, axis: Any, keepdims: bool) -> Any:
     kept_sizes = [x.sizes[i] for i in kept]
     where = gather(x.indices, convert_to_tensor(kept, t.int32), axis=1)
     summed: SparseTensor = without_duplicates(SparseTensor(where, x.values, kept_sizes))
-    return reshape(summed, sizes) if keepdims else summed
+    if not keepdims:
+        return summed
+    return SparseTensor(unnumbered(numbered(summed.indices, kept_sizes), sizes), summed.values, sizes)
 
 
 # Matrix products.
@@ -555,8 +522,8 @@ def matmul(x: Any, y: Any) -> Any:
     x, y = [v if isinstance(v, SparseTensor) else _dense(v) for v in (x, y)]
     if x.ndim < 2 or y.ndim < 2 or not (isinstance(x, SparseTensor) or isinstance(y, SparseTensor)):
         return linalg.matmul(x, y) if min(x.ndim, y.ndim) > 1 else linalg.tensordot(_dense(x), _dense(y), 1)
-    if not _may_be_equal(x.shape[-1], y.shape[-2]):
-        raise ShapeError(f"matrices of the shapes {_text(x.shape)} and {_text(y.shape)} cannot be multiplied")
+    if not may_be_equal(x.shape[-1], y.shape[-2]):
+        raise ShapeError(f"matrices of the shapes {text_of(x.shape)} and {text_of(y.shape)} cannot be multiplied")
     if isinstance(x, SparseTensor) and isinstance(y, SparseTensor):
         return _of_sparse(x, y)
     if isinstance(x, SparseTensor):
@@ -568,7 +535,7 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
     *batch, rows, inner = x.sizes
     columns = shape.dim(y, y.ndim - 1)
     *before, row, column = [x.indices[:, i] for i in range(x.ndim)]
-    number = _numbered(shape.stack(before, axis=1), batch) if before else 0
+    number = numbered(shape.stack(before, axis=1), batch) if before else 0
     if y.ndim > 2:
         y = shape.reshape(shape.broadcast_to(y, [*batch, inner, columns]), [product([*batch, inner]), columns])
         column = number * inner + column
@@ -580,13 +547,13 @@ def _with_dense(x: SparseTensor, y: Tensor) -> Tensor:
 def _of_sparse(x: SparseTensor, y: SparseTensor) -> SparseTensor:
     """Each value of `x` is multiplied by those in the row of `y` that its column selects: consecutive ones if `y` is
     sorted."""
-    if x.ndim != y.ndim or not all(map(_may_be_equal, x.shape[:-2], y.shape[:-2])):
-        raise ShapeError(f"SparseTensors of the shapes {_text(x.shape)} and {_text(y.shape)} cannot be multiplied: the "
-                         "axes before the matrices differ", remedy="Make one dense: rt.sparse.to_dense(x).")
+    if x.ndim != y.ndim or not all(map(may_be_equal, x.shape[:-2], y.shape[:-2])):
+        raise ShapeError(f"SparseTensors of the shapes {text_of(x.shape)} and {text_of(y.shape)} cannot be multiplied: "
+                         "the axes before the matrices differ", remedy="Make one dense: rt.sparse.to_dense(x).")
     *batch, rows, inner = x.sizes
     rank = x.ndim
-    key = _numbered(gather(x.indices, [*range(rank - 2), rank - 1], axis=1), [*batch, inner])
-    other = _numbered(y.indices[:, :-1], [*batch, inner])
+    key = numbered(gather(x.indices, [*range(rank - 2), rank - 1], axis=1), [*batch, inner])
+    other = numbered(y.indices[:, :-1], [*batch, inner])
     order = sorting.argsort(other, stable=True)
     other = gather(other, order)
     first = sorting.searchsorted(other, key, side="left", out_type=t.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
-from runtime.ops import sparse
+from runtime.ops import sparse, sparse_shapes
 from tests.op_ways import check
 
 RNG = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def test_moved_positions(shape: tuple[int, ...]) -> None:
     order = [len(shape) - 1, *range(len(shape) - 1)]
     agrees(lambda x: rt.sparse.reorder(rt.sparse.transpose(x, order)), lambda x: x.transpose(order), a)
     agrees(lambda x: rt.sparse.reshape(x, [-1, 3]), lambda x: x.reshape(-1, 3), a)
-    agrees(lambda x: sparse.squeeze(rt.sparse.expand_dims(x, 1)), lambda x: x, a)
+    agrees(lambda x: sparse_shapes.squeeze(rt.sparse.expand_dims(x, 1)), lambda x: x, a)
     agrees(lambda x, y: rt.sparse.concat(-1, [x, y]), lambda x, y: np.concatenate([x, y], -1), a, b)
     agrees(lambda x: rt.sparse.retain(x, x.values > 0), lambda x: x * (x > 0), a)
     start, size = [1] + [0] * (len(shape) - 1), [9] + [2] * (len(shape) - 1)

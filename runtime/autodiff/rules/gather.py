@@ -28,7 +28,15 @@ def _picked_of_tangent(node: Applied, t: Any, _: Any) -> Sequence[Any]:
 @vjp("gather")
 def _gather(node: Applied, ct: Any) -> Sequence[Any]:
     indices, axis, batch = node.inputs[1], node.params["axis"], node.params["batch_dims"]
+    if axis == 0 and node.params.get("slices"):
+        return [of_rows(ct, indices, node.inputs[0]), None]
     return [Update(lambda sum: add_at(sum, ct, indices, axis, batch)), None]
+
+
+def of_rows(values: Any, indices: Any, x: Any) -> Update:
+    """The cotangent of `x` from those of its slices along the first axis."""
+    return Update(lambda sum: add_at(sum, values, indices, 0),
+                  lambda: (reshape(values, [-1, *dims(x)[1:]]), reshape(indices, [-1])))
 
 
 def add_at(sum: Any, ct: Any, indices: Any, axis: int, batch: int = 0) -> Any:

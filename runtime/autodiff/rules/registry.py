@@ -48,9 +48,11 @@ class Applied:
 
 @dataclass(frozen=True)
 class Update:
-    """A cotangent that is zero except for a part: `add(total)` adds it to the operand's cotangent so far."""
+    """A cotangent that is zero except for a part: `add(total)` adds it to the operand's cotangent so far. `rows`: the
+    part as values and indices, if it consists of slices along the first axis."""
 
     add: Callable[[Any], Any]
+    rows: Callable[[], tuple[Any, Any]] | None = None
 
 
 Rule = Callable[..., Sequence[Any]]

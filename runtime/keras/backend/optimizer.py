@@ -9,8 +9,11 @@ from keras.src import backend
 from keras.src.optimizers.base_optimizer import BaseOptimizer
 
 from autograph.backend import accept
+from runtime.autodiff.tape import variable_of
 from runtime.core.trace import current_graph, init_scope
+from runtime.keras.backend.core import cast
 from runtime.keras.backend.layer import parts_of
+from runtime.ops.sparse import IndexedSlices
 
 __all__ = ["RuntimeOptimizer"]
 
@@ -37,6 +40,24 @@ class RuntimeOptimizer(BaseOptimizer):  # type: ignore[misc]
     the current trace accepts these."""
 
     apply = _building_first(BaseOptimizer.apply)
+
+    def assign(self, variable: Any, value: Any) -> None:
+        if isinstance(value, IndexedSlices):
+            variable_of(variable).scatter_update(cast(value, variable.dtype))
+        else:
+            super().assign(variable, value)
+
+    def assign_add(self, variable: Any, value: Any) -> None:
+        if isinstance(value, IndexedSlices):
+            variable_of(variable).scatter_add(cast(value, variable.dtype))
+        else:
+            super().assign_add(variable, value)
+
+    def assign_sub(self, variable: Any, value: Any) -> None:
+        if isinstance(value, IndexedSlices):
+            variable_of(variable).scatter_sub(cast(value, variable.dtype))
+        else:
+            super().assign_sub(variable, value)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -10,7 +10,7 @@ import runtime as rt
 from runtime.core.tensor import Tensor
 from runtime.keras.backend.core import cast, convert_to_tensor
 from runtime.keras.backend.promotion import accumulated, floating, is_scalar, name_of, result, tensor
-from runtime.ops import sparse
+from runtime.ops import sparse, sparse_shapes
 from runtime.ops.shape import product
 from runtime.ops.sparse import IndexedSlices, SparseTensor, is_sparse
 
@@ -19,33 +19,31 @@ __all__ = ["bincount", "multi_hot", "one_hot", "with_sparse"]
 Function = Callable[..., Any]
 
 
-def _of_values(linear: bool) -> Function:
-    """The rule of an element-wise function that maps 0 to 0. If it is not linear, values with equal positions are
-    summed first."""
-    def rule(function: Function, x: Any, *args: Any, **kwargs: Any) -> Any:
-        if not linear and isinstance(x, IndexedSlices):
-            x = sparse.without_duplicates(x)
-        return sparse.map_values(function, x, *args, **kwargs)
-
-    return rule
+def _of_values(function: Function, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The rule of an element-wise function that maps 0 to 0. As on TensorFlow, it is applied to each of several rows of
+    `IndexedSlices` for one position, which are not added before, also where it is not linear."""
+    return sparse.map_values(function, x, *args, **kwargs)
 
 
-def _of_union(linear: bool) -> Function:
+def _of_union(function: Function, x1: Any, x2: Any) -> Any:
     """The rule of a function of two elements that maps two zeros to 0."""
-    def rule(function: Function, x1: Any, x2: Any) -> Any:
-        if is_sparse(x1) and is_sparse(x2):
-            return sparse.combined(function, x1, x2, linear=linear)
-        return function(x1, x2)
-
-    return rule
+    if is_sparse(x1) and is_sparse(x2):
+        return sparse.combined(function, x1, x2, linear=isinstance(x1, IndexedSlices))
+    return function(x1, x2)
 
 
 def _operand(x: Any) -> Any:
     return x if is_sparse(x) or is_scalar(x) else tensor(x)
 
 
+def _clip(function: Function, x: Any, x_min: Any, x_max: Any) -> Any:
+    return sparse.map_values(function, x, x_min, x_max) if isinstance(x, IndexedSlices) else function(x, x_min, x_max)
+
+
 def _multiply(function: Function, x1: Any, x2: Any) -> Any:
     if is_sparse(x1) and is_sparse(x2):
+        if isinstance(x1, IndexedSlices) and x1.indices is x2.indices:
+            return x1.__with_rows__(function(x1.values, x2.values))
         return sparse.combined(function, x1, x2, in_both=True)
     x, y = (x1, x2) if is_sparse(x1) else (x2, x1)
     return sparse.scaled(function, x, _operand(y))
@@ -86,37 +84,36 @@ def _shaped(of_sparse: Function) -> Function:
 def _expand_dims(x: SparseTensor, axis: Any) -> SparseTensor:
     axes = [axis] if isinstance(axis, int) else axis
     for one in sorted([i % (x.ndim + len(axes)) for i in axes]):
-        x = sparse.expand_dims(x, one)
+        x = sparse_shapes.expand_dims(x, one)
     return x
 
 
 def _reshape(x: SparseTensor, newshape: Any) -> SparseTensor:
     sizes = newshape if isinstance(newshape, Sequence) else [newshape]
-    return sparse.reshape(x, [-1 if size is None else size for size in sizes])
+    return sparse_shapes.reshape(x, [-1 if size is None else size for size in sizes])
 
 
 def _concatenate(function: Function, xs: Any, axis: int | None = 0) -> Any:
     if axis is None or not all(isinstance(x, SparseTensor) for x in xs):
         return function(xs, axis)
     name = result(*[x.dtype.name for x in xs])
-    return sparse.concat(axis, [cast(x, name) for x in xs])
+    return sparse_shapes.concat(axis, [cast(x, name) for x in xs])
 
 
 _RULES: Final[Mapping[str, Function]] = {
-    **dict.fromkeys(("conj", "conjugate", "copy", "imag", "negative", "real"), _of_values(linear=True)),
     **dict.fromkeys(
-        ("abs", "absolute", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "digitize", "expm1", "floor", "isinf",
-         "isnan", "log1p", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
-        _of_values(linear=False)),
-    **dict.fromkeys(("add", "subtract"), _of_union(linear=True)),
-    **dict.fromkeys(("maximum", "minimum"), _of_union(linear=False)),
+        ("abs", "absolute", "arcsin", "arcsinh", "arctan", "arctanh", "ceil", "conj", "conjugate", "copy", "digitize",
+         "expm1", "floor", "imag", "isinf", "isnan", "log1p", "negative", "real", "round", "sign", "signbit", "sin",
+         "sinh", "sqrt", "square", "tan", "tanh"), _of_values),
+    **dict.fromkeys(("add", "subtract", "maximum", "minimum"), _of_union),
+    "clip": _clip,
     "multiply": _multiply,
     **dict.fromkeys(("divide", "true_divide"), _divide),
     "matmul": _matmul,
     "sum": _sum,
     "mean": _mean,
     "transpose": _shaped(lambda x, axes=None: sparse.transpose(x, axes)),
-    "squeeze": _shaped(lambda x, axis=None: sparse.squeeze(x, axis)),
+    "squeeze": _shaped(lambda x, axis=None: sparse_shapes.squeeze(x, axis)),
     "expand_dims": _shaped(_expand_dims),
     "reshape": _shaped(_reshape),
     "concatenate": _concatenate,

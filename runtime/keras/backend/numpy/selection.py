@@ -14,7 +14,7 @@ from runtime.keras.backend.numpy.creation import linspace
 from runtime.keras.backend.promotion import agreed, floating, in_dtype, name_of, result, tensor
 from runtime.ops import creation, logic, math, reduction, sorting
 from runtime.ops import shape as shapes
-from runtime.ops.gather import gather, scatter_nd
+from runtime.ops.gather import gather, gather_slices, scatter_nd
 from runtime.ops.sparse import is_sparse
 
 __all__ = [
@@ -62,7 +62,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     if axis is None:
         x, axis = shapes.reshape(x, [-1]), 0
     axis %= x.ndim
-    return gather(x, _from_start(indices, shapes.dim(x, axis)), axis=axis)
+    return gather_slices(x, _from_start(indices, shapes.dim(x, axis)), axis=axis)
 
 
 def take_along_axis(x: Any, indices: Any, axis: int | None = None) -> Tensor:
