@@ -34,6 +34,7 @@ from runtime.function.variable import Variable
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import one_hot, ones_like, zeros
 from runtime.ops.creation import range as rt_range
+from runtime.ops.math import add
 from runtime.ops.reduction import reduce_prod
 from runtime.ops.shape import broadcast_to, reshape, shape, size, stack, transpose
 from runtime.staging.control_flow import map_fn
@@ -285,9 +286,15 @@ class GradientTape(Recorder):
                   unconnected_gradients: UnconnectedGradients | str, rows: bool) -> Any:
         unconnected = _unconnected(unconnected_gradients)
         self._use()
-        targets, flat = _targets(target), _sources(sources)
+        targets, flat = _targets(target, variables=True), _sources(sources)
         with self._last():
-            found = self._pull(targets, self._seeds(targets, output_gradients), flat, rows)
+            seeds = self._seeds(targets, output_gradients)
+            tensors = [(x, seed) for x, seed in zip(targets, seeds, strict=True) if not isinstance(x, Variable)]
+            found = self._pull([x for x, _ in tensors], [seed for _, seed in tensors], flat, rows)
+            for x, seed in zip(targets, seeds, strict=True):
+                if isinstance(x, Variable) and differentiable(x.type):
+                    found = [ct if source is not x else seed if ct is None else add(ct, seed)
+                             for source, ct in zip(flat, found, strict=True)]
         return pytree.pack_sequence_as(sources, _connected(flat, found, unconnected))
 
     def jacobian(
@@ -460,9 +467,13 @@ def _tensor(x: Any) -> Any:
     return x if isinstance(x, (Tensor, EagerList, GraphList)) else convert_to_tensor(x)
 
 
-def _targets(target: Any) -> list[Any]:
+def _targets(target: Any, variables: bool = False) -> list[Any]:
+    """The tensors; with `variables` also variables as such, whose derivative by themselves is 1."""
     found = []
-    for x in pytree.flatten(target):
+    for x in map(variable_of, pytree.flatten(target)):
+        if variables and isinstance(x, Variable):
+            found.append(x)
+            continue
         if not isinstance(x, Tensor) and not hasattr(type(x), "__tensor__"):
             raise located(TypeError(f"a target is a tensor, or a structure of tensors, not {x!r}"))
         found.append(_tensor(x))

@@ -429,3 +429,21 @@ def test_a_loop_that_reads_several_variables():
     expected = 3.0 * (first + second).numpy() ** 2
     for gradient in found:
         np.testing.assert_allclose(gradient.numpy(), expected)
+
+
+def test_variables_as_targets() -> None:
+    """The result of an assignment is the variable itself, whose derivative by itself is 1."""
+    x, c = rt.Variable(2.0), rt.Variable(3.0)
+
+    def fn():
+        found = []
+        for of in (lambda: x.assign_add(1.0), lambda: x.assign(5.0), lambda: [x, x * x, c]):
+            x.assign(2.0)
+            with rt.GradientTape(persistent=True) as tape:
+                y = of()
+            found.append(tape.gradient(y, [x, c], unconnected_gradients="zero"))
+        return found, tape.gradient(x, x, rt.constant(7.0))
+
+    for way in fn, rt.function(fn), rt.function(fn, executor="numpy"):
+        found, seeded = way()
+        assert [[float(x) for x in pair] for pair in found] == [[1, 0], [1, 0], [5, 1]] and float(seeded) == 7
