@@ -32,6 +32,7 @@ NEED_A_PLACE = {
     "error_text": "it belongs to a try_: staging/control/test_exceptions.py",
     "hold_error": "it belongs to a try_: autodiff/test_gradients_of_handlers.py",
     "iterator_next": "its param is a dataset's iterator: data/test_dataset.py",
+    "iterator_next_or_none": "its param is a dataset's iterator: data/test_dataset.py",
     "iterator_start": "its param is a dataset: data/test_dataset.py",
     "keep": "it belongs to a try_: staging/control/test_exceptions.py",
     "call": "it runs a graph: staging/control/test_recursion.py",

@@ -26,9 +26,10 @@ from runtime.ops.math import cast, ceil, floordiv, maximum, minimum, multiply, s
 __all__ = ["copied_here", "prepare", "segmented"]
 
 _CHANGING: Final = {
-    "random": "draws random numbers", "random_int": "draws random numbers", "assign_variable": "assigns a variable",
-    "accumulate_variable": "assigns a variable", "py_function": "calls a Python function",
+    **dict.fromkeys(("philox_skip", "random", "random_int"), "draws random numbers"),
+    "assign_variable": "assigns a variable", "accumulate_variable": "assigns a variable", "py_function": "calls a Python function",
     "numpy_function": "calls a Python function", "iterator_next": "takes elements of a dataset",
+    "iterator_next_or_none": "takes elements of a dataset",
 }
 
 

@@ -1,6 +1,7 @@
 """Iterators of datasets, in Python and in graphs."""
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import threading
 from collections.abc import Iterator, Sequence
@@ -8,38 +9,47 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError
+from runtime.core.errors import InvalidArgumentError, OutOfRangeError
 from runtime.core.positions import located
-from runtime.core.pytree import flatten, pack_sequence_as
-from runtime.core.tensor import EagerList, EagerTensor
-from runtime.core.trace import apply, current_graph
-from runtime.core.types import ListType
+from runtime.core.pytree import flatten, map_structure, pack_sequence_as
+from runtime.core.tensor import EagerList, EagerTensor, Tensor
+from runtime.core.trace import apply, convert_to_tensor, current_graph
+from runtime.core.types import ListType, TensorSpec
 from runtime.data.pipeline import DatasetSpec, Draws, Element, Elements, array_of, packed, types_of
-from runtime.ops.datasets import NEXT, START
+from runtime.ops.datasets import NEXT, NEXT_OR_NONE, START
+from runtime.ops.effects import raise_unless
 from runtime.staging.values.iterables import Staged, Stream
 
 __all__ = ["DatasetIterator", "OptionalElement"]
 
 
+@dataclasses.dataclass(init=False, repr=False, eq=False, frozen=True)
 class OptionalElement:
     """An element, or none (`tf.experimental.Optional`)."""
 
-    def __init__(self, elements: Sequence[Any], element_spec: Any) -> None:
-        self._elements = elements
-        self.element_spec = element_spec
+    present: Any
+    element: Any
 
-    def has_value(self, name: str | None = None) -> EagerTensor:
+    def __init__(self, present: Any, element: Any) -> None:
+        object.__setattr__(self, "present", present)
+        object.__setattr__(self, "element", element)
+
+    @property
+    def element_spec(self) -> Any:
+        """The type of the element, in its structure."""
+        return map_structure(TensorSpec.from_tensor, self.element)
+
+    def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is one: bool[]."""
-        return EagerTensor(np.bool_(bool(self._elements)))
+        return convert_to_tensor(self.present)
 
     def get_value(self, name: str | None = None) -> Any:
         """The element. InvalidArgumentError if there is none."""
-        if not self._elements:
-            raise located(InvalidArgumentError("The given optional does not have a value."))
-        return self._elements[0]
+        raise_unless(self.present, located(InvalidArgumentError("The given optional does not have a value.")))
+        return self.element
 
     def __repr__(self) -> str:
-        return f"<{'an element' if self._elements else 'no element'}, element_spec={self.element_spec!r}>"
+        return f"<an element or none, {self.element!r}>"
 
 
 class DatasetIterator(Staged):
@@ -123,14 +133,18 @@ class DatasetIterator(Staged):
         """The next element. OutOfRangeError after the last (`tf.data.Iterator.get_next`)."""
         return pack_sequence_as(self.element_spec, apply(NEXT, iterator=self))
 
+    def advance_or_none(self) -> Element:
+        """Implements the op `iterator_next_or_none`."""
+        try:
+            return np.bool_(True), *self.advance()
+        except OutOfRangeError:
+            zeros = [np.zeros([size or 0 for size in type.shape], type.dtype.np) for type in self.types]
+            return np.bool_(False), *zeros
+
     def get_next_as_optional(self) -> OptionalElement:
-        """The next element, or that there is none (`tf.data.Iterator.get_next_as_optional`). UnimplementedError in a
-        traced function."""
-        if current_graph() is not None:
-            raise located(UnimplementedError(
-                "get_next_as_optional is not there in a traced function",
-                remedy="Loop over the iterator; or catch OutOfRangeError of get_next."))
-        return OptionalElement([*itertools.islice(self, 1)], self.element_spec)
+        """The next element, or that there is none (`tf.data.Iterator.get_next_as_optional`)."""
+        present, *parts = apply(NEXT_OR_NONE, iterator=self)
+        return OptionalElement(present, pack_sequence_as(self.element_spec, parts))
 
     def __next__(self) -> Any:
         if current_graph() is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any, Final, Protocol
 
 from runtime.core.op import Op
-from runtime.core.types import TensorType, Type
+from runtime.core.types import TensorType, Type, bool_
 
-__all__ = ["NEXT", "START", "Iteration"]
+__all__ = ["NEXT", "NEXT_OR_NONE", "START", "Iteration"]
 
 
 class Iteration(Protocol):
@@ -21,6 +21,9 @@ class Iteration(Protocol):
 
     def advance(self) -> tuple[Any, ...]:
         """The arrays of the next element. OutOfRangeError after the last."""
+
+    def advance_or_none(self) -> tuple[Any, ...]:
+        """Whether there is a next element, and its arrays, or zeros."""
 
 
 def _start_kernel(*sources: Any, iterator: Iteration) -> None:
@@ -39,7 +42,17 @@ def _next_rule(*, iterator: Iteration) -> tuple[TensorType, ...]:
     return iterator.types
 
 
+def _next_or_none_kernel(*, iterator: Iteration) -> tuple[Any, ...]:
+    return iterator.advance_or_none()
+
+
+def _next_or_none_rule(*, iterator: Iteration) -> tuple[TensorType, ...]:
+    return TensorType(bool_), *iterator.types
+
+
 START: Final = Op("iterator_start", _start_kernel, _start_rule, effect=True, errors=(Exception,),
                   doc="`iter(dataset)` in a graph.")
 NEXT: Final = Op("iterator_next", _next_kernel, _next_rule, effect=True, errors=(Exception,),
                  doc="`next(iterator)`.")
+NEXT_OR_NONE: Final = Op("iterator_next_or_none", _next_or_none_kernel, _next_or_none_rule, effect=True,
+                         errors=(Exception,), doc="`next(iterator)`, or that there is none.")

@@ -86,8 +86,8 @@ BY_LANE = {
     "stateless_random": "a generator for each seed", "stateless_random_int": "a generator for each seed",
     "philox_state": "a generator for each seed",
 }
-NEVER_BATCHED = {"const", "undefined", "list_reserve", "read_variable", "iterator_next", "iterator_start", "keep",
-                 "table_count", "table_export", "reraise", "error_part", "error_text", "hold_error"}
+NEVER_BATCHED = {"const", "undefined", "list_reserve", "read_variable", "iterator_next", "iterator_next_or_none",
+                 "iterator_start", "keep", "table_count", "table_export", "reraise", "error_part", "error_text", "hold_error"}
 """They have no operand that could be batched, or belong to a `try_`, which runs lane by lane."""
 
 

@@ -406,8 +406,34 @@ def test_elements_that_may_not_be_there() -> None:
     assert not second.has_value().numpy()
     with pytest.raises(rt.errors.InvalidArgumentError, match="does not have a value"):
         second.get_value()
-    with pytest.raises(rt.errors.UnimplementedError, match="catch OutOfRangeError"):
-        rt.function(lambda: numbers.get_next_as_optional().has_value())()
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_elements_that_may_not_be_there_in_graphs(executor: str) -> None:
+    def total(numbers):
+        found = rt.constant(0, rt.int64)
+        element = numbers.get_next_as_optional()
+        while element.has_value():
+            number, rows = element.get_value()
+            found += number + rt.cast(rt.size(rows), rt.int64)
+            element = numbers.get_next_as_optional()
+        return found
+
+    dataset = rt.data.Dataset.range(4).map(lambda x: (x, rt.fill([x], x)))
+    traced = rt.function(total, executor=executor)
+    assert total(iter(dataset)) == traced(iter(dataset)) == 12
+    assert rt.function(lambda: total(iter(dataset)), executor=executor)() == 12
+
+    def first(numbers):
+        for _ in rt.range(3):
+            element = numbers.get_next_as_optional()
+            if not element.has_value():
+                return -1
+        return element.get_value()
+
+    assert [int(rt.function(first, executor=executor)(iter(rt.data.Dataset.range(n)))) for n in (2, 5)] == [-1, 2]
+    with pytest.raises(rt.errors.InvalidArgumentError, match="does not have a value"):
+        rt.function(lambda x: x.get_next_as_optional().get_value(), executor=executor)(iter(rt.data.Dataset.range(0)))
 
 
 def test_options_have_no_effect() -> None:

@@ -35,7 +35,7 @@ _SHORT: Final = 8
 """Up to this many lines, code without calls is not timed."""
 _PART_OF: Final = {"dim", "gather", "getitem", "list_get", "list_stack", "setitem", "slice"}
 """Ops that access only a part of their operands."""
-_CALLBACKS: Final = {"call", "iterator_next", "numpy_function", "print", "py_function"}
+_CALLBACKS: Final = {"call", "iterator_next", "iterator_next_or_none", "numpy_function", "print", "py_function"}
 """Ops that take microseconds, whatever the sizes of their operands."""
 
 
