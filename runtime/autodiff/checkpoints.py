@@ -27,9 +27,9 @@ __all__ = ["copied_here", "prepare", "segmented"]
 
 _CHANGING: Final = {
     **dict.fromkeys(("philox_skip", "random", "random_int"), "draws random numbers"),
-    "assign_variable": "assigns a variable", "accumulate_variable": "assigns a variable", "py_function": "calls a Python function",
-    "numpy_function": "calls a Python function", "iterator_next": "takes elements of a dataset",
-    "iterator_next_or_none": "takes elements of a dataset",
+    **dict.fromkeys(("accumulate_variable", "assign_variable"), "assigns a variable"),
+    **dict.fromkeys(("numpy_function", "py_function"), "calls a Python function"),
+    **dict.fromkeys(("iterator_next", "iterator_next_or_none"), "takes elements of a dataset"),
 }
 
 

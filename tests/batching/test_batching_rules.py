@@ -87,7 +87,8 @@ BY_LANE = {
     "philox_state": "a generator for each seed",
 }
 NEVER_BATCHED = {"const", "undefined", "list_reserve", "read_variable", "iterator_next", "iterator_next_or_none",
-                 "iterator_start", "keep", "table_count", "table_export", "reraise", "error_part", "error_text", "hold_error"}
+                 "iterator_start", "keep", "table_count", "table_export", "reraise", "error_part", "error_text",
+                 "hold_error"}
 """They have no operand that could be batched, or belong to a `try_`, which runs lane by lane."""
 
 
