@@ -12,6 +12,7 @@ from runtime import (
     config,
     data,
     debugging,
+    distribute,
     dtypes,
     errors,
     image,
@@ -297,6 +298,7 @@ __all__ = [
     "data",
     "debugging",
     "device",
+    "distribute",
     "divide",
     "double",
     "dtypes",
@@ -491,7 +493,7 @@ _OF_ONE_KIND = (strings, random, signal, sparse, image, io)
 """Modules in which a name means something else than in the others: `sparse.softmax`, `random.split`."""
 hint_at_names(initializers, why=lambda name: "those of Keras are in rt.keras.initializers")
 hint_at_names(
-    autodiff, autograph, config, data, errors, lookup, nest, numpy, profiler, saved_model, summary, train,
+    autodiff, autograph, config, data, distribute, errors, lookup, nest, numpy, profiler, saved_model, summary, train,
     *_OF_ONE_KIND, why=_absent)
 hint_at_names(*_FUNCTIONS, why=_place_of)
 
