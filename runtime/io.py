@@ -15,13 +15,23 @@ from runtime.ops.examples import (
     parse_example,
     parse_single_example,
 )
+from runtime.ops.image_files import (
+    decode_bmp,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    is_jpeg,
+)
 from runtime.ops.string_parts import decode_base64, encode_base64
 from runtime.ops.string_tensors import decode_raw
 from runtime.ops.whole_files import read_file, write_file
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
-           "decode_base64", "decode_raw", "encode_base64", "gfile", "parse_example", "parse_single_example",
-           "read_file", "write_file"]
+           "decode_base64", "decode_bmp", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_base64",
+           "encode_jpeg", "encode_png", "gfile", "is_jpeg", "parse_example", "parse_single_example", "read_file",
+           "write_file"]
 
 
 class TFRecordOptions:

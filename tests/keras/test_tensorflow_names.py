@@ -1,6 +1,7 @@
 """Layers and datasets for which Keras needs TensorFlow on every backend. The expected values are TensorFlow's."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -159,3 +160,19 @@ def test_names_of_older_releases() -> None:
     assert len(model.fit(windows, epochs=2, verbose=0, shuffle=False).history["loss"]) == 2
     images = keras.preprocessing.image.ImageDataGenerator(rescale=0.5).flow(np.ones((4, 2, 2, 1)), batch_size=2)
     assert (next(images) == 0.5).all()
+
+
+def test_folders_of_images(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = {}
+    for kind in ("cats", "dogs"):
+        (tmp_path / kind).mkdir()
+        for number in range(3):
+            images[kind, number] = rng.integers(0, 256, (4, 5, 3)).astype("uint8")
+            tf.io.write_file(str(tmp_path / kind / f"{number}.png"), tf.io.encode_png(images[kind, number]))
+    found = keras.utils.image_dataset_from_directory(tmp_path, image_size=(4, 5), batch_size=4, shuffle=False)
+    assert found.class_names == ["cats", "dogs"]
+    batches = [*found]
+    assert [x.shape.as_list() for x, _ in batches] == [[4, 4, 5, 3], [2, 4, 5, 3]]
+    np.testing.assert_array_equal(np.concatenate([x for x, _ in batches]), list(images.values()))
+    assert np.concatenate([y for _, y in batches]).tolist() == [0, 0, 0, 1, 1, 1]
