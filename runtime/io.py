@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime.core.record_files import compression, record
 from runtime.data import gfile
+from runtime.data.csv_files import decode_csv
 from runtime.ops.examples import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -29,9 +30,9 @@ from runtime.ops.string_tensors import decode_raw
 from runtime.ops.whole_files import read_file, write_file
 
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
-           "decode_base64", "decode_bmp", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "encode_base64",
-           "encode_jpeg", "encode_png", "gfile", "is_jpeg", "parse_example", "parse_single_example", "read_file",
-           "write_file"]
+           "decode_base64", "decode_bmp", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw",
+           "encode_base64", "encode_jpeg", "encode_png", "gfile", "is_jpeg", "parse_example", "parse_single_example",
+           "read_file", "write_file"]
 
 
 class TFRecordOptions:

@@ -16,14 +16,17 @@ from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.record_files import compression
 from runtime.core.string_arrays import boxed, vector
+from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor, init_scope
 from runtime.core.types import DType, TensorSpec, as_dtype
 from runtime.data.dataset import Dataset
 from runtime.data.elements import one_by_one
 from runtime.data.pipeline import UNKNOWN_CARDINALITY, Block
 from runtime.data.text_files import opened, paths_of
+from runtime.ops.effects import numpy_function
+from runtime.ops.op_makers import named
 
-__all__ = ["CsvDataset", "make_csv_dataset"]
+__all__ = ["CsvDataset", "decode_csv", "make_csv_dataset"]
 
 _DTYPES: Final = (t.int32, t.int64, t.float32, t.float64, t.string)
 """In the order of inference: each dtype can represent the values of the one before it, perhaps rounded."""
@@ -276,6 +279,40 @@ def CsvDataset(  # TF's name of a class
     return _dataset(filenames, columns, tuple(TensorSpec((), c.dtype) for c in columns), range(len(columns)),
                     _Format.checked(field_delim, use_quote_delim, na_value),
                     _Selection(select_cols, exclude_cols, len(columns)), compression_type, header)
+
+
+def decode_csv(
+    records: Any, record_defaults: Sequence[Any], field_delim: str = ",", use_quote_delim: bool = True,
+    na_value: str = "", select_cols: Sequence[int] | None = None, name: str | None = None,
+) -> list[Tensor]:
+    """The fields of records, strings of any shape: a tensor of that shape for each selected field (`tf.io.decode_csv`).
+
+    As `CsvDataset` takes the lines of a file. InvalidArgumentError for a record, with its number.
+    """
+    texts = convert_to_tensor(records, t.string)
+    columns = _columns(record_defaults)
+    format = _Format.checked(field_delim, use_quote_delim, na_value)
+    select = _Selection(select_cols, None, len(columns))
+
+    def decode(texts: Any) -> list[Any]:
+        shape = np.shape(texts)
+        rows = []
+        for number, text in enumerate(np.ravel(np.asarray(texts, object))):
+            try:
+                if _QUOTE not in text and (b"\n" in text or b"\r" in text):
+                    raise _BadRecord("it has a line break outside of quotes")
+                (record,) = [*format.records(iter([text]))]
+                if isinstance(record, _BadRecord):
+                    raise record
+                rows.append([c.value(x, format.missing) for c, x in zip(columns, select(record), strict=True)])
+            except _BadRecord as bad:
+                raise InvalidArgumentError(f"record {number}: {bad}") from None
+        fields = zip(*rows, strict=True) if rows else [()] * len(columns)
+        return [vector([x.item() for x in values], c.dtype.np).reshape(shape)
+                for c, values in zip(columns, fields, strict=True)]
+
+    found = numpy_function(decode, [texts], [TensorSpec(texts.type.shape, c.dtype) for c in columns])
+    return [named(x, name) for x in found]
 
 
 def _columns(record_defaults: Sequence[Any]) -> list[_Column]:

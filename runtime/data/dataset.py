@@ -49,7 +49,11 @@ class Dataset(Sources, Mapping, Batching, Ordering, Buffering):
 
         The function is converted and traced; the loop is one `reduce` node.
         """
-        fn = ag.convert_traced(reduce_func)
+        converted = ag.convert_traced(reduce_func)
+
+        def fn(state: Any, element: Any) -> Any:
+            found = converted(state, element)
+            return tuple(found) if type(found) is list and isinstance(initial_state, tuple) else found
 
         def whole() -> Any:
             if current_graph() is None:  # functions run eagerly

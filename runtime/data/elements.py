@@ -55,7 +55,8 @@ class ElementFunction:
             with tracing(graph, BACKEND), watching(None), Creation(False, {}):
                 converted = ag.convert_traced(fn)
                 try:
-                    found = as_tensors(converted(*element) if isinstance(element, tuple) else converted(element))
+                    found = converted(*element) if isinstance(element, tuple) else converted(element)
+                    found = as_tensors(tuple(found) if type(found) is list else found)  # whose parts may differ
                 except (Unreachable, Exception) as error:
                     if isinstance(error, StagingError) or not (isinstance(error, Unreachable) or has_raise(graph)):
                         raise

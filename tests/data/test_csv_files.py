@@ -225,3 +225,22 @@ def test_defaults_and_values_that_stand_for_missing_ones(tmp_path):
     dataset = rt.data.experimental.CsvDataset(str(path), [[7], [8.0]], na_value="-1")
     for found in (list(dataset.as_numpy_iterator()), list(zip(*next(dataset.batch(9).as_numpy_iterator())))):
         assert found == [(1, 2.0), (7, 3.0), (4, 8.0)]
+
+
+def test_decoded_records() -> None:
+    defaults = [[0], [1.5], ["x"]]
+    for decode in rt.io.decode_csv, rt.function(lambda x: rt.io.decode_csv(x, defaults)):
+        options = (defaults,) if decode is rt.io.decode_csv else ()
+        found = decode(rt.constant([["1,2,"], ["3,,\"a,\"\"b\"\"\""]]), *options)
+        assert [x.dtype.name for x in found] == ["int32", "float32", "string"]
+        assert [x.numpy().tolist() for x in found] == [[[1], [3]], [[2], [1.5]], [[b"x"], [b'a,"b"']]]
+        assert [x.numpy() for x in decode(rt.constant(" 7 ,2,3"), *options)] == [7, 2, b"3"]
+    assert [int(x) for x in rt.io.decode_csv("1|NA|3|4", [[0], [5]], "|", na_value="NA", select_cols=[1, 3])] == [0, 4]
+    for record, text in (("1,2", "record 0: expected 3 fields, but there are 2"),
+                         ("a,2,3", "field 0 is not a valid int32"), ("1,2,3\n", "a line break outside of quotes")):
+        with pytest.raises(rt.errors.InvalidArgumentError, match=text):
+            rt.io.decode_csv(record, defaults)
+    with pytest.raises(rt.errors.InvalidArgumentError, match="field 0 is required but missing"):
+        rt.io.decode_csv(",2", [rt.constant([], rt.int32), [0.0]])
+    rows = rt.data.Dataset.from_tensor_slices(["1,2,a", "3,4,b"]).map(lambda x: rt.io.decode_csv(x, defaults))
+    assert [(int(a), float(b), c.numpy()) for a, b, c in rows] == [(1, 2, b"a"), (3, 4, b"b")]

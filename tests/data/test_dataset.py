@@ -461,3 +461,13 @@ def test_assert_cardinality() -> None:
 def test_padding_to_a_length() -> None:
     rows = rt.data.Dataset.range(1, 3).map(lambda x: rt.fill([x], x)).padded_batch(2, padded_shapes=5)
     assert [x.numpy().tolist() for x in rows] == [[[1, 0, 0, 0, 0], [2, 2, 0, 0, 0]]]
+
+
+def test_functions_that_give_lists_give_tuples() -> None:
+    numbers = rt.data.Dataset.range(3)
+    assert [(int(a), int(b)) for a, b in numbers.map(lambda x: [x, x + 1])] == [(0, 1), (1, 2), (2, 3)]
+    assert [x.numpy().tolist() for x, in numbers.map(lambda x: [[x, x]])] == [[0, 0], [1, 1], [2, 2]]
+    assert numbers.map(lambda x: {"a": [x, x]}).element_spec == {"a": rt.TensorSpec([2], rt.int64)}
+    zero = rt.constant(0, rt.int64)
+    total, count = numbers.reduce((zero, zero), lambda state, x: [state[0] + x, state[1] + 1])
+    assert (int(total), int(count)) == (3, 3)

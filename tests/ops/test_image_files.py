@@ -58,7 +58,9 @@ def test_forms_of_png(color: int, depth: int, interlaced: int) -> None:
     image = rng.integers(0, 1 << depth, (7, 9, CHANNELS[color]))
     palette = rng.integers(0, 256, (1 << depth, 3)).astype(np.uint8)
     data = png(image, color, depth, interlaced, chunk(b"PLTE", palette.tobytes()) if color == 3 else b"")
-    wanted = palette.astype(int)[image[..., 0]] if color == 3 else image * 255 // ((1 << depth) - 1) if depth < 8 else image
+    wanted = image * 255 // ((1 << depth) - 1) if depth < 8 else image
+    if color == 3:
+        wanted = palette.astype(int)[image[..., 0]]
     narrow = wanted >> 8 if depth == 16 else wanted
     for decode in rt.io.decode_png, rt.function(rt.io.decode_png):
         found = decode(data)
