@@ -194,7 +194,13 @@ from runtime.ops.segments import (
     histogram_fixed_width_bins,
     unravel_index,
 )
-from runtime.ops.sequences import broadcast_dynamic_shape, reverse_sequence, timestamp
+from runtime.ops.sequences import (
+    batch_to_space,
+    broadcast_dynamic_shape,
+    reverse_sequence,
+    space_to_batch,
+    timestamp,
+)
 from runtime.ops.shape import (
     broadcast_static_shape,
     broadcast_to,
@@ -268,6 +274,7 @@ __all__ = [
     "atanh",
     "autodiff",
     "autograph",
+    "batch_to_space",
     "bincount",
     "bitcast",
     "bitwise",
@@ -419,6 +426,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "space_to_batch",
     "sparse",
     "split",
     "sqrt",

@@ -1,6 +1,9 @@
 """Sparse tensors (`tf.sparse`)."""
 from __future__ import annotations
 
+from runtime.ops.segments import sparse_segment_mean as segment_mean
+from runtime.ops.segments import sparse_segment_sqrt_n as segment_sqrt_n
+from runtime.ops.segments import sparse_segment_sum as segment_sum
 from runtime.ops.sparse import (
     SparseTensor,
     add,
@@ -17,5 +20,6 @@ from runtime.ops.sparse_shapes import concat, expand_dims, reorder, reshape, ret
 
 __all__ = [
     "SparseTensor", "add", "concat", "expand_dims", "from_dense", "map_values", "maximum", "minimum", "reduce_sum",
-    "reorder", "reshape", "retain", "slice", "sparse_dense_matmul", "to_dense", "transpose",
+    "reorder", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "sparse_dense_matmul",
+    "to_dense", "transpose",
 ]

@@ -26,6 +26,7 @@ from runtime.core.types import DType, TensorShape, TensorType, dtype_of
 from runtime.function.static_values import evaluate
 from runtime.function.variable_options import VariableAggregation, VariableSynchronization, option
 from runtime.ops.gather import (
+    gather_slices,
     tensor_scatter_nd_add,
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
@@ -401,6 +402,10 @@ class Variable(ArrayMethods):
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements or slices at the rows of `indices` (`tf.gather_nd`)."""
         return gather_nd(self.__tensor__(), indices, name=name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows at `indices` (`tf.gather`)."""
+        return gather_slices(self.__tensor__(), indices, name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Set the elements or slices at `indices`, shape [..., depth], to `updates`."""

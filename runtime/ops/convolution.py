@@ -31,8 +31,8 @@ from runtime.ops.shape import dims, numbers, product, reshape, shape_argument
 from runtime.ops.sliding_windows import Padding, Plan, located
 
 __all__ = [
-    "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input", "conv2d_transpose",
-    "conv3d", "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d",
+    "atrous_conv2d", "conv1d", "conv1d_transpose", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "conv_transpose", "convolution", "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input", "separable_conv2d",
 ]
 
@@ -393,6 +393,11 @@ def _sized(gradient: Op, a: Tensor, b: Tensor, sizes: Sequence[Any], plan: Plan)
     known, operand = shape_argument(plan.op, sizes)
     operands = () if operand is None else (operand,)
     return apply_one(gradient, a, b, *operands, dims=known, **plan.params)
+
+
+def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:
+    """A `conv2d` of dilated filters (`tf.nn.atrous_conv2d`)."""
+    return _convolved("atrous_conv2d", 2, value, filters, 1, padding, "NHWC", rate, name)
 
 
 def conv1d_transpose(input: Any, filters: Any, output_shape: Any, strides: Any, padding: Any = "SAME",

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from runtime.core import types as t
-from runtime.core.errors import InvalidArgumentError, ShapeError
+from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from runtime.core.op import Op, Sample, unknown_shape
 from runtime.core.tensor import Tensor
 from runtime.core.types import Shape, TensorType
@@ -24,7 +24,7 @@ from runtime.ops.shape import dims, product, reshape
 from runtime.ops.sliding_windows import Padding, Plan, located
 
 __all__ = ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d", "max_pool", "max_pool1d", "max_pool2d",
-           "max_pool3d", "max_pool_with_argmax"]
+           "max_pool3d", "max_pool_with_argmax", "pool"]
 
 Ints = tuple[int, ...]
 
@@ -222,6 +222,19 @@ def avg_pool(input: Any, ksize: Any, strides: Any, padding: Any, data_format: st
              name: str | None = None) -> Tensor:
     """`avg_pool1d`, `avg_pool2d` or `avg_pool3d`, by the rank of `input` (`tf.nn.avg_pool`)."""
     return _pooled("avg_pool", None, input, ksize, strides, padding, data_format, name, _mean, FLOATS)
+
+
+@located
+def pool(input: Any, window_shape: Any, pooling_type: str, strides: Any = None, padding: Any = "VALID",
+         data_format: str | None = None, dilations: Any = None, name: str | None = None) -> Tensor:
+    """`max_pool` or `avg_pool`, by the `pooling_type`, MAX or AVG; by default windows overlap in steps of 1
+    (`tf.nn.pool`). UnimplementedError for dilated windows."""
+    if dilations is not None and np.any(np.asarray(dilations) != 1):
+        raise UnimplementedError("pool has no dilated windows", remedy="Leave the dilations out.")
+    if pooling_type not in ("MAX", "AVG"):
+        raise InvalidArgumentError(f"pool takes the pooling_type MAX or AVG, not {pooling_type!r}")
+    by = max_pool if pooling_type == "MAX" else avg_pool
+    return by(input, window_shape, 1 if strides is None else strides, padding, data_format, name)
 
 
 @located

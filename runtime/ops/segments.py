@@ -35,9 +35,10 @@ from runtime.ops.static_arguments import folded
 __all__ = [
     "bincount", "confusion_matrix", "dynamic_partition", "dynamic_stitch", "histogram_fixed_width",
     "histogram_fixed_width_bins", "invert_permutation", "lgamma", "polyval", "segment_max", "segment_mean",
-    "segment_min", "segment_prod", "segment_products", "segment_sum", "unravel_index", "unsorted_segment_max",
-    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "zero_fraction",
+    "segment_min", "segment_prod", "segment_products", "segment_sum", "sparse_segment_mean",
+    "sparse_segment_sqrt_n", "sparse_segment_sum", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum",
+    "zero_fraction",
 ]
 
 
@@ -217,6 +218,36 @@ def _has_no_negatives(ids: Tensor) -> bool:
     known = np.asarray(ids) if isinstance(ids, EagerTensor) else folded(ids.value) if isinstance(
         ids, GraphTensor) else None
     return ids.dtype.is_unsigned or (known is not None and not (known < 0).any())
+
+
+def sparse_segment_sum(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+                       ) -> Tensor:
+    """`segment_sum` of the rows of `data` at `indices` (`tf.sparse.segment_sum`). `num_segments`: the number of
+    results, by default as many as the last id asks for."""
+    rows = gather(data, indices)
+    if num_segments is None:
+        return segment_sum(rows, segment_ids, name)
+    return unsorted_segment_sum(rows, segment_ids, num_segments, name)
+
+
+def sparse_segment_mean(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+                        ) -> Tensor:
+    """As `sparse_segment_sum`, divided by the number of rows (`tf.sparse.segment_mean`)."""
+    return _shared(data, indices, segment_ids, num_segments, lambda count: count, name)
+
+
+def sparse_segment_sqrt_n(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
+                          ) -> Tensor:
+    """As `sparse_segment_sum`, divided by the root of the number of rows (`tf.sparse.segment_sqrt_n`)."""
+    return _shared(data, indices, segment_ids, num_segments, sqrt, name)
+
+
+def _shared(data: Any, indices: Any, segment_ids: Any, num_segments: Any, share: Callable[[Tensor], Tensor],
+            name: str | None) -> Tensor:
+    total = sparse_segment_sum(data, indices, segment_ids, num_segments)
+    ones_ = ones([size(segment_ids)], total.dtype)
+    count = maximum(sparse_segment_sum(ones_, range_of(size(segment_ids)), segment_ids, num_segments), 1)
+    return named(total / reshape(share(count), [-1, *[1] * (total.ndim - 1)]), name)
 
 
 def unsorted_segment_sum(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

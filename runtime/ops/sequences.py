@@ -11,9 +11,11 @@ from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import constant_tensor, convert_to_tensor, current_graph
 from runtime.core.types import TensorSpec, broadcast_shapes, float64, int32
+from runtime.ops.concat_split import pad
 from runtime.ops.creation import range as range_
 from runtime.ops.effects import numpy_function, raise_unless
 from runtime.ops.gather import gather
+from runtime.ops.indexing import getitem
 from runtime.ops.logic import equal, greater, greater_equal, less, logical_or, where
 from runtime.ops.math import cast
 from runtime.ops.op_makers import named
@@ -21,8 +23,8 @@ from runtime.ops.reduction import reduce_all
 from runtime.ops.shape import dim, dims, moveaxis, numbers, reshape, stack, transpose
 from runtime.ops.static_arguments import axis_of
 
-__all__ = ["broadcast_dynamic_shape", "depth_to_space", "is_non_decreasing", "is_strictly_increasing",
-           "reverse_sequence", "space_to_depth", "timestamp"]
+__all__ = ["batch_to_space", "broadcast_dynamic_shape", "depth_to_space", "is_non_decreasing", "is_strictly_increasing",
+           "reverse_sequence", "space_to_batch", "space_to_depth", "timestamp"]
 
 
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
@@ -102,6 +104,53 @@ def _images(op: str, input: Any, block_size: int, data_format: str) -> tuple[Ten
 
 def _in_format(x: Tensor, data_format: str) -> Tensor:
     return x if data_format == "NHWC" else transpose(x, [0, 3, 1, 2])
+
+
+# Blocks as images of the batch.
+
+def _blocks(op: str, input: Any, block_shape: Any, margins: Any, name: str) -> tuple[Tensor, list[int], list[Any]]:
+    x = convert_to_tensor(input)
+    blocks = [int(size) for size in np.ravel(np.asarray(block_shape))]
+    sides = np.asarray(margins).reshape(-1, 2).tolist()
+    if x.ndim <= len(blocks) or len(sides) != len(blocks) or any(size < 1 for size in blocks):
+        raise located(ShapeError(f"{op} takes a batch of at least {len(blocks)} axes, with a block of at least 1 and "
+                                 f"{name} for each, not {x.type} with {blocks} and {sides}"))
+    return x, blocks, sides
+
+
+def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
+    """The pixels at each place of a block as an image of its own: [batch, ...] to [batch * product of the block, ...],
+    after `paddings`, ints [axes, 2], with zeros (`tf.space_to_batch`). ShapeError for sizes that a block does not
+    divide."""
+    x, blocks, sides = _blocks("space_to_batch", input, block_shape, paddings, "paddings")
+    rest = x.ndim - 1 - len(blocks)
+    x = pad(x, [[0, 0], *sides, *[[0, 0]] * rest])
+    batch, *sizes = dims(x)
+    for size, block in zip(sizes, blocks, strict=False):
+        if type(size) is int and size % block:
+            raise located(ShapeError(f"space_to_batch: a block of {block} does not divide the padded size {size}"))
+    count = len(blocks)
+    inner = [part for size, block in zip(sizes, blocks, strict=False) for part in (size // block, block)]
+    parts = reshape(x, [batch, *inner, *sizes[count:]])
+    order = [*range(2, 2 * count + 1, 2), 0, *range(1, 2 * count + 1, 2), *range(2 * count + 1, parts.ndim)]
+    outer = [size // block for size, block in zip(sizes, blocks, strict=False)]
+    return reshape(transpose(parts, order), [batch * int(np.prod(blocks)), *outer, *sizes[count:]], name=name)
+
+
+def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
+    """The inverse of `space_to_batch`; `crops`, ints [axes, 2], are left out of the result (`tf.batch_to_space`).
+    ShapeError for a batch that the product of the block does not divide."""
+    x, blocks, sides = _blocks("batch_to_space", input, block_shape, crops, "crops")
+    batch, *sizes = dims(x)
+    total, count = int(np.prod(blocks)), len(blocks)
+    if type(batch) is int and batch % total:
+        raise located(ShapeError(f"batch_to_space: {total} does not divide the batch {batch}"))
+    parts = reshape(x, [*blocks, batch // total, *sizes])
+    order = [count, *[axis for i in range(count) for axis in (count + 1 + i, i)], *range(2 * count + 1, parts.ndim)]
+    whole = [size * block for size, block in zip(sizes, blocks, strict=False)]
+    image = reshape(transpose(parts, order), [batch // total, *whole, *sizes[count:]])
+    kept = tuple([slice(first, size - last) for size, (first, last) in zip(whole, sides, strict=True)])
+    return named(getitem(image, (slice(None), *kept)), name)
 
 
 # Shapes and times that a run knows.

@@ -262,3 +262,17 @@ def test_functions_of_pythons_math(name: str, inputs: list[Any], params: dict[st
     assert np.isclose(tangent._array, slope, rtol=1e-12) and tangent.dtype is float64
     (alone,) = JVP[name](node, ones[0], *[None] * (len(inputs) - 1))
     assert alone.dtype is float64
+
+
+@pytest.mark.parametrize("way", [lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")])
+def test_a_root_that_is_not_selected_contributes_nothing(way: Any) -> None:
+    """As in TF: 0 times the derivative of a root at 0 is 0; it still has a second derivative elsewhere."""
+    def fn(x: Any) -> Any:
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = rt.reduce_sum(rt.where(x > 0, rt.sqrt(x), 0.0)) + rt.reduce_sum(0.0 * rt.norm(x[:, None], axis=1))
+        return tape.gradient(y, x)
+
+    assert way(fn)(rt.constant([0.0, 4.0])).numpy().tolist() == [0, 0.25]
+    assert np.isinf(rt.grad(rt.sqrt)(0.0).numpy())
+    assert abs(rt.grad(rt.grad(lambda x: (rt.sqrt(x) - 2.0) ** 2))(4.0).numpy() - 0.125) < 1e-6

@@ -100,3 +100,8 @@ def test_watched_tensors_jacobians_and_higher_orders() -> None:
 def test_products_with_tensors_are_dense() -> None:
     x = rt.IndexedSlices(rt.constant([[1.0], [2.0]]), rt.constant([1, 1]), [2, 1])
     assert isinstance(x * 2.0, rt.IndexedSlices) and (x * rt.constant(2.0)).numpy().tolist() == [[0], [6]]
+
+
+def test_rows_of_a_variable(table: Any, way: Any) -> None:
+    found = gradient(lambda: rt.reduce_sum(table.sparse_read([1, 1]) ** 2), table, way)
+    assert isinstance(found, rt.IndexedSlices) and found.numpy().tolist() == [[0, 0], [12, 16], [0, 0]]

@@ -444,3 +444,14 @@ def test_wrong_shapes(function: Callable[..., Any], arrays: Any, text: str, exec
         traced(*map(rt.constant, arrays))
     assert (run or known) in str(caught.value)
     assert "test_convolution.py:" in str(caught.value)
+
+
+def test_dilated_filters_and_pools_by_type() -> None:
+    x, w = rt.reshape(rt.range(36.0), [1, 6, 6, 1]), rt.ones([2, 2, 1, 1])
+    np.testing.assert_array_equal(rt.nn.atrous_conv2d(x, w, 2, "VALID"), rt.nn.conv2d(x, w, 1, "VALID", dilations=2))
+    np.testing.assert_array_equal(rt.nn.pool(x, [2, 2], "MAX", [2, 2]), rt.nn.max_pool(x, 2, 2, "VALID"))
+    np.testing.assert_array_equal(rt.nn.pool(x, [2, 2], "AVG", padding="SAME"), rt.nn.avg_pool(x, 2, 1, "SAME"))
+    with pytest.raises(rt.errors.InvalidArgumentError, match="MAX or AVG, not 'SUM'"):
+        rt.nn.pool(x, [2, 2], "SUM")
+    with pytest.raises(rt.errors.UnimplementedError, match="no dilated windows"):
+        rt.nn.pool(x, [2, 2], "MAX", dilations=2)

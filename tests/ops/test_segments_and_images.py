@@ -377,3 +377,13 @@ def test_padding_to_a_box_by_tensors_of_another_dtype():
         return rt.image.pad_to_bounding_box(x, top, left, 4, 5)
     np.testing.assert_array_equal(padded(np.ones((2, 2, 1), f32), 1, 2)[..., 0],
                                   np.pad(np.ones((2, 2)), [[1, 1], [2, 1]]))
+
+
+def test_segments_of_chosen_rows() -> None:
+    x = rt.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
+    for way in (lambda f: f), rt.function:
+        for name, wanted in (("segment_sum", [[6, 8], [0, 0], [7, 8]]), ("segment_mean", [[3, 4], [0, 0], [7, 8]]),
+                             ("segment_sqrt_n", [[6 / 2**0.5, 8 / 2**0.5], [0, 0], [7, 8]])):
+            by = getattr(rt.sparse, name)
+            np.testing.assert_allclose(way(lambda x, by=by: by(x, [0, 2, 3], [0, 0, 2]))(x), wanted, rtol=1e-6)
+            np.testing.assert_allclose(by(x, [0, 2, 3], [0, 0, 2], 4), [*wanted, [0, 0]], rtol=1e-6)

@@ -74,3 +74,26 @@ def test_timestamps() -> None:
     found = [float(rt.timestamp()), float(traced()), float(traced())]
     assert rt.timestamp().dtype is rt.float64
     assert before <= found[0] <= found[1] < found[2] <= time.time()
+
+
+@pytest.mark.parametrize(("shape", "block", "paddings"), [
+    ((2, 4, 6, 3), [2, 3], [[0, 0], [0, 0]]), ((1, 3, 4), [2], [[1, 0]]),
+    ((2, 2, 3, 5, 2), [1, 2, 3], [[0, 0], [1, 0], [0, 1]])])
+def test_blocks_as_images_of_the_batch(shape: Any, block: Any, paddings: Any) -> None:
+    x = np.arange(np.prod(shape)).reshape(shape)
+    padded = np.pad(x, [(0, 0), *map(tuple, paddings), *[(0, 0)] * (len(shape) - 1 - len(block))])
+    wanted = [padded[(slice(None), *[slice(first, None, step) for first, step in zip(place, block, strict=True)])]
+              for place in np.ndindex(*block)]
+    for way in (lambda f: f), rt.function:
+        found = way(lambda x: rt.space_to_batch(x, block, paddings))(x)
+        np.testing.assert_array_equal(found, np.concatenate(wanted))
+        np.testing.assert_array_equal(way(lambda y: rt.batch_to_space(y, block, paddings))(found), x)
+
+
+def test_blocks_that_do_not_divide() -> None:
+    for call in (lambda: rt.space_to_batch(rt.ones([1, 3]), [2], [[0, 0]]),
+                 lambda: rt.batch_to_space(rt.ones([3, 3]), [2], [[0, 0]])):
+        with pytest.raises(rt.errors.ShapeError, match="does not divide"):
+            call()
+    with pytest.raises(rt.errors.ShapeError, match="a batch of at least 2 axes"):
+        rt.space_to_batch(rt.ones([1, 3]), [2, 2], [[0, 0], [0, 0]])

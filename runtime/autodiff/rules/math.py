@@ -68,6 +68,11 @@ def _share(x: Any, length: Any) -> Any:
     return divide(x, where(equal(length, 0), 1, length))
 
 
+def _of_root(t: Any, x: Any, out: Any) -> Any:
+    """The derivative of a root, 0 at 0 for a `t` of 0, as in TF: what is not selected contributes nothing."""
+    return where(logical_and(equal(t, 0), equal(out, 0)), 0, divide(t * 0.5, out))
+
+
 elementwise("add", _same, _same)
 elementwise("subtract", _same, _negated)
 elementwise("multiply", lambda t, x, y, out: t * y, lambda t, x, y, out: t * x)
@@ -87,7 +92,7 @@ elementwise("negative", _negated)
 
 # Roots, exponentials and logarithms.
 
-elementwise("sqrt", lambda t, x, out: divide(t * 0.5, out))
+elementwise("sqrt", _of_root)
 elementwise("cbrt", lambda t, x, out: divide(t, out * out * 3))
 elementwise("exp", lambda t, x, out: t * out)
 elementwise("expm1", lambda t, x, out: t * exp(x))
