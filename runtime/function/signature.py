@@ -492,8 +492,9 @@ class Signature:
                              remedy=remedy(spec.dtype, found.dtype, otherwise=f"Cast it: rt.cast({path}, rt."
                                            f"{spec.dtype.name}); or change the input_signature."))
         if not spec.shape.is_compatible_with(found.shape):
-            raise ShapeError(f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
-                             remedy="Pass that shape, or put None for a dimension that changes in the input_signature.")
+            raise SignatureShapeError(
+                f"argument {path!r} of {self.name} is {found}, but its input_signature says {_text(spec)}",
+                remedy="Pass that shape, or put None for a dimension that changes in the input_signature.")
         return value
 
     def _tensor(self, path: str, value: Any, spec: TensorSpec) -> Tensor:
@@ -551,6 +552,10 @@ class Signature:
 
 def _anything(*args: Any, **kwargs: Any) -> None:
     """Provides the signature for functions that have none."""
+
+
+class SignatureShapeError(ShapeError, TypeError):
+    """An argument has another shape than the input_signature says: a TypeError, as in TF."""
 
 
 class InvalidArgumentsError(InvalidArgumentError, TypeError):

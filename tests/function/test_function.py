@@ -405,6 +405,12 @@ def test_arguments_that_do_not_fit_the_input_signature(args, error, what):
         scaled(*args)
 
 
+def test_a_shape_that_does_not_fit_the_input_signature_is_an_error_of_types_and_of_values():
+    for error in TypeError, ValueError, rt.errors.ShapeError:
+        with pytest.raises(error, match="its input_signature says"):
+            scaled(1.0, 2)
+
+
 def test_the_full_text_of_an_input_signature_error():
     with pytest.raises(TypeError) as info:
         scaled(rt.constant([1]), 2)
