@@ -478,8 +478,8 @@ __all__ = [
 
 
 _OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "eig", "eigvals", "hessians", "inverse_mdct",
-    "map_structure_up_to", "mdct", "parse_sequence_example", "reduce_max", "stateless_categorical"))
+    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "inverse_mdct",
+    "map_structure_up_to", "mdct", "parse_sequence_example", "reduce_max"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 
 
