@@ -21,6 +21,19 @@ from runtime.factorizations import (
     tridiagonal_matmul,
     tridiagonal_solve,
 )
+from runtime.linear_operators import (
+    LinearOperator,
+    LinearOperatorBlockDiag,
+    LinearOperatorComposition,
+    LinearOperatorDiag,
+    LinearOperatorFullMatrix,
+    LinearOperatorIdentity,
+    LinearOperatorKronecker,
+    LinearOperatorLowerTriangular,
+    LinearOperatorLowRankUpdate,
+    LinearOperatorScaledIdentity,
+    LinearOperatorZeros,
+)
 from runtime.ops import math
 from runtime.ops.concat_split import concat
 from runtime.ops.creation import eye
@@ -70,12 +83,14 @@ from runtime.staging.control_flow import while_loop
 inverse = inv
 
 __all__ = [
-    "adjoint", "band_part", "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh",
-    "eigh_tridiagonal", "eigvals", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "inverse",
-    "l2_normalize", "logdet", "lstsq", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul",
-    "matrix_rank", "matrix_transpose", "matvec", "norm", "normalize", "pinv", "qr", "set_diag", "slogdet", "solve",
-    "sqrtm", "svd", "tensor_diag", "tensor_diag_part", "tensordot", "trace", "triangular_solve",
-    "tridiagonal_matmul", "tridiagonal_solve",
+    "LinearOperator", "LinearOperatorBlockDiag", "LinearOperatorComposition", "LinearOperatorDiag",
+    "LinearOperatorFullMatrix", "LinearOperatorIdentity", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity", "LinearOperatorZeros", "adjoint", "band_part",
+    "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals",
+    "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "inverse", "l2_normalize", "logdet", "lstsq", "lu",
+    "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec",
+    "norm", "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
+    "tensor_diag_part", "tensordot", "trace", "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve",
 ]
 
 _PADE: Final = {
