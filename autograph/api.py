@@ -275,10 +275,18 @@ def _on_entry(fn: FunctionType, recursive: bool) -> FunctionType:
             raise
 
     async def awaited(*args: Any, **kwargs: Any) -> Any:
-        return await (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs)
+        try:
+            return await (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs)
+        except BaseException as error:
+            prune(error)
+            raise
 
     def iterated(*args: Any, **kwargs: Any) -> Any:
-        return (yield from (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs))
+        try:
+            return (yield from (template(fn) if _stages(args, kwargs) else fn)(*args, **kwargs))
+        except BaseException as error:
+            prune(error)
+            raise
 
     made = awaited if inspect.iscoroutinefunction(fn) else iterated if inspect.isgeneratorfunction(fn) else entered
     return cast(FunctionType, functools.wraps(fn)(made))

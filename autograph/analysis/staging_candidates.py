@@ -26,7 +26,7 @@ from autograph.frontend.tree import (
 )
 
 __all__ = [
-    "COMPARISONS", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "attributes_of", "bool_test",
+    "COMPARISONS", "PREDICATES", "Decision", "are_texts", "asked_call", "attribute_test", "bool_test",
     "classify", "compares", "makes_text", "member_test", "never_tensor", "none_test", "percent_text", "reads_frame",
     "same_test", "spreads", "takes_item",
 ]
@@ -197,11 +197,6 @@ def percent_text(left: Any, right: Any) -> bool:
     """Whether `left % right` may format text: neither operand is a number."""
     return not any(isinstance(side, gast.Constant) and not isinstance(side.value, str) for side in (
         getattr(left, "operand", left), getattr(right, "operand", right)))
-
-
-def attributes_of(node: Any) -> bool:
-    """Whether an expression is `x.__dict__`."""
-    return isinstance(node, gast.Attribute) and node.attr == "__dict__" and isinstance(node.ctx, gast.Load)
 
 
 def takes_item(node: Any) -> bool:

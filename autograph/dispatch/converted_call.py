@@ -8,13 +8,10 @@ from __future__ import annotations
 import atexit
 import functools
 import math
-import sys
-import threading
-import warnings
 from collections import deque
 from collections.abc import Callable
 from operator import index
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, MethodWrapperType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, Final, TypeVar
 
 from autograph.core.allowlist import exclusion_rule
@@ -35,9 +32,10 @@ from autograph.core.late_binding import Late
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lost
 from autograph.core.slots import is_users_class
-from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_body, is_converted, is_internal, prune
+from autograph.core.tracebacks import is_converted, prune
 from autograph.dispatch import special_methods
+from autograph.dispatch.at_work import at_work
+from autograph.dispatch.frames import OVERRIDES
 
 __all__ = ["CONVERTER", "Converter", "Maker", "at_work", "call", "makers", "meet", "remember"]
 
@@ -58,23 +56,6 @@ class Converter(Late):
 CONVERTER: Final = Converter()
 
 
-class _AtWork(threading.local):
-    """Whether this thread is converting. Conversion itself calls unconverted code, although modules that it uses
-    (`linecache`, `ast`) may have been converted and would otherwise request conversions of their callees."""
-
-    depth = 0
-
-    def run(self, work: Callable[[], T]) -> T:
-        """The result of `work`, which converts. (A signal may interrupt the exit of a `with`, but not this.)"""
-        depth = self.depth
-        try:
-            self.depth = depth + 1
-            return work()
-        finally:
-            self.depth = depth
-
-
-at_work = of_trace(_AtWork())
 makers: dict[int, tuple[Maker | None, object]] = {}
 """By id of a code object: the maker of the converted form of its functions; None if they are called as they are."""
 atexit.register(makers.clear)
@@ -347,38 +328,7 @@ _overrides: dict[Any, Callable[..., Any]] = {
     )
 }
 _overrides[_python_print] = _by_arguments(_print, "print")
-
-
-def _outward(frame: FrameType, levels: int) -> tuple[FrameType | None, int]:
-    """The user's frame `levels` above `frame`, and the number of frames in between. Frames of operators do not count,
-    and bodies count as their function."""
-    current: FrameType | None = frame
-    count = 0
-    while current is not None and (levels > 0 or is_internal(current.f_code.co_filename)):
-        levels -= not (is_body(current.f_code) or is_internal(current.f_code.co_filename))
-        count += not current.f_code.co_filename.startswith("<frozen importlib")
-        current = current.f_back
-    return current, count
-
-
-def _getframe(depth: int = 0, /) -> FrameType:
-    """`sys._getframe`, counting only the user's frames."""
-    found, _ = _outward(sys._getframe(1), max(index(depth), 0))
-    if found is None:
-        raise ValueError("call stack is not deep enough")
-    return found
-
-
-def _warn(message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None, **options: Any) -> None:
-    """`warnings.warn` with a `stacklevel` that counts only the user's frames."""
-    warn: Any = _python_warn if ambient.backend is None else ambient.backend.callee(_python_warn)
-    _, between = _outward(sys._getframe(), index(stacklevel) - 1)
-    warn(message, category, between + 1 + (warn is not _python_warn), source, **options)
-
-
-_python_warn = warnings.warn
-_overrides[sys._getframe] = _getframe
-_overrides[_python_warn] = _warn
+_overrides.update(OVERRIDES)
 
 
 @functools.cache

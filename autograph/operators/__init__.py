@@ -30,6 +30,7 @@ from autograph.core.slots import is_users_class
 from autograph.core.tracebacks import own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call, truth_value
+from autograph.dispatch.frames import caller
 from autograph.operators import loop_rotation
 from autograph.operators.assertions import assert_
 from autograph.operators.containers import (
@@ -72,7 +73,7 @@ from autograph.operators.generators import (
     yielded,
 )
 from autograph.operators.loop_rolling import run_plainly, traced_while
-from autograph.operators.lvalues import attribute, element, fields, place
+from autograph.operators.lvalues import attribute, attributes, element, fields, place
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.operators.traced_for import run_traced
 from autograph.state.bodies import Branch, Operand, Test
@@ -81,9 +82,9 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, checkpoint, rollback, staged
 
 __all__ = [
-    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "cond", "delitem",
-    "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge", "gen_exp", "gt",
-    "hasattr", "iadd", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item",
+    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "caller", "cond",
+    "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge", "gen_exp",
+    "gt", "hasattr", "iadd", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item",
     "kept_handler", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested",
     "not_", "note", "or_", "parts", "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice",
     "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_", "yielded",
@@ -105,14 +106,13 @@ def cond(pred: Any, if_true: Thunk | None, if_false: Thunk | None, /, *state: st
     try:
         if pred is not True and pred is not False:
             pred = truth_value(pred)
-        if pred is True or (pred is not False and (backend := deciding(pred)) is None and pred):
-            if if_true is not None:
-                part(if_true)()
-        elif pred is False or backend is None:
-            if if_false is not None:
-                part(if_false)()
-        else:
-            _stage_cond(backend, pred, if_true, if_false, state)
+            if (backend := deciding(pred)) is not None:
+                _stage_cond(backend, pred, if_true, if_false, state)
+                return
+            pred = _operator.truth(pred)  # the object goes before the body runs
+        taken = if_true if pred else if_false
+        if taken is not None:
+            part(taken)()
     except BaseException as error:  # not own_errors: recursion through a statement has few frames to spare
         if (local := settle(error)) is not None:
             try:
@@ -143,6 +143,7 @@ def while_loop(test: Thunk, body: Thunk, /, *state: str, **options: Any) -> None
                 if traced is not None:
                     traced.note_end()
                 return
+            del going  # the object goes before the body runs
             body()
             if traced is not None and traced.after_iteration():
                 return
@@ -255,6 +256,8 @@ def with_(manager: Any, body: Callable[..., Any], /, *state: str, jumps: Sequenc
                 stand_in(local, error)
                 raise
         raise
+    finally:
+        del manager  # an error's traceback may keep this frame
 
 
 # How a statement is staged: as pure functions of its state and of what its bodies are found to change.
@@ -570,13 +573,6 @@ def hasattr(value: Any, name: str, /) -> Any:
     """`hasattr(value, name)`, for an attribute that a staged branch may have set."""
     python = _builtins.hasattr
     return (python if ambient.backend is None else ambient.backend.builtins.get(python, python))(value, name)
-
-
-def attributes(value: Any, /) -> Any:
-    """`value.__dict__`, for an object with attributes that a staged branch may have set."""
-    if ambient.backend is not None:
-        ambient.backend.check(value, "attributes")
-    return value.__dict__
 
 
 @own_errors

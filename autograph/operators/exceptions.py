@@ -18,7 +18,7 @@ from autograph.core.allowlist import exclusion_rule
 from autograph.core.backend import Backend, Handler, ambient, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.trace_cleanup import of_trace
-from autograph.core.tracebacks import is_converted, is_internal, own_errors, prune, settle, stand_in
+from autograph.core.tracebacks import is_converted, is_internal, prune, settle, stand_in
 from autograph.core.versions import TRIES_ARE_TABLES
 from autograph.dispatch.converted_call import call
 from autograph.state.converted_text_bodies import part
@@ -355,18 +355,33 @@ class _At:
 
 def run_with(manager: Any, body: Callable[..., Any], jumps: Sequence[str]) -> None:
     """`with manager as value: body(value)`; the body may ignore the value."""
-    swallowed = True
-    with manager as value:
-        _run_body(body, value)
-        swallowed = False
+    swallowed, value = True, None
+    try:
+        with manager as value:
+            _run_body(body, value)
+            swallowed = False
+    finally:
+        del manager, value  # an error's traceback may keep this frame
     if swallowed:
         _end_jumps(body, jumps)
 
 
-@own_errors
 def _run_body(body: Callable[..., Any], value: Any) -> None:
     """Run the body of a `with`, such that `__exit__` sees its errors as in the original code."""
-    part(body)(*[value][:body.__code__.co_argcount])
+    arguments = [value][:body.__code__.co_argcount]
+    del value  # as in `run_with`
+    try:
+        part(body)(*arguments)
+    except BaseException as error:
+        if (local := settle(error)) is not None:
+            try:
+                raise local
+            except UnboundLocalError:
+                stand_in(local, error)
+                raise
+        raise
+    finally:
+        del arguments
 
 
 def _end_jumps(body: Callable[..., Any], jumps: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
 from autograph.operators.containers import bounds_of, item, spread
 
-__all__ = ["attribute", "element", "fields", "place"]
+__all__ = ["attribute", "attributes", "element", "fields", "place"]
 
 
 @own_errors
@@ -76,6 +76,13 @@ def place(container: Any, around: Any = None, /) -> Any:
 
 
 _KINDS = frozenset({*LISTS, *keyed})
+
+
+def attributes(value: Any, /) -> Any:
+    """`value.__dict__`, for an object with attributes that a staged branch may have set."""
+    if ambient.backend is not None:
+        ambient.backend.check(value, "attributes")
+    return value.__dict__
 
 
 class _Fields:

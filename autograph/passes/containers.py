@@ -4,7 +4,7 @@
     self.xs[i] = v       ag__.place(self.xs)[i] = v    [*xs, y]       ag__.extended(ag__.extended([], xs), [y])
     f'{x:>5}!'           ag__.text(ag__.formatted(x, '>5'), '!')      a % b   ag__.mod(a, b)
     x.__dict__           ag__.attributes(x)            return y       return ag__.read(y), if y may be unbound
-    x.y = v              ag__.fields(x).y = v
+    x.y = v              ag__.fields(x).y = v        x.f_back ag__.caller(x)
 
 The last pass: `to_code` shows the stage before it unless `stage="compiled"` is asked for.
 
@@ -21,7 +21,6 @@ import gast
 from autograph.analysis.scopes import Scope
 from autograph.analysis.staging_candidates import (
     COMPARISONS,
-    attributes_of,
     compares,
     makes_text,
     percent_text,
@@ -154,8 +153,9 @@ class _Containers:
         return node
 
     def attribute(self, node: Any) -> Any:
-        if attributes_of(node):
-            return operator_call("attributes", [self.visit(node.value)], node)
+        operator = _OF_ATTRIBUTES.get(node.attr)
+        if operator is not None and isinstance(node.ctx, gast.Load):
+            return operator_call(operator, [self.visit(node.value)], node)
         node = _read(self.below(node))
         if isinstance(node, gast.Attribute) and isinstance(node.ctx, gast.Store):
             node.value = operator_call("fields", [node.value], node)
@@ -278,6 +278,8 @@ class _Containers:
         return node
 
 
+_OF_ATTRIBUTES = {"__dict__": "attributes", "f_back": "caller"}
+"""Attributes whose reads are operators."""
 _OF_CONTAINERS = {gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor"}
 """Operators that lists and dicts support."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)

@@ -2,8 +2,8 @@
 `ag__.try_`, `with` -> `ag__.with_`.
 
 Each body becomes a nested function that declares the variables it shares `nonlocal`; a variable that is dead outside of
-one execution of the body becomes a local of it. The call names the state: what is written inside and live after the
-statement or around the loop.
+one execution of the body becomes a local of it, unless the body sets it to None to release what it had before. The call
+names the state: what is written inside and live after the statement or around the loop.
 
 Afterwards: the only statements of these kinds are those that `classify` keeps as Python.
 """
@@ -18,7 +18,7 @@ import gast
 
 from autograph.analysis.liveness import annotate, annotate_chain
 from autograph.analysis.scopes import Names, Scope, bound_by, names_of, scan
-from autograph.frontend.tree import FUNCTIONS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_of, placed
+from autograph.frontend.tree import FUNCTIONS, LOOPS, at, blocks_of, has_blocks, is_docstring, own_nodes, own_of, placed
 from autograph.passes.expressions import AG, lazy, load, operator_call
 from autograph.passes.match import match_chain
 from autograph.passes.thunks import bound_in_lambdas, parameters_for
@@ -55,7 +55,9 @@ class _Statements:
     def __init__(self, node: Any, scope: Scope) -> None:
         self.node, self.scope = node, scope
         self.bound_anywhere = set().union(*(names_of(statement).binds for statement in node.body))
-        kinds = {n.__class__ for n in own_of(node)}
+        own = [*own_of(node)]
+        kinds = {n.__class__ for n in own}
+        self.releases = any(map(_releases, own))
         self.has_walrus = bool(kinds & {gast.NamedExpr, gast.Match})
         self.has_annotation = gast.AnnAssign in kinds
         self.around: list[set[str]] = []
@@ -151,6 +153,7 @@ class _Statements:
             state |= kept | self.symbols(names, outer, binds)
             name = self.scope.fresh(name, taken)
             taken.add(name)
+            outer |= self.released(body, names.binds - outer)
             shared |= outer
             out.append(self.function(name, [], body, outer, node, names))
             arguments.append(load(name, node))
@@ -208,6 +211,7 @@ class _Statements:
         outer = names.binds & (always_live | entry) | test_binds
         outer.difference_update(parameters)
         state = outer & always_live | test_binds & (always_live | entry) | self.symbols(names, outer | set(parameters))
+        outer |= self.released(body, names.binds - outer - set(parameters))
         out: Body = []
         keywords = options
         prefix = "for" if is_for else "while"
@@ -242,6 +246,7 @@ class _Statements:
             outer = own.binds & (state | self.live_in(body, flow))
             outer.difference_update(parameters)
             state_names.update(self.symbols(own, outer | set(parameters), binds))
+            outer |= self.released(body, own.binds - outer - set(parameters))
             shared.update(outer)
             name = self.scope.fresh(base, taken)
             taken.add(name)
@@ -320,6 +325,7 @@ class _Statements:
         outer = names.binds & (flow | self.live_in(body, frozenset(flow)))
         outer.difference_update(parameters)
         state = outer & flow | self.symbols(names, outer | set(parameters))
+        outer |= self.released(body, names.binds - outer - set(parameters))
         name = self.scope.fresh("with_body")
         call = operator_call("with_", [first.context_expr, load(name, node), *self.state(state, node)], node,
                              self.jumps(node))
@@ -334,6 +340,17 @@ class _Statements:
         if names.calls:
             names.binds |= self.scope.written
         return names
+
+    def released(self, body: Body, dead: set[str]) -> set[str]:
+        """Those of the variables `dead` that the body sets to None, and that may have a value from before it."""
+        if not self.releases or not dead:
+            return set()
+        inside = own_nodes(body)
+        names = {target.id for n in inside if _releases(n) for target in n.targets} & dead
+        bodys = {id(n) for n in inside}
+        return names and names & (self.scope.parameters | {
+            n.id for n in own_of(self.node)
+            if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Store) and id(n) not in bodys})
 
     def options(self, body: Body) -> tuple[Body, list[Any]]:
         """Remove `set_loop_options(...)` from a loop body and return its keywords, which the operator takes."""
@@ -416,6 +433,12 @@ _METHODS: dict[type, Callable[[_Statements, Any], tuple[Body, set[str]]]] = {
     gast.If: _Statements.if_, gast.Match: _Statements.match, gast.Try: _Statements.try_, gast.With: _Statements.with_,
     **dict.fromkeys(LOOPS, _Statements.loop),
 }
+
+
+def _releases(node: Any) -> bool:
+    """Whether a statement is `x = None`."""
+    return node.__class__ is gast.Assign and node.value.__class__ is gast.Constant and node.value.value is None and all(
+        target.__class__ is gast.Name for target in node.targets)
 
 
 def _has_part(names: set[str], name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from types import CellType, FunctionType
-from typing import Any, cast
+from typing import Any
 
 from autograph.core.backend import UNBOUND
 from autograph.core.trace_cleanup import of_trace
@@ -56,18 +56,18 @@ class _Noted(threading.local):
 noted = of_trace(_Noted())
 
 
-def bind(variable: Callable[[], Any], value: Any, /) -> Any:
+def bind(variable: Any, value: Any, /) -> Any:
     """`(y := value)` in an operand, where `variable` is `lambda: y`."""
-    cell = cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]
+    cell = variable.__closure__[0]
     cell.cell_contents = value
     noted.cells.add(id(cell))
     return value
 
 
-def note(value: Any, /, *variables: Callable[[], Any]) -> Any:
+def note(value: Any, /, *variables: Any) -> Any:
     """`value`, the result of an operand that may have assigned the variables `lambda: k`."""
     for variable in variables:
-        noted.cells.add(id(cast(tuple[CellType, ...], cast(FunctionType, variable).__closure__)[0]))
+        noted.cells.add(id(variable.__closure__[0]))
     return value
 
 

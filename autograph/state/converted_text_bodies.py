@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from autograph.core.tracebacks import BODY, CONVERTED, is_body, is_opaque
 from autograph.core.versions import CODE_HAS_QUALNAME
@@ -24,7 +24,7 @@ _known: dict[int, tuple[CodeType, CodeType]] = {}
 
 def part(body: F, /) -> F:
     """The body, with code that is marked as part of the user's function."""
-    function = cast(FunctionType, body)
+    function: Any = body
     code = function.__code__
     entry = _known.get(id(code))
     if entry is None:

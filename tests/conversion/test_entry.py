@@ -123,6 +123,26 @@ def test_errors_show_the_users_lines_alone() -> None:
     assert [entry.name for entry in caught.traceback][1:] == ["sign"]
 
 
+@pytest.mark.parametrize("forced", [False, True])
+def test_errors_of_generators_and_coroutines_show_the_users_lines_alone(
+    forced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts(n: int) -> Any:
+        if n:
+            yield 1 // 0
+
+    async def later(n: int) -> Any:
+        if n:
+            return 1 // 0
+
+    monkeypatch.setattr(backend.ambient, "forced", forced)
+    runs = {"counts": lambda: next(ag.convert(counts)(1)), "later": lambda: ag.convert(later)(1).send(None)}
+    for name, run in runs.items():
+        with pytest.raises(ZeroDivisionError) as caught:
+            run()
+        assert [entry.name for entry in caught.traceback][1:] == ["<lambda>", name]
+
+
 def test_item_assignment_of_an_eager_tensor_says_what_to_do() -> None:
     def zeroed(x: Any) -> Any:
         x[0] = 0

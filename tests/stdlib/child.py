@@ -13,6 +13,7 @@ import io
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -160,10 +161,7 @@ def main(targets: list[str], tests: list[str], output: str, mode: str, without: 
     if tests == ["test.test_socketserver"]:  # by network it means this machine
         support.use_resources.append("network")
     files = {getattr(importlib.import_module(target), "__file__", None) for target in targets}
-
-    def is_target(name: str) -> bool:
-        return any(name == target or name.startswith(f"{target}.") for target in targets)
-
+    is_target = re.compile(rf"(?:{'|'.join(map(re.escape, targets))})(?:\.|$)").match
     converter = Converter(is_target)
     if mode != "original":
         converter.start()

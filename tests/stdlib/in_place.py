@@ -15,11 +15,15 @@ from collections.abc import Callable, Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import gast
+
 from autograph import api, operators
+from autograph.analysis.staging_candidates import reads_frame
 from autograph.codegen.compile import compile_function
 from autograph.core.errors import ConversionError
-from autograph.core.tracebacks import is_converted
+from autograph.core.tracebacks import is_converted, prune
 from autograph.frontend.source import capture
+from autograph.frontend.tree import is_docstring
 from autograph.passes.expressions import name_operators
 
 __all__ = ["Converter", "converted_code", "lazy_values"]
@@ -41,13 +45,16 @@ def lazy_values(filename: str) -> set[tuple[str, int]]:
 
 
 def converted_code(fn: FunctionType) -> CodeType:
-    """Code to set as `fn.__code__`: what `autograph.convert` compiles, with the operators as a builtin name."""
+    """Code to set as `fn.__code__`: what `autograph.convert` compiles, with the operators as a builtin name, and with
+    what the wrapper that it returns does to errors."""
     code = fn.__code__
     source = capture(fn)
     used = api.identifiers(source.tree) | set(code.co_freevars)
     api.convert_tree(source.tree, used, api.STAGES[-1], True, source.class_name, frozenset(code.co_freevars))
     name = name_operators(source.tree, used)
     setattr(builtins, name, operators)
+    if not (isinstance(source.tree, gast.Lambda) or reads_frame(source.tree)):
+        _prune_errors(source.tree)
     made = compile_function(source, source.tree, code, name, None).code
     if made.co_freevars != code.co_freevars:
         raise ConversionError(
@@ -57,10 +64,29 @@ def converted_code(fn: FunctionType) -> CodeType:
     return made
 
 
-class Converter:
-    """Converts modules whose names `wanted` accepts: those imported already, and others when they are imported."""
+_PRUNE = "try: pass\nexcept BaseException: ag__prune(ag__exc_info()[1]); raise"
+setattr(builtins, "ag__prune", prune)
+setattr(builtins, "ag__exc_info", sys.exc_info)
 
-    def __init__(self, wanted: Callable[[str], bool]) -> None:
+
+def _prune_errors(function: Any) -> None:
+    """Put the statements of a function in a `try` that prunes the traceback of an error that leaves it."""
+    made: Any = gast.parse(_PRUNE).body[0]
+    for node in gast.walk(made):
+        if "lineno" in node._attributes:
+            gast.copy_location(node, function.body[0])
+    start = int(is_docstring(function.body[0]))
+    made.body = function.body[start:]
+    function.body[start:] = [made] * bool(made.body)
+
+
+class Converter:
+    """Converts modules whose names `wanted` accepts: those imported already, and others when they are imported.
+
+    `wanted` has to be a C function, as a test that traces an import would see another one.
+    """
+
+    def __init__(self, wanted: Callable[[str], object]) -> None:
         self.wanted = wanted
         self.converted = 0
         self.errors: list[str] = []
@@ -68,15 +94,12 @@ class Converter:
     def start(self) -> None:
         self.convert(module for name, module in list(sys.modules.items()) if self.wanted(name))
         loader_class: Any = importlib.machinery.SourceFileLoader
-        original = loader_class.exec_module
-
-        def loaded(module: ModuleType) -> None:
-            if self.wanted(module.__name__):
-                self.convert([module])
+        original, wanted, convert = loader_class.exec_module, self.wanted, self.convert
 
         def exec_module(loader: Any, module: ModuleType) -> None:
             original(loader, module)
-            loaded(module)
+            if wanted(module.__name__):
+                convert([module])
 
         # Warnings and debuggers look for the frame of the import statement: this is to be one of the import system.
         code = exec_module.__code__.replace(co_filename=original.__code__.co_filename)
