@@ -40,7 +40,7 @@ from autograph.passes.containers import convert_containers
 from autograph.passes.expressions import convert_expressions, name_operators
 from autograph.passes.functionalize import convert_statements
 from autograph.passes.internal_iteration import CONSUMER, iterate_internally
-from autograph.passes.jumps import lower_jumps
+from autograph.passes.jumps import declare_dropped, lower_jumps
 
 __all__ = [
     "PASSES", "SHOWN", "STAGES", "Explanation", "convert", "convert_traced", "convert_tree", "experimental",
@@ -111,6 +111,8 @@ def convert_tree(
             run(node, scope)
         if name == stage:
             break
+    if stage in ("jumps", "expressions"):
+        declare_dropped(node, scope)
 
 
 # --- Functions ----------------------------------------------------------------------------------------------

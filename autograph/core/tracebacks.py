@@ -5,17 +5,17 @@ import dis
 import functools
 import os
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType, TracebackType
-from typing import Final, ParamSpec, TypeVar
+from types import CodeType, FrameType, FunctionType, TracebackType
+from typing import Any, Final, ParamSpec, TypeVar
 
-from autograph.core.versions import RAISE_HAS_OWN_STATE, unbound_text
+from autograph.core.versions import CODE_HAS_PLACES, CODE_HAS_QUALNAME, RAISE_HAS_OWN_STATE, unbound_text
 
 if not RAISE_HAS_OWN_STATE:
     import ctypes
 
 __all__ = [
-    "BODY", "CONVERTED", "TEMPORARIES", "convert_file", "hide_package", "is_body", "is_converted", "is_internal",
-    "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in", "temporaries_in",
+    "BODY", "CONVERTED", "TEMPORARIES", "add_comprehension", "convert_file", "hide_package", "is_body", "is_converted",
+    "is_internal", "is_opaque", "own_errors", "prune", "raised_by_program", "settle", "stand_in", "temporaries_in",
 ]
 
 CONVERTED: Final = "autograph: converted"
@@ -182,6 +182,44 @@ def stand_in(local: UnboundLocalError, error: BaseException) -> None:
     """Give `local`, which an operator is about to raise, the traceback and context of `error`, which it replaces."""
     local.__context__ = error.__context__
     prune(local)
+
+
+def add_comprehension(error: BaseException, *functions: Any) -> None:
+    """Add the frame of a comprehension to the traceback of `error`, which is being handled, if its iterable raised it:
+    that is the operator's to iterate over. The functions for its items, and for its test or None, have frames that are
+    the user's."""
+    codes = [function.__code__ for function in functions if function is not None]
+    element = codes[0]
+    if _full or is_internal(element.co_filename) or is_body(element):
+        return
+    shown = next((e for e in _entries(error.__traceback__) if not is_internal(e.tb_frame.f_code.co_filename)), None)
+    if shown is not None and any(_is_within(shown.tb_frame.f_code, code) for code in codes):
+        return
+    changes: dict[str, Any] = {
+        "co_name": element.co_name, "co_filename": element.co_filename, "co_firstlineno": element.co_firstlineno}
+    if CODE_HAS_QUALNAME:
+        changes["co_qualname"] = element.co_qualname
+    try:
+        FunctionType(_RAISE.replace(**changes), {})(error)
+    except BaseException as raised:
+        if raised is not error:
+            raise
+    prune(error)
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+_SIZE: Final = len(_raise.__code__.co_code)
+_RAISE: Final = _raise.__code__.replace(co_linetable=(
+    b"".join(bytes([0xe8 | min(7, _SIZE // 2 - start - 1), 0]) for start in range(0, _SIZE // 2, 8))
+    if CODE_HAS_PLACES else bytes([_SIZE, 0])))
+"""`_raise` on its first line, without columns."""
+
+
+def _is_within(code: CodeType, outer: CodeType) -> bool:
+    return code is outer or any(type(each) is CodeType and _is_within(code, each) for each in outer.co_consts)
 
 
 def _keeps_operands(code: CodeType) -> bool:

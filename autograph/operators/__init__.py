@@ -27,7 +27,7 @@ from autograph.core.backend import (
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lose_with
 from autograph.core.slots import is_users_class
-from autograph.core.tracebacks import own_errors, prune, settle, stand_in
+from autograph.core.tracebacks import add_comprehension, own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call, truth_value
 from autograph.dispatch.frames import caller
@@ -51,6 +51,7 @@ from autograph.operators.containers import (
     item,
     le,
     lt,
+    merged,
     mul,
     ne,
     parts,
@@ -430,7 +431,11 @@ def _is_sequence(value: Any, length: int) -> _builtins.bool:
 @own_errors
 def list_comp(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | None = None, /) -> list[Any]:
     """`[element(*item) for item in iterable if test(*item)]`; `element` takes an item, or its parts."""
-    return _collect([], Clause(iterable, element, test))
+    try:
+        return _collect([], Clause(iterable, element, test))
+    except BaseException as error:
+        add_comprehension(error, element, test)
+        raise
 
 
 @own_errors
@@ -441,7 +446,11 @@ def each(iterable: Any, element: Callable[..., Any], test: Callable[..., Any] | 
         pass
 
     cast(Any, for_body).place = element
-    _reduce_clause(_inlined(Clause(iterable, element, test)), for_body, None, (), {})
+    try:
+        _reduce_clause(_inlined(Clause(iterable, element, test)), for_body, None, (), {})
+    except BaseException as error:
+        add_comprehension(error, element, test)
+        raise
 
 
 def _inlined(clause: Clause) -> Clause:
@@ -558,15 +567,6 @@ def to_delete(value: Any, name: str, /) -> None:
     """Called before `del value.name`, for an attribute that a staged branch may have set."""
     if ambient.backend is not None:
         ambient.backend.check(value, "attribute", name)
-
-
-@own_errors
-def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
-    """`{**items, **other}`; nothing else refers to `items`."""
-    if ambient.backend is None or _builtins.type(other) not in keyed:
-        return {**items, **other}
-    ambient.backend.callee(items.update)(other)
-    return items
 
 
 def hasattr(value: Any, name: str, /) -> Any:

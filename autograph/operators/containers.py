@@ -14,7 +14,7 @@ from autograph.state.structure import is_container
 
 __all__ = [
     "add", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul",
-    "is_bool", "is_none", "is_same", "item", "le", "lt", "mul", "ne", "parts", "set_of", "split", "spread",
+    "is_bool", "is_none", "is_same", "item", "le", "lt", "merged", "mul", "ne", "parts", "set_of", "split", "spread",
 ]
 
 
@@ -168,6 +168,16 @@ def is_same(value: Any, other: Any, /) -> Any:
     """`value is other`, where a staged branch may have set one to None, or one may alias, or stand for, another
     list."""
     backend = staging_backend(value) or staging_backend(other)
-    if any(hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
-        backend = backend or ambient.backend
+    if backend is None and ambient.backend is not None and any(
+            hasattr(type(x), "__stands_for__") or is_container(x) for x in (value, other)):
+        backend = ambient.backend
     return value is other if backend is None else backend.operation("is_", value, other)
+
+
+@own_errors
+def merged(items: dict[Any, Any], other: Any, /) -> dict[Any, Any]:
+    """`{**items, **other}`; nothing else refers to `items`."""
+    if ambient.backend is None or type(other) not in keyed:
+        return {**items, **other}
+    ambient.backend.callee(items.update)(other)
+    return items

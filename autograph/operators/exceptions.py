@@ -49,42 +49,56 @@ def run_try(
     else:
         try:
             part(body)()
-        except BaseException as raised:
-            error = settle(raised) or raised
+        except BaseException as error:
+            if (local := settle(error)) is None:
+                if not _is_handled(error, handlers):
+                    raise
+                return
             try:
-                if not _handle(error, ((classes_of(kinds), handler) for kinds, handler in handlers)):
-                    if error is raised:
-                        raise
-                    try:
-                        raise error
-                    except UnboundLocalError as local:
-                        stand_in(local, raised)
-                        raise
+                raise local  # so that a handler, and what it raises, sees this error
+            except UnboundLocalError:
+                stand_in(local, error)
+                if not _is_handled(local, handlers):
+                    raise
             finally:
-                del error  # its traceback refers to this frame
+                del local  # its traceback refers to this frame
         else:
             if orelse is not None:
                 part(orelse)()
 
 
+def _is_handled(error: BaseException, handlers: Sequence[Except]) -> bool:
+    """Run the handler for `error`, which is being handled; returns whether there is one."""
+    return _handle(error, ((classes_of(kinds), handler) for kinds, handler in handlers))
+
+
 def _run_final(inner: Thunk, final: Thunk, jumps: Sequence[str]) -> None:
     """`try: inner() finally: final()`, where the flags `jumps` are set if `final` jumps."""
-    if not jumps:
-        try:
-            inner()
-        finally:
-            final()
-        return
-    flags = [cell for name, cell in zip(final.__code__.co_freevars, final.__closure__ or ()) if name in jumps]
     try:
         inner()
-    except BaseException:
-        _end_jumps(final, jumps)
-        final()
-        if not any(flag.cell_contents for flag in flags):
+    except BaseException as error:
+        if (local := settle(error)) is not None:
+            try:
+                raise local  # so that what `final` raises has it as its context
+            except UnboundLocalError:
+                stand_in(local, error)
+                if _is_left(final, jumps):
+                    return
+                raise
+            finally:
+                del local  # its traceback refers to this frame
+        if not _is_left(final, jumps):
             raise
     else:
         final()
+
+
+def _is_left(final: Thunk, jumps: Sequence[str]) -> bool:
+    """Run the `finally` for an error; returns whether it jumps, which discards the error."""
+    _end_jumps(final, jumps)
+    final()
+    flags = [cell for name, cell in zip(final.__code__.co_freevars, final.__closure__ or ()) if name in jumps]
+    return any(flag.cell_contents for flag in flags)
 
 
 def _handle(error: BaseException, clauses: Any) -> bool:
@@ -121,10 +135,13 @@ def kept_try(first: int, last: int, /, *kinds: Thunk | None) -> None:
 
 
 def kept_handler() -> None:
-    """At the beginning of a handler of a `try` that stays Python: re-raise errors about staging, which the user's
-    handlers must not see."""
+    """At the beginning of a handler of a `try` that stays Python: the traceback of the error shows the user's lines
+    alone. Re-raise errors about staging, which the user's handlers must not see."""
     error = sys.exc_info()[1]
-    if ambient.backend is not None and error is not None and ambient.backend.raised_by(error) == "staging":
+    if error is None:
+        return
+    prune(error)
+    if ambient.backend is not None and ambient.backend.raised_by(error) == "staging":
         try:
             raise error
         except BaseException:

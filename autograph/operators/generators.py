@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from autograph.core.backend import Backend, ambient, deciding, staging_backend
 from autograph.core.code_cache import per_code
 from autograph.core.lost_iterators import check_items
-from autograph.core.tracebacks import prune
+from autograph.core.tracebacks import add_comprehension, prune
 from autograph.dispatch.converted_call import truth_value
 from autograph.operators.exceptions import classes_of
 
@@ -104,6 +104,16 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
 
     `what`: the object made of the items, for the error.
     """
+    try:
+        yield from _items_of(clause, what, remedy)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        add_comprehension(error, clause.element, clause.test)
+        raise
+
+
+def _items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
     check_items(clause.iterable)
     backend = deciding(clause.iterable)
     items = clause.iterable if backend is None else backend.items(clause.iterable, what, remedy)
@@ -121,7 +131,7 @@ def items_of(clause: Clause, what: str, remedy: str) -> Iterator[Any]:
                 continue
         value = clause.element(*arguments)
         if type(value) is Clause:
-            yield from items_of(value, what, remedy)
+            yield from _items_of(value, what, remedy)
         else:
             yield value
 

@@ -18,7 +18,7 @@ import gast
 from autograph.analysis.scopes import Scope, free_names, scan
 from autograph.analysis.staging_candidates import never_tensor
 from autograph.core.versions import INLINES_COMPREHENSIONS
-from autograph.frontend.tree import FUNCTIONS, at, children, suspends
+from autograph.frontend.tree import FUNCTIONS, at, children, suspends, walk
 from autograph.passes.thunks import lambda_of, load, noting, operator_call, walrus_names
 
 __all__ = ["comprehension", "has_frame"]
@@ -137,11 +137,10 @@ def _captures(node: Any, names: set[str]) -> bool:
 
 def _may_act(node: Any) -> bool:
     """Whether an expression may have side effects or raise: then it matters which items a generator computes."""
-    return any(not isinstance(each, _PURE) for each in gast.walk(node))
+    return any(not isinstance(each, _PURE) for each in walk(node))
 
 
-_PURE = (gast.Name, gast.Constant, gast.Compare, gast.cmpop, gast.expr_context, gast.UnaryOp, gast.unaryop, gast.BoolOp,
-         gast.boolop, gast.Attribute)
+_PURE = (gast.Name, gast.Constant, gast.Compare, gast.UnaryOp, gast.BoolOp, gast.Attribute)
 
 
 def _is_generator(node: Any) -> bool:

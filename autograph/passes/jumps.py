@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import gast
 
-from autograph.analysis.scopes import Scope
+from autograph.analysis.scopes import Scope, names_of
 from autograph.analysis.staging_candidates import classify
 from autograph.frontend.tree import (
     FUNCTIONS,
@@ -34,7 +34,7 @@ from autograph.frontend.tree import (
     placed,
 )
 
-__all__ = ["lower_jumps"]
+__all__ = ["declare_dropped", "lower_jumps"]
 
 Body = list[Any]
 _ENDING: Final = frozenset({*JUMPS, gast.Raise})
@@ -80,6 +80,20 @@ def lower_jumps(node: Any, scope: Scope) -> None:
         return
     classify(node)
     _Lowering(node, scope).run()
+
+
+def declare_dropped(node: Any, scope: Scope) -> None:
+    """Declare the variables of a lowered function that only dropped statements assign, for the text of this stage; the
+    pass after the next declares them with others."""
+    if isinstance(node, gast.Lambda):
+        return
+    bound = set().union(scope.parameters, scope.globals, scope.nonlocals, *(names_of(s).binds for s in node.body))
+    origin = node.body[0]
+    declared = [at(gast.AnnAssign(at(gast.Name(name, gast.Store(), None, None), origin),
+                                  at(gast.Name("object", gast.Load(), None, None), origin), None, 1), origin)
+                for name in sorted(scope.locals - bound)]
+    start = int(is_docstring(origin))
+    node.body[start:start] = declared
 
 
 class _Lowering:

@@ -5,7 +5,7 @@ import copy
 import dataclasses
 import functools
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -79,7 +79,17 @@ def _may_have_parts(cls: Any) -> bool:
 
 def _declares_fields(cls: Any) -> bool:
     """Whether it is a dataclass or attrs class, and its objects are not a backend's."""
-    return (dataclasses.is_dataclass(cls) or "__attrs_attrs__" in vars(cls)) and not hasattr(cls, "__leaves__")
+    declares = _has(cls, "__dataclass_fields__") or "__attrs_attrs__" in _namespace(cls)
+    return declares and not hasattr(cls, "__leaves__")
+
+
+def _has(cls: Any, name: str) -> bool:
+    """Whether a class has an attribute; its metaclass, which may be the user's, is not asked."""
+    return any(name in _namespace(base) for base in type.__dict__["__mro__"].__get__(cls))
+
+
+_namespace: Final[Callable[[Any], Mapping[str, Any]]] = type.__dict__["__dict__"].__get__
+"""The `__dict__` of a class, whatever its metaclass says."""
 
 
 def is_leaf(value: Any) -> bool:

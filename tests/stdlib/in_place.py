@@ -23,7 +23,7 @@ from autograph.codegen.compile import compile_function
 from autograph.core.errors import ConversionError
 from autograph.core.tracebacks import is_converted, prune
 from autograph.frontend.source import capture
-from autograph.frontend.tree import is_docstring
+from autograph.frontend.tree import is_docstring, walk
 from autograph.passes.expressions import name_operators
 
 __all__ = ["Converter", "converted_code", "lazy_values"]
@@ -72,7 +72,7 @@ setattr(builtins, "ag__exc_info", sys.exc_info)
 def _prune_errors(function: Any) -> None:
     """Put the statements of a function in a `try` that prunes the traceback of an error that leaves it."""
     made: Any = gast.parse(_PRUNE).body[0]
-    for node in gast.walk(made):
+    for node in walk(made):
         if "lineno" in node._attributes:
             gast.copy_location(node, function.body[0])
     start = int(is_docstring(function.body[0]))

@@ -200,29 +200,13 @@ INHERENT = {
 """Tests that no converter of source can keep, and the one of the PROOFS that says why. Each of them has to differ: one
 that does not is no longer to be listed."""
 OF_FRAMES = {
-    "test.test_bdb": "frames", "test.test_trace": "frames",
-    "test.test_traceback.MiscTracebackCases.test_extract_stack": "frames",
-    "test.test_traceback.TestStack.test_custom_format_frame": "frames",
-    "test.test_traceback.TestStack.test_format_locals": "frames",
-    "test.test_traceback.TracebackFormatTests.test_format_stack": "frames",
-    "test.test_traceback.TracebackFormatTests.test_print_stack": "frames",
-    "test.test_contextlib.TestExitStack.test_exit_exception_traceback": "frames",
-    "test.test_contextlib_async.TestAsyncExitStack.test_exit_exception_traceback": "frames",
-    **{f"test.test_doctest.test_{name}": "frames" for name in (
-        "DocFileSuite", "pdb_set_trace", "pdb_set_trace_nested", "testfile", "unittest_reportflags")},
-    "test.test_gettext.GNUTranslationsPluralFormsTestCase": "frames",
-    "test.test_gettext.GNUTranslationsClassPluralFormsTestCase": "frames",
-    "test.test_gettext.GNUTranslationsWithDomainPluralFormsTestCase": "frames",
-    "test.test_logging.ExceptionTest.test_formatting": "frames",
-    "test.test_logging.HTTPHandlerTest.test_output": "frames",
-    "test.test_logging.LoggerTest.test_find_caller_with_stacklevel": "frames",
+    **{f"test.test_doctest.{where}test_{name}": "frames" for where in ("", "test_doctest.") for name in (
+        "DocFileSuite", "testfile", "unittest_reportflags")},
     "test.test_tomllib.test_misc.TestMiscellaneous.test_inline_array_recursion_limit": "depth",
     "test.test_tomllib.test_misc.TestMiscellaneous.test_inline_table_recursion_limit": "depth",
-    "unittest.test.test_case.Test_TestCase.testAssertRaisesRefcount": "lifetime",
-    "test.test_unittest.test_case.Test_TestCase.testAssertRaisesRefcount": "lifetime",
 }
-"""Tests, and classes and modules of tests, that may differ where the converted form runs, and which of the PROOFS says
-why. Outside of a trace the original runs, and none differs."""
+"""Tests that may differ where the converted form runs, and which of the PROOFS says why. Outside of a trace the
+original runs, and none differs."""
 
 
 def reason(test: str) -> str | None:
@@ -249,15 +233,14 @@ unconverted `g`, which cannot stage `if x > 0`. So either the code object differ
 does not convert. (Replacing the code of `g` for all its callers moves the difference to a test that prints `g`.)
 """,
     "frames": """\
-The tests, or the modules they test, follow `f_back`, print the stack, or step through code by a trace function. In the
-converted form frames of operators lie between the frame of a function and those of its bodies. (`sys._getframe` and
-the `stacklevel` of `warnings.warn` count only the user's frames, and tracebacks show only these.)
+The tests look for files beside the module that called `doctest.DocFileSuite` or `doctest.testfile`. Its helper calls
+`locals()`, and such a function is not converted, since its variables have to stay in one frame. So its
+`sys._getframe(2)` counts the frames of the operators and bodies that lead to it. (In converted code `sys._getframe`,
+`f_back`, `sys.settrace` and the `stacklevel` of `warnings.warn` know only the user's frames, and tracebacks show only
+these.)
 """,
     "depth": """\
 The tests recurse to just below the recursion limit, and each converted statement takes two more frames.
-""",
-    "lifetime": """\
-The tests count references to an object after an exception; the frames of operators hold one until it is handled.
 """,
 }
 _STACK = """pdb sets a trace function while functions of doctest run, and doctest then sets coverage's again: by then
