@@ -151,7 +151,7 @@ def _remember(fn: FunctionType) -> Maker | None:
     if is_converted(fn.__code__):
         return None
     try:
-        maker = CONVERTER.maker(fn)
+        maker = at_work.run(lambda: CONVERTER.maker(fn))
     except BaseException as error:
         prune(error)
         raise

@@ -44,6 +44,20 @@ def _getframe(depth: int = 0, /) -> FrameType:
     return found
 
 
+def _getframemodulename(depth: int = 0) -> Any:
+    """`sys._getframemodulename` (Python 3.12), counting only the user's frames."""
+    frame: Any = sys._getframe(1)
+    found, _ = _outward(frame, max(index(depth), 0))
+    steps = 1
+    while frame is not found:
+        frame = frame.f_back
+        steps += 1
+    return _python_module_name(steps)
+
+
+_python_module_name: Any = getattr(sys, "_getframemodulename", None)
+
+
 def _warn(message: Any, category: Any = None, stacklevel: Any = 1, source: Any = None, **options: Any) -> None:
     """`warnings.warn` with a `stacklevel` that counts only the user's frames."""
     warn: Any = _python_warn if ambient.backend is None else ambient.backend.callee(_python_warn)
@@ -102,5 +116,6 @@ def _gettrace() -> Any:
 
 OVERRIDES: dict[Any, Callable[..., Any]] = {
     sys._getframe: _getframe, _python_warn: _warn, sys.settrace: _settrace, sys.gettrace: _gettrace,
+    **({} if _python_module_name is None else {_python_module_name: _getframemodulename}),
 }
 """What converted code calls in place of functions that count, follow or trace frames."""

@@ -36,7 +36,9 @@ def lazy_values(filename: str) -> set[tuple[str, int]]:
     with tokenize.open(filename) as file:
         tree = ast.parse(file.read(), filename)
     found: set[tuple[str, int]] = set()
-    for node in ast.walk(tree):
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:  # not `ast.walk`, which imports `collections`: this may be half imported
+        nodes += ast.iter_child_nodes(node)
         if isinstance(node, ast.TypeAlias):
             found.add((node.name.id, node.lineno))
         elif isinstance(node, (ast.TypeVar, ast.ParamSpec, ast.TypeVarTuple)):

@@ -204,3 +204,19 @@ def test_a_tracer_is_told_of_nothing_but_the_users_files() -> None:
     finally:
         sys.settrace(before)
     assert files == {__file__} and not is_internal(__file__)
+
+
+@pytest.mark.skipif(not hasattr(sys, "_getframemodulename"), reason="Python 3.12 has it")
+def test_the_name_of_the_callers_module() -> None:
+    def name(depth: int) -> object:
+        if depth >= 0:
+            for _ in range(1):
+                return sys._getframemodulename(depth)  # type: ignore[attr-defined,unused-ignore]
+        return None
+
+    namespace: dict[str, Any] = {"__name__": "elsewhere"}
+    exec("def call(name, depth): return name(depth)", namespace)
+    for depth, found in enumerate((__name__, "elsewhere", __name__)):
+        assert namespace["call"](ag.do_not_convert(name), depth) == found
+        assert namespace["call"](ag.convert(name), depth) == found
+    assert ag.convert(lambda: sys._getframemodulename(500))() is None  # type: ignore[attr-defined,unused-ignore]
