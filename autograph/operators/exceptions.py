@@ -43,7 +43,8 @@ def run_try(
 ) -> None:
     """The statement with Python's meaning."""
     if final is not None:
-        _run_final(lambda: run_try(body, handlers, orelse, None), part(final), jumps)
+        inner = (lambda: run_try(body, handlers, orelse, None)) if handlers or orelse else part(body)
+        _run_final(inner, part(final), jumps)
     elif not handlers:
         part(body)()
     else:

@@ -244,7 +244,7 @@ these.)
 """,
     "depth": """\
 The tests recurse to just below the recursion limit, or leave 25 frames below it, and each converted statement takes
-two more frames. (The last three of them differ in Python 3.13.)
+two more frames, or up to five. (The last three of them differ in Python 3.13.)
 """,
 }
 _STACK = """pdb sets a trace function while functions of doctest run, and doctest then sets coverage's again: by then
@@ -259,7 +259,8 @@ UNMEASURED = {
 """Tests, by their own names, that run without coverage, as it is wrong about them in the original, too: why."""
 SELECTION = (
     "bdb", "bisect", "configparser", "contextlib", "copy", "csv", "dataclasses", "dis", "enum", "fractions",
-    "functools", "graphlib", "ipaddress", "string", "tomllib", "trace", "traceback", "tracemalloc", "types",
+    "functools", "gettext", "graphlib", "inspect", "ipaddress", "string", "tomllib", "trace", "traceback",
+    "tracemalloc", "types",
 )
 """Modules for every run of the test suite: seconds in all, and every kind of statement among them."""
 LONG = (
@@ -269,7 +270,7 @@ LONG = (
 )
 """Tests of these modules that take half of their time, which the test suite leaves out: many rounds of the same, and
 processes of their own."""
-RECURSIVE = ("heapq", "linecache", "shlex", "textwrap")
+RECURSIVE = ("bdb", "contextlib", "heapq", "linecache", "shlex", "textwrap", "trace", "traceback")
 """Those of which all that they call is converted, too."""
 
 
