@@ -206,7 +206,8 @@ OF_FRAMES = {
         "test_tomllib.test_misc.TestMiscellaneous.test_inline_array_recursion_limit",
         "test_tomllib.test_misc.TestMiscellaneous.test_inline_table_recursion_limit",
         "test_typing.ForwardRefTests.test_forward_recursion_actually",
-        "test_userdict.UserDictTest.test_repr_deep", "test_userlist.UserListTest.test_repr_deep")},
+        "test_userdict.UserDictTest.test_repr_deep", "test_userlist.UserListTest.test_repr_deep",
+        "test_plistlib.TestBinaryPlistlib.test_deep_nesting")},
 }
 """Tests that may differ where the converted form runs, and which of the PROOFS says why. Outside of a trace the
 original runs, and none differs."""
@@ -244,7 +245,7 @@ these.)
 """,
     "depth": """\
 The tests recurse to just below the recursion limit, or leave 25 frames below it, and each converted statement takes
-two more frames, or up to five. (The last three of them differ in Python 3.13.)
+two to five more frames, those of a chain of `elif` for each link. (The last four of them differ in Python 3.13.)
 """,
 }
 _STACK = """pdb sets a trace function while functions of doctest run, and doctest then sets coverage's again: by then
