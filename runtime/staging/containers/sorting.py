@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from autograph.backend import has_staged_items, is_users_class, operators
 from runtime.core import pytree
-from runtime.core.errors import ShapeError, locate
+from runtime.core.errors import ShapeError, StagingError, locate
 from runtime.core.positions import staging_error, user_position
 from runtime.core.tensor import GraphTensor, Tensor, not_iterable
 from runtime.core.text import Text
@@ -28,19 +28,23 @@ from runtime.ops.sorting import COMPARED_ORDER, argsort
 from runtime.ops.strings import as_bytes, rank_texts
 from runtime.ops.tensor_lists import element_at
 from runtime.staging.containers.comparison import compare
+from runtime.staging.containers.comparison_sort import order_of_key, sorted_places
 from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
-from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within
+from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect, unview
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.select import choose
+from runtime.staging.values.references import Reference, References
+from runtime.staging.values.select import Select, choose
 from runtime.staging.values.shared_elements import link
 from runtime.staging.values.strings import text_at
 
 __all__ = ["maximum_of", "minimum_of", "sort_in_place", "sorted_", "vector"]
 
 _MISSING: Final = object()
+_FEW: Final = 6
+"""Of more keys than this, the graph has one comparison, in a loop, and not one of each two."""
 _less: Final = functools.partial(compare, "lt")
 _REMEDY: Final = "Let the key be a number, or a tuple of numbers, of one structure for all items."
 
@@ -86,13 +90,17 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
         return listed(gather(row, _order(row, direction)))
     if not isinstance(items, (list, StagedList, StagedRecords, Tensor)):
         items = listed(items)
-    keys = _keys(items, _order_of(items) if key is None else key)
+    less = order_of_key(key)
+    keys = items if less is not None else _keys(items, _order_of(items) if key is None else key)
     if isinstance(keys, list):
         with contextlib.suppress(_Undecided):
-            known: list[Any] = [_Known(value) for value in keys] if _are_staged(keys) else keys
+            known: list[Any] = [_Known(value, less or _less) for value in keys] if (
+                less is not None or _are_staged(keys) or _has_objects(keys)) else keys
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
-        if _has_objects(keys):
-            return _taken(items, _by_comparisons(keys, reverse))
+        if less is not None or _has_objects(keys):
+            return _taken(items, _by_comparisons(keys, reverse, _pure(less or _less)))
+    elif less is not None or _needs_comparisons(keys):
+        return _taken(items, _by_merging(keys, reverse, _pure(less or _less)))
     *others, places = _columns(keys, "sorted")
     places = argsort(places, direction=direction) if others else _order(places, direction)
     for column in reversed(others):
@@ -124,15 +132,44 @@ def _order_of(items: Any) -> Callable[[Any], Any] | None:
     return lambda x: tuple([getattr(x, name) for name in names])
 
 
-def _by_comparisons(keys: Sequence[Any], reverse: bool) -> Tensor:
+def _needs_comparisons(keys: Any) -> bool:
+    """Whether the keys in a list of the graph are objects, which define their own order, lists, or may be None."""
+    return isinstance(keys, StagedRecords) and any(
+        layout.size > 1 or isinstance(layout, (Record, References, Rows)) for layout in leaf_layouts(keys.structure))
+
+
+def _by_comparisons(keys: Sequence[Any], reverse: bool, less: Callable[[Any, Any], Any]) -> Tensor:
     """The sorted order of keys, some of them objects, as indices: a key's rank is the number of others that are less,
     or equal and before it."""
+    if len(keys) > _FEW:
+        return _by_merging(keys, reverse, less)
+
     def is_less(i: int, j: int) -> Any:
-        return _less(*(keys[j], keys[i]) if reverse else (keys[i], keys[j]))
+        return less(*(keys[j], keys[i]) if reverse else (keys[i], keys[j]))
 
     ranks = [sum([cast(is_less(j, i), int32) for j in range(i + 1, len(keys))],
                  sum([1 - cast(is_less(i, j), int32) for j in range(i)])) for i in range(len(keys))]
     return argsort(convert_to_tensor(ranks))
+
+
+def _pure(less: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A user's comparison of two items. StagingError if it has effects, since Python may compare other items."""
+    def compared(one: Any, other: Any) -> Any:
+        graph = current_graph()
+        before = len(graph.nodes) if graph is not None else 0
+        found = less(one, other)
+        if graph is not None and any(node.effect for node in graph.nodes[before:]):
+            raise staging_error("the comparison of items prints, raises or assigns, and Python may compare other items"
+                                " of this list, in another order", "Let it only compare; or sort by a key of numbers.")
+        return found
+
+    return compared
+
+
+def _by_merging(keys: Any, reverse: bool, less: Callable[[Any, Any], Any]) -> Tensor:
+    """The sorted order of keys, of which there may be any number, as indices."""
+    size = weak_int(convert_to_tensor(operators.call(len)(keys)))
+    return convert_to_tensor(operators.call(sorted_places)(keys, size, reverse, less))
 
 
 def _are_staged(value: Any) -> bool:
@@ -146,7 +183,10 @@ def _has_text(value: Any) -> bool:
 
 
 def _has_objects(value: Any) -> bool:
-    """Whether a value is, or a list or tuple contains, an object of a user's class, which may define its own order."""
+    """Whether a value is, or a list or tuple has, an object of a user's class, which may define its own order, or a
+    list of the graph."""
+    if has_staged_items(value) or isinstance(value, (Reference, Select)):
+        return True
     return any(map(_has_objects, value)) if isinstance(value, (list, tuple)) else is_users_class(type(value))
 
 
@@ -174,13 +214,13 @@ class _Undecided(Exception):
 class _Known:
     """A key that Python compares, as long as no tensor value is needed."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "less")
 
-    def __init__(self, key: Any) -> None:
-        self.key = key
+    def __init__(self, key: Any, less: Callable[[Any, Any], Any]) -> None:
+        self.key, self.less = key, less
 
     def __lt__(self, other: _Known) -> bool:
-        found = _less(self.key, other.key)
+        found = self.less(self.key, other.key)
         if isinstance(found, GraphTensor):
             raise _Undecided
         return bool(found)
@@ -189,10 +229,6 @@ class _Known:
 def _columns(keys: Any, what: str) -> list[Tensor]:
     """Keys as vectors, the most significant first."""
     if isinstance(keys, StagedRecords):
-        if any(layout.size > 1 or isinstance(layout, (Record, Rows)) for layout in leaf_layouts(keys.structure)):
-            raise staging_error(
-                f"{what}() compares here lists, objects or values that may be None, which only the graph knows",
-                _REMEDY)
         columns = [rank_texts(column.__leaves__()[0]) if layout is STRING else convert_to_tensor(column)
                    for layout, column in zip(leaf_layouts(keys.structure), keys.columns, strict=True)]
         first = keys.structure
@@ -231,13 +267,22 @@ def _taken(items: Any, places: Tensor) -> Any:
     if isinstance(items, Tensor):
         return listed(gather(items, places))
     if isinstance(items, list):
-        item = functools.partial(_item_at, items) if _has_text(items) else (
-            functools.partial(choose, items) if _has_objects(items) else indexable(items, "sorted"))
+        item = _item_of(items)
         return [item(places[i]) for i in range(len(items))]
     if isinstance(items, StagedRecords):
         columns = [collect(places, element=functools.partial(element_at, leaf)) for leaf in items.__leaves__()]
         return StagedRecords(columns, items.structure)
     return collect(places, element=items.__getitem__)
+
+
+def _item_of(items: list[Any]) -> Callable[[Any], Any]:
+    """A function from an index to the item of a list."""
+    if _has_text(items):
+        return functools.partial(_item_at, items)
+    if not _has_objects(items):
+        with contextlib.suppress(StagingError):  # not all are numbers of one structure
+            return indexable(items, "sorted")
+    return functools.partial(choose, items)
 
 
 def _item_at(items: list[Any], place: Any) -> Any:
@@ -293,16 +338,24 @@ class _Extreme(NamedTuple):
     place: Callable[..., Any]
     better: Callable[[Any, Any], Any]
 
+    def better_for(self, key: Any) -> tuple[Callable[[Any, Any], Any], Any]:
+        """`better` and the key for items with this key, which may be one of `functools.cmp_to_key`."""
+        less = order_of_key(key)
+        if less is None:
+            return self.better, key
+        return (less if self.name == "min" else lambda x, y: less(y, x)), None
+
     def of_known(self, items: list[Any], key: Any, defaults: dict[str, Any]) -> Any:
         """For a statically known number of items, which are compared one by one."""
+        better, key = self.better_for(key)
         keys = _keys(items, key)
-        if not keys or not _are_staged(keys):
+        if not keys or (better is self.better and not _are_staged(keys)):
             if not keys:
                 return self.python((), **defaults)
             return items[self.python(range(len(keys)), key=keys.__getitem__)]
         result, best = items[0], keys[0]
         for item, value in zip(items[1:], keys[1:]):
-            chosen = _truth(self.name, self.better(value, best))
+            chosen = _truth(self.name, better(value, best))
             best = _either(chosen, value, best)
             result = best if key is None else _either(chosen, item, result)
         return result
@@ -332,7 +385,7 @@ class _Extreme(NamedTuple):
 
     def of_staged(self, items: Any, key: Any, *default: Any) -> Any:
         """For items whose number is known only at run time: stages a loop."""
-        name, better = self.name, self.better
+        name, (better, key) = self.name, self.better_for(key)
         ag__key = None if key is None else operators.call(key)
         ag__found: Any = False
         ag__best: Any

@@ -64,6 +64,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.numpy.array_results import from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
+from runtime.staging.containers.comparison_sort import KEY_WRAPPER, cmp_to_key, wrapped_comparison
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
@@ -153,6 +154,8 @@ def callee(fn: Any) -> Any:
     guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn
     if kind in _BOUND and type(fn.__self__) is set:
         return method_of_set(fn, guarded)
+    if kind is KEY_WRAPPER:  # made before the call
+        return wrapped_comparison(fn)
     made = taking_items(fn, guarded)
     return constructor(fn, made) if kind is type else made
 
@@ -160,8 +163,9 @@ def callee(fn: Any) -> Any:
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
     operator.lt: operators.lt, operator.le: operators.le, operator.gt: operators.gt, operator.ge: operators.ge,
     operator.eq: operators.eq, operator.ne: operators.ne, operator.not_: operators.not_,
-    operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items)}
-"""Functions of `operator` that compare or look up items of containers."""
+    operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items),
+    functools.cmp_to_key: cmp_to_key}
+"""Functions of `operator` and `functools` that compare, or look up items of containers."""
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 
