@@ -20,9 +20,10 @@ from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remak
 from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.dict_presence import is_uncertain
-from runtime.staging.values.element_layout import EMPTY
+from runtime.staging.values.element_layout import EMPTY, is_unknown
 from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence
+from runtime.staging.values.record_list import StagedRecords
 from runtime.staging.values.select import (
     Method,
     Select,
@@ -74,7 +75,16 @@ class _Resizing(Method):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         _all_staged(self._ag_of, grow=True)
-        return use(self._ag_of, call_method, self._ag_name, args, keywords, changed="")
+        call = _pop if self._ag_name == "pop" else call_method
+        return use(self._ag_of, call, self._ag_name, args, keywords, changed="")
+
+
+def _pop(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Call `pop` of a list. A list of whose items nothing is known is empty, and gives no value that would have to have
+    a type like those of the others."""
+    if getattr(view_of(x), "element", None) == EMPTY:
+        raise IndexError("pop from empty list")
+    return call_method(x, name, args, keywords)
 
 
 class _OfItems(Select):
@@ -125,21 +135,35 @@ def _all_staged(x: Select, grow: bool = False) -> None:
     """Convert all non-empty lists to staged lists if some are staged, or about to `grow`."""
     one_of, _ = alternatives_of(x)
     lists = [one for one in one_of if type(one) is list and not has_staged_items(one)]
-    if lists and (any(isinstance(view_of(one), StagedList) for one in one_of) or (grow and any(lists))):
+    if lists and (any(_empty_like(one) is not None for one in one_of) or (grow and any(lists))):
         _stage(one_of)
 
 
-def _stage(values: Sequence[Any]) -> None:
+def _stage(values: Sequence[Any], empty: Callable[[], Any] | None = None) -> None:
+    """Convert the lists among some to staged lists, `empty` ones to the items of a list with that type of elements."""
     distinct = list({id(one): one for one in values}.values())
+    empty = next((found for found in map(_empty_like, distinct) if found is not None), empty)
     lists = [one for one in distinct if type(one) is list and not has_staged_items(one)]
-    remake_before(lists, _stage, alone=any(lists))
+    remake_before(lists, functools.partial(_stage, empty=empty), alone=any(lists) or empty is not None)
     for one in lists:
         if one:
             one[:] = StagedList.from_items(one).owner
-    element = next((view.element for view in map(view_of, distinct) if isinstance(view, StagedList)), EMPTY)
+            empty = empty or _empty_like(one)
     for one in lists:
         if not one:
-            one[:] = StagedList.from_items(one, element).owner
+            one[:] = StagedList.from_items(one, EMPTY).owner if empty is None else empty()
+
+
+def _empty_like(x: Any) -> Callable[[], Any] | None:
+    """What makes the items of an empty list with elements of the type of those of a staged list; None if `x` is none.
+    """
+    view = view_of(x)
+    if isinstance(view, StagedRecords):
+        structure, types = view.structure, [leaf.type.element for leaf in view.__leaves__()]
+        return lambda: StagedRecords.from_items([], structure, types).owner
+    if isinstance(view, StagedList) and not is_unknown(element := view.element):
+        return lambda: StagedList.from_items([], element).owner
+    return None
 
 
 class _Sequence(_OfItems):

@@ -447,11 +447,22 @@ def _is_whole(holder: Any) -> bool:
 
 def _joined(a: Spec, b: Spec, what: str) -> Spec:
     try:
-        return join(a, b, CellJoin((), ()))
+        return join(a, _with_copies(b) if isinstance(a, Static) else b, CellJoin((), ()))
     except Conflict:
         want_references()
         raise staging_error(f"{what} is {text(a)} in one call and {text(b)} in another, of a function that calls itself"
                             " where a tensor decides", "Give it one type and structure.") from None
+
+
+def _with_copies(spec: Spec) -> Spec:
+    """The spec with tuples like those that it describes, which are no values of the state: a join would take the same
+    one for a value that never changes."""
+    if isinstance(spec, Optional):
+        return replace(spec, child=_with_copies(spec.child))
+    if isinstance(spec, Nested) and isinstance(spec.like, tuple):
+        children = tuple(map(_with_copies, spec.children))
+        return replace(spec, like=tuple.__new__(type(spec.like), [*spec.like]), children=children)
+    return spec
 
 
 def _has_python_numbers(spec: Spec) -> bool:

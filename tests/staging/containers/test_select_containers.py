@@ -37,6 +37,15 @@ def an_argument_grows(edges, n):  # type: ignore[no-untyped-def]
     return [sum(row) for row in rows], len(log)
 
 
+def moved(edges, n):  # type: ignore[no-untyped-def]
+    rows = [[i for i in range(n) if i >= edges[0, 0]], *([] for _ in range(n - 1))]
+    for e in range(len(edges)):
+        rows[edges[e, 1]].append(e)
+        if rows[edges[e, 0]]:
+            rows[edges[e, 1]].append(rows[edges[e, 0]].pop())
+    return [len(row) for row in rows], [sum(row) for row in rows]
+
+
 def shorter(edges, n):  # type: ignore[no-untyped-def]
     rows = [[i] * (i % 3) for i in range(n)]
     taken = 0
@@ -60,7 +69,8 @@ EDGES = np.random.default_rng(3).integers(0, 6, (20, 2))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("program", [neighbours, with_another_name, an_argument_grows, shorter, items_set])
+@pytest.mark.parametrize("program", [
+    neighbours, with_another_name, an_argument_grows, moved, shorter, items_set])
 def test_programs(program: Callable[..., Any], executor: str) -> None:
     want = program(EDGES, 6)
     got = rt.function(lambda edges: program(edges, 6), executor=executor)(rt.constant(EDGES))

@@ -35,6 +35,52 @@ def as_tensors(values):
     return [rt.constant(value) for value in values]
 
 
+@program((3,), (5,))
+def hanoi_with_pegs():
+    def hanoi(n):
+        pegs, moves = [list(range(n, 0, -1)), [], []], []
+
+        def move(k, a, b, c):
+            if k == 0:
+                return
+            move(k - 1, a, c, b)
+            pegs[c].append(pegs[a].pop())
+            moves.append((a, c))
+            move(k - 1, b, a, c)
+
+        move(n, 0, 1, 2)
+        return moves, pegs
+
+    return hanoi
+
+
+@program((9,), (2,))
+def nearest_of_a_tree():
+    tree = ((5, 4), ((2, 3), None, ((4, 7), None, None)), ((9, 6), ((8, 1), None, None), None))
+
+    def nearest(q):
+        best, least = None, 1000
+
+        def search(node, depth=0):
+            nonlocal best, least
+            if node is None:
+                return
+            place, left, right = node
+            distance = (place[0] - q) ** 2 + place[1] ** 2
+            if distance < least:
+                best, least = place, distance
+            difference = (q, 2)[depth % 2] - place[depth % 2]
+            near, far = (left, right) if difference < 0 else (right, left)
+            search(near, depth + 1)
+            if difference * difference < least:
+                search(far, depth + 1)
+
+        search(tree)
+        return best, least
+
+    return nearest
+
+
 @program((6,), (1,))
 def walks():
     def walk(n, path):
