@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from autograph.backend import Reach, meet_all, of_trace
 from runtime.core.array_mode import TraceAgain
 from runtime.core.errors import InaccessibleTensorError, StagingError
+from runtime.core.memos import memos
 
 __all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "known_at_end", "lists_of_arenas", "name_of",
            "note_known", "note_made", "reached_by_call", "want_references"]
@@ -76,7 +77,7 @@ class by_reference(AbstractContextManager["by_reference"]):
 
 def reached_by_call(fn: Any, args: Iterable[Any], keywords: Mapping[str, Any]) -> Reach:
     """What a call of traced code can reach: through the function, its arguments, and the objects by reference."""
-    return meet_all(fn, *args, *keywords.values(), *lists_of_arenas())
+    return meet_all(fn, *args, *keywords.values(), *lists_of_arenas(), *memos())
 
 
 def note_known(known: Any) -> None:

@@ -1,10 +1,12 @@
-"""Functions of Python's `math` as ops: the kernel is the function itself, with its results and exceptions.
+"""Functions of Python's `math` and `statistics` as ops: the kernel is the function itself, with its results and
+exceptions.
 
 They have no lowering: native code calls the kernel for each result.
 """
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ from runtime.core.errors import DTypeError
 from runtime.core.op import Op, Sample, Samples
 from runtime.core.types import TensorType, Type, dtype_of
 
-__all__ = ["FLOAT_FUNCTIONS"]
+__all__ = ["FLOAT_FUNCTIONS", "STATISTICS"]
 
 
 def _op(
@@ -46,7 +48,8 @@ def _op(
         wide = any(dtype.size == 8 for dtype in inputs if dtype.level == kind)
         return [(t.float32, t.float64)[wide] if result == "f" else (t.int32, t.int64)[wide] for result in results]
 
-    return Op(name, kernel, rule, samples=samples, errors=errors, doc=f"What `{name}` of Python's `math` gives.")
+    return Op(name, kernel, rule, samples=samples, errors=errors,
+              doc=f"What `{name}` of Python's `math` or `statistics` gives.")
 
 
 def _of(*values: Any) -> Samples:
@@ -87,6 +90,10 @@ def _sumprod_samples(number: Callable[[int], Any]) -> Samples:
     return lambda rng: [((x, y, z), {"count": 2}), ((z, x, y), {"count": 1})]
 
 
+def _of_data(function: Callable[[list[Any]], Any]) -> Callable[..., Any]:
+    return lambda *values: function(_flat(values))
+
+
 def _made() -> Iterable[Op]:
     yield _op("gamma", math.gamma, _of(2.5), ValueError, OverflowError)
     yield _op("lgamma", math.lgamma, _of(2.5), ValueError, OverflowError)
@@ -95,6 +102,9 @@ def _made() -> Iterable[Op]:
     yield _op("ldexp", math.ldexp, _of(0.7, -3), OverflowError)
     yield _op("nextafter", math.nextafter, _of(1.0, 2.0))
     yield _op("fsum", _fsum, _of(0.1, [1e16, -1e16, 0.25], 3.0), ValueError, OverflowError, rank=1)
+    for name in STATISTICS:
+        yield _op(f"statistics_{name}", _of_data(getattr(statistics, name)), _of(0.1, [2.5, -1.5, 0.25], 3.0),
+                  statistics.StatisticsError, OverflowError, rank=1)
     if hasattr(math, "sumprod"):  # as `steps` of `nextafter`, from Python 3.12 on
         yield _op("nextafter_steps", _steps_after, _of(1.0, 2.0, 3), ValueError)
         yield _op("sumprod", _sumprod, _sumprod_samples(np.float64), ValueError, rank=1)
@@ -104,6 +114,8 @@ def _made() -> Iterable[Op]:
         yield _op("fma", math.fma, _of(0.1, 0.3, -0.03), ValueError, OverflowError)
 
 
+STATISTICS: Final = ("mean", "pvariance", "variance", "pstdev", "stdev")
+"""Functions of `statistics`, which of floats give a float that is rounded once; the ops are `statistics_mean` etc."""
 FLOAT_FUNCTIONS: Final = {op.name: op for op in _made()}
 """The ops by name. `nextafter_steps` is `nextafter` with the steps as a third operand. For `sumprod`, and for
 `sumprod_ints`, whose result is an int, the first `count` operands are the items of the first iterable."""

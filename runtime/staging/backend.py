@@ -46,6 +46,7 @@ from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.generator_frames import exited_by_tensor
 from runtime.core.graph import why_unrolled
+from runtime.core.memos import memos
 from runtime.core.object_mode import lists_of_arenas, want_references
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.pytree import flatten
@@ -190,7 +191,7 @@ class Staging:
             (iterable,) if has_staged_items(iterable) else ()))
 
     def mutable_values(self) -> list[Any]:
-        return [*live_objects(), *tracked_elements(), *lists_of_arenas()]
+        return [*live_objects(), *tracked_elements(), *lists_of_arenas(), *memos()]
 
     def stages(self, value: Any) -> bool:
         if isinstance(value, EagerTensor):

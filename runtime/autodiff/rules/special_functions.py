@@ -13,6 +13,7 @@ from runtime.ops.concat_split import concat
 from runtime.ops.indexing import getitem
 from runtime.ops.math import add, cast, exp2, multiply, negative
 from runtime.ops.op_makers import apply_one
+from runtime.ops.python_math import STATISTICS
 from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import reshape, size
 from runtime.ops.special_functions import POLYGAMMA, digamma
@@ -119,3 +120,34 @@ def _parts(whole: Any, xs: Sequence[Any]) -> Sequence[Any]:
     starts = [0, *ends[:-1]]
     return [cast(reshape_like(getitem(whole, slice(start, end)), x), x.dtype)
             for start, end, x in zip(starts, ends, xs, strict=True)]
+
+
+# Functions of `statistics`.
+
+def _slopes(node: Applied) -> Any:
+    """The derivatives by all numbers of the data, as one vector."""
+    kind, out = node.name.removeprefix("statistics_"), node.outputs[0]
+    data = _flat(node.inputs, out.dtype)
+    count = cast(size(data, int64), out.dtype)
+    if kind == "mean":
+        return multiply(data, 0) + 1 / count
+    less = count - 1 if kind in ("variance", "stdev") else count
+    found = (data - reduce_sum(data) / count) / less
+    return found / out if kind.endswith("stdev") else found * 2
+
+
+def _of_statistics(*names: str) -> None:
+    @vjp(*names)
+    def pull(node: Applied, ct: Any) -> Sequence[Any]:
+        found = _parts(multiply(ct, _slopes(node)), node.inputs)
+        return [part if want else None for part, want in zip(found, node.wanted, strict=True)]
+
+    @jvp(*names)
+    def push(node: Applied, *tangents: Any) -> Sequence[Any]:
+        dtype = node.outputs[0].dtype
+        t = [multiply(cast(x, dtype), 0) if tangent is None else tangent
+             for x, tangent in zip(node.inputs, tangents, strict=True)]
+        return [reduce_sum(multiply(_flat(t, dtype), _slopes(node)))]
+
+
+_of_statistics(*[f"statistics_{name}" for name in STATISTICS])

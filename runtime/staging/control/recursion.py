@@ -23,6 +23,7 @@ from autograph.backend import (
     CALLS_SHARE_STACK,
     Heap,
     Place,
+    Remake,
     cell_is_filled,
     lower_limit,
     of_trace,
@@ -40,6 +41,7 @@ from runtime.core.trace import add_input, apply, capture, convert_to_tensor, cur
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.control import CALL
+from runtime.staging.containers.cached_functions import CACHED, cached_call, wrapped_by
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, mark, packed, strong
 from runtime.staging.control.repeated_calls import RepeatedCalls
 from runtime.staging.control.routine_graphs import (
@@ -150,6 +152,8 @@ def is_widening() -> bool:
 
 def recursive(fn: Any, form: Any) -> Any:
     """The callable to use in place of the function `fn`, whose converted form is `form`."""
+    if type(fn) is CACHED:
+        return cached_call(fn)
     code = getattr(fn, "__code__", None)
     if code is None or code.co_flags & _NOT_CALLED or not (depth() or _is_recursive(fn)):
         return form
@@ -252,7 +256,8 @@ def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
     for each in found:  # grows during iteration
         for value in _named_by(each, args):
             if type(value) is not FunctionType:  # avoids running code of the value's own
-                value = inspect.getattr_static(value, "python_function", None)
+                value = wrapped_by(value) if type(value) is CACHED else inspect.getattr_static(
+                    value, "python_function", None)
             callee = inspect.unwrap(value) if type(value) is FunctionType else None
             if callee is fn:
                 return True
@@ -275,6 +280,23 @@ def _named_by(fn: Any, args: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _outermost(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function that may call itself; first convert the objects from before the call that it wants converted."""
+    heap, active = Heap(reached_by_call(fn, args, kwargs)), dict(vars(_active))
+    while True:
+        mark = checkpoint()
+        try:
+            return _inlined_or_one_graph(fn, form, here, args, kwargs)
+        except Remake as wanted:
+            rollback(mark)
+            heap.restore()
+            vars(_active).update(active)
+            wanted.make(wanted.values)
+            heap = Heap(reached_by_call(fn, args, kwargs))
+
+
+def _inlined_or_one_graph(
+    fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any],
+) -> Any:
     """Call a function that may call itself: inlined, or as one graph."""
     if not depth():
         _active.repeated = RepeatedCalls()

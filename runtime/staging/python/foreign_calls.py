@@ -64,6 +64,7 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.numpy.array_results import from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
+from runtime.staging.containers.cached_functions import CACHED, cached_call, method_of_cache
 from runtime.staging.containers.comparison_sort import KEY_WRAPPER, cmp_to_key, wrapped_comparison
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
@@ -141,8 +142,12 @@ def callee(fn: Any) -> Any:
     if trials.is_watched:
         watch_call(fn)
     kind = type(fn)
+    if kind is CACHED or (kind is MethodType and type(fn.__func__) is CACHED):
+        return cached_call(fn)
     if kind in _BOUND:
         owner = fn.__self__
+        if type(owner) is CACHED:
+            return method_of_cache(fn)
         if type(owner) in keyed or (kind is BuiltinFunctionType and isinstance(owner, dict)):
             return method_of_dict(fn)
         if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (*LISTS, tuple))):

@@ -1,4 +1,4 @@
-"""Calls of C and library code that takes the items of its arguments: `itertools`, `Counter`, `itemgetter`.
+"""Calls of C and library code that takes the items of its arguments: `itertools`, `statistics`, `Counter` and others.
 
 Where only the graph knows these items, a convertible version of the code runs in its place.
 """
@@ -16,6 +16,7 @@ from autograph.backend import LISTS, operators
 from runtime.core.trace import current_graph
 from runtime.staging.containers.counter_functions import COUNTERS
 from runtime.staging.containers.iterator_functions import COUNT, ITERATORS, items_at
+from runtime.staging.python.statistics_module import STATISTICS_FUNCTIONS
 from runtime.staging.values.dict import is_staged_key
 from runtime.staging.values.generators import StagedGenerator, listed, once, without_effects
 from runtime.staging.values.iterables import stages
@@ -45,6 +46,8 @@ def taking_items(fn: Any, python: Callable[..., Any]) -> Callable[..., Any]:
         return _choosing(lambda items: operators.call(items_at)(places, items), python, stages)
     if not isinstance(fn, (type, FunctionType, BuiltinFunctionType)):
         return python
+    if fn in STATISTICS_FUNCTIONS:
+        return functools.partial(_of_data, _choosing(operators.call(STATISTICS_FUNCTIONS[fn]), python, _has_staged))
     if fn in COUNTERS:
         return _choosing(operators.call(COUNTERS[fn]), python, lambda value: stages(value) or _has_staged(value))
     if fn is itertools.count:
@@ -96,6 +99,12 @@ def _has_staged(value: Any) -> bool:
     """Whether a value, or an item of it, is known only when the graph runs."""
     return _is_staged(value) or is_staged_key(value) or (
         isinstance(value, (*LISTS, tuple)) and any([stages(item) or is_staged_key(item) for item in value]))
+
+
+def _of_data(fn: Callable[..., Any], /, data: Any, *args: Any, **keywords: Any) -> Any:
+    if isinstance(data, StagedGenerator):
+        data = unview(listed(data))
+    return fn(list(data) if hasattr(data, "__next__") else data, *args, **keywords)
 
 
 def _exited(value: Any) -> Any:

@@ -29,7 +29,7 @@ from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import Staged, StagedRange, stages
 from runtime.staging.values.list import fold, fold_while
 
-__all__ = ["MATH", "captured", "check", "replacement"]
+__all__ = ["MATH", "captured", "check", "number", "operands", "replacement"]
 
 Function = Callable[..., Any]
 
@@ -185,13 +185,13 @@ def _nextafter(x: Any, y: Any, *, steps: Any = None) -> Any:
 
 # Sums
 
-def _number(x: Any) -> Any:
+def number(x: Any) -> Any:
     """A float or an int as a graph tensor; a bool stays one."""
     dtype = convert_to_tensor(x).dtype
     return captured(x if dtype.is_bool else _int(x) if dtype.is_integer else BUILTINS[float](x))
 
 
-def _operands(iterable: Any, number: Function) -> list[Any]:
+def operands(iterable: Any, number: Function) -> list[Any]:
     """The items of an iterable as scalars, or as one vector if their number is unknown."""
     items = listed(iterable) if stages(iterable) and not isinstance(iterable, Tensor) else iterable
     if not stages(items):
@@ -204,11 +204,11 @@ def _operands(iterable: Any, number: Function) -> list[Any]:
 
 
 def _fsum(iterable: Any, /) -> Any:
-    return apply(FLOAT_FUNCTIONS["fsum"], *_operands(iterable, _float))
+    return apply(FLOAT_FUNCTIONS["fsum"], *operands(iterable, _float))
 
 
 def _sumprod(p: Any, q: Any, /) -> Any:
-    ps, qs = _operands(p, _number), _operands(q, _number)
+    ps, qs = operands(p, number), operands(q, number)
     if not any(x.ndim for x in (*ps, *qs)) and len(ps) != len(qs):
         raise ValueError("Inputs are not the same length")
     exact = not any(x.dtype.is_floating for x in (*ps, *qs))

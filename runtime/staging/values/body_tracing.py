@@ -27,6 +27,7 @@ from autograph.backend import (
 from runtime.core.array_mode import note_end, note_undone
 from runtime.core.errors import DTypeError, InaccessibleTensorError, OpError, ShapeError, StagingError, locate
 from runtime.core.graph import COUNT, Graph, Node
+from runtime.core.memos import forget_after
 from runtime.core.object_mode import note_known
 from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.read_only_arrays import written_error
@@ -262,6 +263,7 @@ def checkpoint() -> Mark:
 def rollback(mark: Mark) -> None:
     """Remove nodes and captures added since `mark`, and forget what was learnt since about elements of lists."""
     note_undone()
+    forget_after(mark.number)
     if mark.elements is not None:
         restore_elements(mark.elements)
     graph = mark.graph
