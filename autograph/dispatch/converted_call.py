@@ -10,6 +10,7 @@ import functools
 import math
 from collections import deque
 from collections.abc import Callable
+from enum import EnumMeta
 from operator import index
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, Final, TypeVar
@@ -173,7 +174,7 @@ def _constructor(cls: Any) -> Any:
     if ambient.backend is not None:
         meet(cls)
     if type(cls).__call__ is not type.__call__:
-        return cls
+        return ambient.backend.callee(cls) if ambient.backend is not None and isinstance(cls, EnumMeta) else cls
     init, new = cls.__init__, cls.__new__
     converted, making = _for(init), _for(new)
     if converted is not init or making is not new:

@@ -16,7 +16,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from autograph.backend import has_staged_items, is_users_class, of_trace, operators
-from runtime.core.text import REPR, SPECS, STR, Text, concat_text, join
+from runtime.core.text import ITEM, REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
     "ascii_of", "deque_text", "format_map", "formatted", "method_text", "of_graph", "percent", "replaced", "repr_of",
@@ -80,7 +80,10 @@ def message_of(function: Callable[[Any], Any], sample: Any, value: Any) -> Any:
         function(sample)
     except Exception as error:
         before, shown, after = str(error).partition(repr(float(sample)))
-        return concat_text((before, formatted(value), after)) if shown else before
+        if not shown:
+            return before
+        own = of_graph(value, ITEM)
+        return concat_text((before, repr_of(value) if own is None else own, after))
     raise AssertionError(f"{function}({sample}) raises no error")
 
 

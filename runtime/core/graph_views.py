@@ -19,8 +19,9 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.positions import located
 from runtime.core.tensor import GraphTensor
 from runtime.core.trace import wrap
+from runtime.core.types import TensorType
 
-__all__ = ["GraphDef", "NodeDef", "Operation"]
+__all__ = ["GraphDef", "NodeDef", "Operation", "is_python_number", "kind_of_number"]
 
 
 class Operation:
@@ -180,6 +181,30 @@ def _operation_of(value: Value) -> Operation:
     return Operation(value.graph, value if value.node is None else value.node)
 
 
+def _name_of(value: Value) -> str:
+    """`Tensor.name`. AttributeError for a Python number, such as a member of an IntEnum in a list of the graph."""
+    if is_python_number(value):
+        raise AttributeError(f"'{kind_of_number(value)}' object has no attribute 'name'")
+    return _label_of(value)
+
+
+def _label_of(value: Value) -> str:
+    """The name of a tensor in its `repr`."""
+    return value.hint or (value.node.op.name if value.node is not None else "input")
+
+
+def is_python_number(value: Value) -> bool:
+    """Whether a value stands for a number of Python's."""
+    return isinstance(value.type, TensorType) and value.type.weak and not value.type.shape
+
+
+def kind_of_number(value: Value) -> str:
+    """The name of the class of the number that a value stands for."""
+    assert isinstance(value.type, TensorType)
+    dtype = value.type.dtype
+    return "bool" if dtype.is_bool else "int" if dtype.is_integer else "float" if dtype.is_floating else "complex"
+
+
 def _operations(graph: Graph) -> list[Operation]:
     return [Operation(graph, member) for member in _members(graph)]
 
@@ -212,5 +237,5 @@ def _graph_def(graph: Graph) -> GraphDef:
 
 
 OPERATIONS.define(
-    operation_of=_operation_of, operations=_operations, operation_by_name=_by_name, tensor_by_name=_tensor_by_name,
-    graph_def=_graph_def)
+    name_of=_name_of, label_of=_label_of, operation_of=_operation_of, operations=_operations,
+    operation_by_name=_by_name, tensor_by_name=_tensor_by_name, graph_def=_graph_def)

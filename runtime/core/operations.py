@@ -139,6 +139,8 @@ class Operations(Late):
     """A special method, by name, of a view of the keys or items of a dict: as of a set."""
 
     # runtime.core.graph_views
+    name_of: Callable[[Any], str]
+    label_of: Callable[[Any], str]
     operation_of: Callable[[Any], Any]
     operations: Callable[[Any], list[Any]]
     operation_by_name: Callable[[Any, str], Any]

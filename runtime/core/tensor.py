@@ -443,8 +443,7 @@ class GraphTensor(Tensor):
 
     @property
     def name(self) -> str:
-        node = self.value.node
-        return self.value.hint or (node.op.name if node is not None else "input")
+        return OPERATIONS.name_of(self.value)
 
     def set_shape(self, shape: Any) -> None:
         OPERATIONS.set_shape(self, shape)
@@ -584,7 +583,7 @@ class GraphTensor(Tensor):
         return repr(self)
 
     def __repr__(self) -> str:
-        return f"<rt.Tensor {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+        return f"<rt.Tensor {OPERATIONS.label_of(self.value)!r} shape={self.shape} dtype={self.dtype.name}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"{self!r} belongs to a graph and cannot be pickled or copied out of it")

@@ -361,7 +361,7 @@ class _Planner:
         self._noted(value, recipe)
         recipe.parts = [self.part(fn, path), self.part(args, path), self._state(state, path), self.part(setter, path)]
         recipe.items = [self.part(item, f"{path}[{i}]") for i, item in enumerate(items or ())]
-        recipe.pairs = [(self.part(key, path), self._item(part, f"{path}[{key!r}]")) for key, part in pairs or ()]
+        recipe.pairs = [(self._key(key, path), self._item(part, f"{path}[{key!r}]")) for key, part in pairs or ()]
         recipe.constant = state is None and type(value) in _UNCHANGING and is_constant(recipe.parts)
         return recipe
 

@@ -45,10 +45,11 @@ from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.formatting import formatted, percent
 from runtime.core.generator_frames import exited_by_tensor
-from runtime.core.graph import why_unrolled
+from runtime.core.graph import Value, why_unrolled
+from runtime.core.graph_views import is_python_number, kind_of_number
 from runtime.core.memos import memos
 from runtime.core.object_mode import lists_of_arenas, want_references
-from runtime.core.positions import Position, staging_error, user_position
+from runtime.core.positions import Position, located, staging_error, user_position
 from runtime.core.pytree import flatten
 from runtime.core.tensor import EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.core.tensor_writes import set_item
@@ -96,6 +97,7 @@ from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
+from runtime.staging.values.enum_members import NumberMember
 from runtime.staging.values.generators import StagedGenerator, call_of_generator, known_items
 from runtime.staging.values.iterables import EagerRows, Lazy, Poison, Staged, as_iterable, view_of
 from runtime.staging.values.list import unview
@@ -115,6 +117,14 @@ __all__ = ["BACKEND", "Staging"]
 
 Operand = Callable[..., Values]
 """A function from the state to a value and the new state."""
+
+
+def _check_read(value: Any) -> None:
+    """As `_read`. AttributeError if the value is that of a Python number of the graph, which has no such attribute."""
+    if type(value) is Value:
+        kind = kind_of_number(value) if is_python_number(value) else "Tensor"
+        raise located(AttributeError(f"'{kind}' object has no attribute 'value'"))
+    _read(value)
 
 
 class _Truth(Poison):
@@ -368,7 +378,7 @@ class Staging:
         if part == "element":
             return _element(value)
         if part == "value":
-            _read(value)
+            _check_read(value)
         elif part == "keys":
             settle_keys(value)
         elif part == "attributes":
@@ -574,5 +584,5 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
 register_indexed(*GRIDS)
 
 BACKEND: Final = Staging()
-for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows, Reference):
+for _cls in (Tensor, MaybeObject, Staged, Text, ListItems, EagerRows, NumberMember, Reference):
     register(_cls, BACKEND)

@@ -21,6 +21,7 @@ from autograph.backend import (
     Clause,
     duplicate,
     has_staged_items,
+    is_container,
     items_of,
     of_trace,
     operators,
@@ -39,7 +40,7 @@ from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, is_staged_key, is_tuple, missing_key
+from runtime.staging.values.dict import StagedDict, certain, is_staged_key, is_tuple, missing_key
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
@@ -71,7 +72,15 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     return decorated
 
 
-@_else(dict_presence.item)
+def _item_of_known(mapping: dict[Any, Any], key: Any) -> Any:
+    """`mapping[key]`, where all keys are known, but not which of them are there."""
+    if type(mapping) is defaultdict and is_container(certain(dict.get(mapping, key))) and (
+            dict_presence.bound_of(mapping, key) is not None) and settle_keys(mapping):
+        return operators.item(mapping, key)
+    return dict_presence.item(mapping, key)
+
+
+@_else(_item_of_known)
 def item_of(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`. KeyError at run time if the key is missing."""
     if settle_keys(mapping):
@@ -165,7 +174,7 @@ def method_of_dict(fn: Any) -> Any:
         return found
 
     def called(*args: Any, **keywords: Any) -> Any:
-        asks = args and not keywords and is_staged_key(args[0])
+        asks = args and (not keywords or [*keywords] == ["last"]) and is_staged_key(args[0])
         if asks:
             dict_presence.check_keys(fn.__self__)
         with following(fn.__self__):
@@ -208,15 +217,28 @@ def _pop(mapping: dict[Any, Any], key: Any, /, *default: Any) -> Any:
         if not isinstance(place, Tensor):  # certainly missing
             _check(place, len(mapping) + len(default), key)
             return default[0]
-        spec = table_spec(mapping, [(key, next(iter(mapping.values())))])
-        if spec is None:
-            raise staging_error(
-                "a key is taken out of a dict here, and only the graph knows which one: its keys are no numbers, or its"
-                " values have several types", "Keep the numbers of its items in another dict.")
-        assert isinstance(place, GraphTensor)
-        refuse_new_key([place.value], lambda _: False)
-        become_table(mapping, spec)
+        _become_table_without(mapping, place, key)
     return StagedDict.of(mapping).pop(key, *default)
+
+
+def _become_table_without(mapping: dict[Any, Any], place: Any, key: Any) -> None:
+    """Convert a dict to a hash table in the graph, from which a key at that place is taken, or where it moves."""
+    spec = table_spec(mapping, [(key, next(iter(mapping.values())))])
+    if spec is None:
+        raise staging_error(
+            "a key is taken out of a dict here, and only the graph knows which one: its keys are no numbers, or its"
+            " values have several types", "Keep the numbers of its items in another dict.")
+    assert isinstance(place, GraphTensor)
+    refuse_new_key([place.value], lambda _: False)
+    become_table(mapping, spec)
+
+
+def _move_to_end(mapping: dict[Any, Any], key: Any, last: Any = True) -> None:
+    """`mapping.move_to_end(key, last)` of an OrderedDict whose keys are known, for a key that is not."""
+    place = _position(list(mapping), key)
+    _check(place, len(mapping), key)
+    _become_table_without(mapping, place, key)
+    StagedDict.of(mapping).move_to_end(key, last)
 
 
 def _update(mapping: dict[Any, Any], python: Callable[..., Any], /, *others: Any, **keywords: Any) -> None:
@@ -307,7 +329,7 @@ def dict_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": has_key, "__getitem__": item_of, "__setitem__": put_item_of, "__delitem__": delete_item_of,
-    "get": _get, "pop": _pop, "setdefault": _setdefault}
+    "get": _get, "pop": _pop, "setdefault": _setdefault, "move_to_end": _move_to_end}
 
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> None:

@@ -284,7 +284,9 @@ def remove(sequence: Any, value: Any, /) -> None:
     place = first_true(same)
     raise_unless(less(place, dim(same, 0)), ValueError(message_of(_empty(sequence).remove, _SAMPLE, value)))
     if isinstance(sequence, LISTS):
-        item = indexable([*sequence], "remove")
+        items = [*sequence]
+        are_text = all(isinstance(item, (str, Text)) for item in items)
+        item = functools.partial(choose, items) if are_text else indexable(items, "remove")
         refill(sequence, [item(where(less(i, place), i, i + 1)) for i in range(len(sequence) - 1)])
     else:
         del sequence[place]
@@ -390,6 +392,8 @@ def _same(sequence: Any, value: Any) -> Tensor:
 
 def _same_numbers(column: StagedList, value: Any) -> Tensor:
     numbers = vector(column, "a method that compares items")
+    if hasattr(type(value), "__tensor__"):
+        value = convert_to_tensor(value)
     if isinstance(value, (int, float, complex)) or (isinstance(value, Tensor) and not value.ndim):
         same: Tensor = numbers == value
         return same
@@ -415,7 +419,8 @@ def method_of_sequence(method: Any) -> Any:
         return method
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        staged = keys.are_uncertain or callable(kwargs.get("key")) or stages_within([*args, *sequence])
+        staged = keys.are_uncertain or callable(kwargs.get("key")) or stages_within([*args, *sequence]) or (
+            method.__name__ in _COMPARE and any(isinstance(x, Text) for x in (*args, *sequence)))
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called
@@ -426,6 +431,8 @@ def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         return unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
 
 
+_COMPARE: Final = frozenset({"count", "index", "remove"})
+"""The methods of a list that compare items, which may be text."""
 _RESIZE: Final = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
 """The methods of a list that change its length."""
 _OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _operator
 import builtins
 import copy
+import enum
 import functools
 import io
 import itertools
@@ -70,6 +71,7 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.text_join import joined
+from runtime.staging.python.enum_classes import member_of
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
@@ -154,6 +156,8 @@ def callee(fn: Any) -> Any:
             return method_of_sequence(fn)
     if kind is BuiltinFunctionType and fn in _OPERATORS:
         return _OPERATORS[fn]
+    if isinstance(fn, enum.EnumMeta):
+        return functools.partial(member_of, fn)
     if gives_anew(fn):
         return functools.partial(_call_anew, fn)
     guarded = functools.partial(_call_guarded, fn) if _may_inspect(fn) else fn

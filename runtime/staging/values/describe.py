@@ -9,6 +9,7 @@ from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.types import Type
 from runtime.numpy.array_objects import StagedArray
+from runtime.staging.values.enum_members import is_number_member
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.specs import (
@@ -110,4 +111,6 @@ def leaf_type(spec: Spec) -> Type | None:
     """The type of the value as a leaf; None if it is no tensor, number or array."""
     if isinstance(spec, Leaf):
         return spec.type
+    if isinstance(spec, Custom) and is_number_member(spec.like):
+        return type_of(spec.like.__alternatives__()[0])
     return type_of(spec.value) if isinstance(spec, Static) else None

@@ -5,7 +5,7 @@ are tensors or tuples of tensors.
 """
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import starmap
@@ -271,6 +271,11 @@ class StagedDict(StagedView):
         key, value = items[-1 if options.get("last", True) else 0]
         del self[key]
         return key, value
+
+    def move_to_end(self, key: Any, last: Any = True) -> None:
+        if not isinstance(self.owner, OrderedDict):
+            self.__getattr__("move_to_end")  # raises the AttributeError
+        self._take(self.table.moved(self._checked(key), bool(last)))
 
     def clear(self) -> None:
         table = self.table

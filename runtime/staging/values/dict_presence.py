@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any, Final
 
@@ -106,7 +106,9 @@ def item(mapping: Any, key: Any, /) -> Any:
         if isinstance(mapping, Counter):
             return get(mapping, key, 0)
         if (factory := mapping.default_factory) is not None:
-            return setdefault(mapping, key, factory())
+            return setdefault(mapping, key, operators.call(factory)())
+    if type(mapping) is defaultdict and mapping.default_factory is not None and not dict.__contains__(mapping, key):
+        mapping[key] = operators.call(mapping.default_factory)()
     return checked(mapping[key])
 
 

@@ -94,12 +94,12 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         for child, key in zip(spec.children, spec.keys, strict=True):
             yield from lower(child, parts.get(key, UNBOUND), origins)
     elif isinstance(spec, Custom):
-        if isinstance(value, (str, Text)):
+        if isinstance(spec.like, Select):
+            leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
+        elif isinstance(value, (str, Text)):
             leaves = [as_bytes(value)]
         elif isinstance(spec.like, Variants):
             leaves = spec.like.leaves_of(value)
-        elif isinstance(spec.like, Select):
-            leaves = [index_of((origins or {}).get(id(value), (None, value))[1], spec.like)]
         elif isinstance(spec.like, SelectedArray):
             leaves = [spec.like.place_of((origins or {}).get(id(value), (None, value))[1])]
         elif isinstance(value, StagedSet):

@@ -28,6 +28,7 @@ from runtime.ops.lists import (
     list_from_tensor,
     list_get,
     list_length,
+    list_new,
     list_pop,
     list_reserve,
     list_set,
@@ -113,6 +114,17 @@ class Table(NamedTuple):
         leaves = branch(greater(entries, _DEAD * count + FEWEST_SLOTS), lambda *leaves: _compacted(
             len(self.keys), *leaves), leaves, _names(leaves[2:]))
         return Table.of_leaves(leaves, len(self.keys))
+
+    def moved(self, entry: Any, to_end: bool) -> Table:
+        """The table with an entry as the last one, or the first one."""
+        columns = *self.keys, *self.values
+        leaves = [list_get(column, entry) for column in columns]
+        rest, keys = self.without(entry, True), len(self.keys)
+        if to_end:
+            return rest.put(leaves[:keys], leaves[keys:])
+        found = [list_extend(list_new([leaf], column.type.element), items) for leaf, column, items in zip(
+            leaves, columns, rest.items([*rest.keys, *rest.values]), strict=True)]
+        return Table.of_entries(found[:keys], found[keys:])
 
     def items(self, columns: Sequence[ListValue]) -> list[ListValue]:
         """For each of some key or value columns, its elements in live entries, in order."""

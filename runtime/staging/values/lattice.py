@@ -54,6 +54,7 @@ from runtime.staging.values.describe import (
     shared,
     target_of,
 )
+from runtime.staging.values.enum_members import is_member
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import both_dicts, both_lists
 from runtime.staging.values.references import Reference
@@ -194,6 +195,8 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Static) and isinstance(b, Static) and (function := redefined(a.value, b.value)) is not None:
         chosen = one_of_both(a.value, b.value)
         return Static(function) if chosen is None else _one_of(chosen)
+    if (members := _join_members(a, b)) is not None:
+        return members
     if all(map(is_text, (a, b))):
         return TEXT
     if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
@@ -221,6 +224,12 @@ def _join_references(a: Spec, b: Spec) -> Custom | None:
 def _by_identity(cell: Any, *joined: Spec) -> Spec:
     """The spec of a value that is that container, or the one at an index of a Select, which joins `joined`."""
     return _one_of(cell, *joined) if isinstance(cell, (Select, SelectedArray)) else Static(cell)
+
+
+def _join_members(a: Spec, b: Spec) -> Spec | None:
+    """The spec of one of several members of an Enum that are numbers or text; None for other values."""
+    chosen = one_of_both(value_of(a), value_of(b)) if is_member(value_of(a)) and is_member(value_of(b)) else None
+    return None if chosen is None else _one_of(chosen, a, b)
 
 
 def _one_of(chosen: Select | SelectedArray, *joined: Spec) -> Custom:

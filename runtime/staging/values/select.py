@@ -9,10 +9,20 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any, Final
 
-from autograph.backend import Late, fields_in, is_container, is_users_class, operators, references, variables
+from autograph.backend import (
+    Late,
+    fields_in,
+    is_container,
+    is_users_class,
+    operators,
+    references,
+    rule_of_library,
+    variables,
+)
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.object_mode import want_references
@@ -23,6 +33,7 @@ from runtime.core.trace import convert_to_tensor
 from runtime.numpy.array_choices import SelectedArray, choices_of, selected
 from runtime.numpy.array_objects import StagedArray
 from runtime.ops.logic import equal, less, where
+from runtime.staging.values.enum_members import NumberMember, is_member, number_methods, numbers_of
 from runtime.staging.values.iterables import flags, indexable
 from runtime.staging.values.optional import Maybe, Presence, attach
 from runtime.staging.values.strings import text_at
@@ -88,6 +99,8 @@ def choose(values: Sequence[Any], at: Any) -> Any:
         refuse_choice(len(values))
         flags.objects_are_chosen = True
         return selected(values, at)
+    if all(map(is_member, values)):
+        return _choose_object(values, at)
     if all(map(is_number, values)):
         if trials.depth and any(isinstance(value, Tensor) and value.ndim for value in values):
             refuse_choice(len(values))
@@ -357,7 +370,7 @@ def _can_be_chosen(x: Any) -> bool:
 
 def _is_free(x: Any) -> bool:
     """Whether it cannot refer to a tensor of a graph."""
-    return isinstance(x, BuiltinFunctionType) or (isinstance(x, FunctionType) and not x.__closure__)
+    return isinstance(x, (BuiltinFunctionType, Enum)) or (isinstance(x, FunctionType) and not x.__closure__)
 
 
 def either(pred: Any, a: Any, b: Any) -> Any:
@@ -434,7 +447,8 @@ def _attribute(x: Select, name: str) -> Any:
             return operators.call(found.fget)(x)
         if isinstance(found, (classmethod, staticmethod)):
             return getattr(kind, name)
-        if isinstance(found, FunctionType) and not any(name in getattr(one, "__dict__", ()) for one in one_of):
+        if isinstance(found, FunctionType) and rule_of_library(found) is None and not any(
+                name in getattr(one, "__dict__", ()) for one in one_of):
             return MethodType(found, x)
     if not any(_has(one, name) for one in one_of):
         return getattr(one_of[0], name)  # raises the AttributeError
@@ -482,7 +496,7 @@ def _special(name: str) -> Callable[..., Any]:
     def special(self: Select, *args: Any, **keywords: Any) -> Any:
         kind = type(self).__stands_for__
         found = _found(kind, name)
-        if isinstance(found, FunctionType) and is_users_class(kind):
+        if isinstance(found, FunctionType) and is_users_class(kind) and rule_of_library(found) is None:
             return operators.call(MethodType(found, self))(*args, **keywords)
         return use(self, call_method, name, args, keywords)
 
@@ -515,8 +529,10 @@ def _made(kind: Any, is_callable: bool) -> type[Select]:
         namespace["__truth__"] = lambda self: truth(namespace["__bool__"](self))
     elif "__len__" in special:
         namespace["__truth__"] = lambda self: truth(namespace["__len__"](self) != 0)
+    numeric = number_methods(kind, special, lambda self: numbers_of(*alternatives_of(self)))
+    namespace |= numeric
     if hasattr(kind, "__tensor__"):
         namespace["__tensor__"] = lambda self: use(self, convert_to_tensor)
-    if is_users_class(kind):
+    if is_users_class(kind) and not issubclass(kind, (int, float, str)):  # it is no constant
         namespace["__class__"] = property(lambda self: kind)  # `super()` uses it
-    return type(kind.__name__, (Select,), namespace)
+    return type(kind.__name__, (Select, NumberMember) if numeric else (Select,), namespace)

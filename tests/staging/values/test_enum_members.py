@@ -1,0 +1,177 @@
+"""Members of an Enum that only the graph tells."""
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import pytest
+from ways import HAS_LLVM
+
+import runtime as rt
+
+EXECUTORS = ["numpy", *(["native"] if HAS_LLVM else [])]
+
+
+class Direction(enum.Enum):
+    NORTH = (0, 1)
+    EAST = (1, 0)
+    SOUTH = (0, -1)
+    WEST = (-1, 0)
+
+    @property
+    def dx(self):
+        return self.value[0]
+
+    def right(self):
+        order = [Direction.NORTH, Direction.EAST, Direction.SOUTH, Direction.WEST]
+        return order[(order.index(self) + 1) % 4]
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+    def __str__(self):
+        return f"<{self.name}>"
+
+
+def turtle(commands):
+    direction, x, y = Direction.NORTH, 0, 0
+    for command in commands:
+        if command == 1:
+            direction = direction.right()
+        x += direction.dx
+        y += direction.value[1]
+    print(direction, repr(direction), f"{direction}")
+    return x, y, direction.name, direction is Direction.SOUTH, direction == Direction.WEST
+
+
+def levels(commands):
+    level = Level.LOW
+    for command in commands:
+        level = Level.HIGH if command > level else Level.LOW
+    print(level)
+    return level.value, level.name, [Level.LOW, Level.HIGH].index(level)
+
+
+class Kind(str, enum.Enum):
+    SMALL = "s"
+    LARGE = "l"
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+    RUN = 4
+
+
+def machine(commands):
+    level, log = Level.LOW, []
+    for command in commands:
+        if level == Level.LOW:
+            if command > 0:
+                level = Level.HIGH
+        else:
+            level = Level.LOW if command > level else level
+        log.append(int(level))
+    match level:
+        case Level.LOW:
+            named = "low"
+        case _:
+            named = "high"
+    return (named, level.name, log, level + 1, level < 2, max(level, 2), [10, 20, 30][level], {1: "x", 2: "y"}[level],
+            level * 2.5, -level, level in (Level.HIGH,), isinstance(level, Level))
+
+
+def counted(commands):
+    level = Level.LOW
+    for command in commands:
+        level = level + 1 if command > 0 else level
+    return level
+
+
+def texts(commands):
+    kind, count = Kind.SMALL, 0
+    for command in commands:
+        kind = Kind.LARGE if command > 1 else Kind.SMALL
+        count += kind == "l"
+    print(kind.value, repr(kind))
+    return kind.name, kind is Kind.LARGE, count
+
+
+def combined(commands):
+    access = Access.READ
+    for command in commands:
+        if command > 0:
+            access |= Access.WRITE
+        else:
+            access &= ~Access.READ
+    return access.value, Access.WRITE in access, bool(access & Access.READ)
+
+
+def by_value(commands):
+    found = []
+    for command in commands:
+        try:
+            found.append(Level(command).value)
+        except ValueError as error:
+            print(error)
+            found.append(0)
+    return found, Direction((commands[0], 1 - commands[0])).name
+
+
+def missing(commands):
+    direction = Direction.NORTH
+    for command in commands:
+        if command == 1:
+            direction = direction.right()
+    try:
+        return [Direction.NORTH, Direction.EAST].index(direction)
+    except ValueError as error:
+        print(error)
+        return -1
+
+
+def plain(x: Any) -> Any:
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(plain, x))
+    return x.numpy().tolist() if hasattr(x, "numpy") else x
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("fn", [turtle, levels, machine, counted, texts, combined, by_value, missing])
+def test_members(fn: Any, executor: str, capsys: pytest.CaptureFixture[str]) -> None:
+    traced = rt.function(fn, executor=executor)
+    for commands in ([1, 0, 1, 1, 0], [1, 2], [0], [1, 1, 2, 0]):
+        want, printed = fn(commands), capsys.readouterr().out
+        assert plain(traced(rt.constant(commands))) == want
+        assert capsys.readouterr().out == printed
+
+
+def test_the_message_of_index_shows_text_as_python_does() -> None:
+    def index(x):
+        return ["a", "b"].index("c" if x > 0 else "a")
+
+    with pytest.raises(ValueError) as want:
+        index(1)
+    with pytest.raises(ValueError) as found:
+        rt.function(index)(rt.constant(1))
+    assert str(found.value) == str(want.value)
+
+
+def test_numbers_of_the_graph_have_no_names() -> None:
+    """Lists of the graph store the numbers of members alone."""
+    def names(xs):
+        levels = []
+        for x in xs:
+            levels.append(Level.HIGH if x > 1 else Level.LOW)
+        return [level.name for level in levels]
+
+    def values(x):
+        return (x.shape.rank + x - x).value
+
+    with pytest.raises(AttributeError, match="has no attribute 'name'"):
+        rt.function(names)(rt.constant([1, 2]))
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'value'"):
+        rt.function(values)(rt.constant(1))
