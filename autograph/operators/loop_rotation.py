@@ -5,6 +5,7 @@ end of each iteration; its result is an additional loop variable.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from autograph.core.backend import Backend
@@ -34,15 +35,28 @@ class Loop:
             except RotateLoop:
                 self.is_turned = True
                 raise
-        test = RotatedTest(self.test, variables)
-        init = (*self.going, *variables.read()) if self.going else test(*variables.read())
+        test = _Truth(RotatedTest(self.test, variables), self.backend)
+        init = (*map(test.truth, self.going), *variables.read()) if self.going else test(*variables.read())
         return stage(_Going(test), _Turned(test, body), init, (_GOING, *names), self.options)[1:]
+
+
+class _Truth:
+    """The test of a rotated loop, with its truth as the result: it may be a list now, and a number later."""
+
+    def __init__(self, test: RotatedTest, backend: Backend) -> None:
+        self.test = test
+        self.truth: Callable[[Any], Any] = backend.builtins.get(bool, lambda value: value)
+        self.fn, self.filename, self.lineno = test.fn, test.filename, test.lineno
+
+    def __call__(self, *values: Any) -> Any:
+        going, *state = self.test(*values)
+        return (self.truth(going), *state)
 
 
 class _Going:
     """The test of a rotated loop: reads the result of the last test from the loop variable."""
 
-    def __init__(self, test: RotatedTest) -> None:
+    def __init__(self, test: _Truth) -> None:
         self.filename, self.lineno = test.filename, test.lineno
 
     def __call__(self, *values: Any) -> Any:
@@ -52,7 +66,7 @@ class _Going:
 class _Turned:
     """The body of a rotated loop, followed by the test."""
 
-    def __init__(self, test: RotatedTest, body: Body) -> None:
+    def __init__(self, test: _Truth, body: Body) -> None:
         self.test, self.body = test, body
         self.fn, self.filename, self.lineno = body.fn, body.filename, body.lineno
 

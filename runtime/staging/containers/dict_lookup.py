@@ -129,7 +129,7 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     """Convert the dict to a hash table in the graph where a key is set, if possible and the key may be missing. Returns
     whether that was done."""
     if isinstance(place, GraphTensor):
-        is_there = refuse_new_key([place.value], lambda each: each < len(mapping)) or _is_known(mapping, key)
+        is_there = _is_known(mapping, key) or refuse_new_key([place.value], lambda each: each < len(mapping))
     else:
         is_there = refuse_new_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)],
                                   lambda _: False)

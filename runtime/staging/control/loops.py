@@ -563,8 +563,7 @@ def stage_reduce(
         def make_items(graph: Graph) -> list[Any]:
             index = add_input(graph, TensorType(length.dtype, (), weak), "i")
             note_counter(index.value)
-            if isinstance(items.length, int):
-                note_index(index.value, items.length)
+            note_index(index.value, items.length if isinstance(items.length, int) else length.value)
             return [lambda: items.item(index)]
     else:
         operands = list(items.sources)

@@ -3,26 +3,29 @@
 Where Python decides a recursion, as by the length of an array, each call is traced into its caller's graph. Sorting by
 halves would have a graph of as many calls as there are elements, though only a few lengths differ. So once the graph is
 large, a call that repeats an earlier one becomes a routine (`runtime.core.routine`), which later ones call, too: if it
-returns tensors or new arrays, and changes nothing.
+returns tensors, Python's numbers, or new arrays or lists of these, and changes nothing.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from operator import is_not
+from typing import Any, Final, NamedTuple
 
-from autograph.backend import Heap
+from autograph.backend import Heap, has_staged_items
 from runtime.core import pytree
 from runtime.core.graph import COUNT, Graph
 from runtime.core.object_mode import reached_by_call
 from runtime.core.positions import user_position
 from runtime.core.routine import Routine
-from runtime.core.tensor import EagerTensor, GraphTensor
+from runtime.core.tensor import EagerTensor, GraphList, GraphTensor
 from runtime.core.trace import add_input, apply, capture, tracing, watchers, watching, wrap
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.ops.control import CALL
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Arguments, mark, packed
 from runtime.staging.control.routine_graphs import add_captures, are_available, close
 from runtime.staging.values.body_tracing import Unreachable, checkpoint, rollback
+from runtime.staging.values.list import StagedItems, is_staged_list
 
 __all__ = ["RepeatedCalls"]
 
@@ -51,7 +54,7 @@ class RepeatedCalls:
         if next(COUNT) - self.begin < _LARGE or fn in self.refused or watchers():
             return None
         arguments = Arguments(args, kwargs, views=True)
-        if not arguments.is_simple or not arguments.leaves or not all(
+        if not (arguments.is_simple or _are_lists(arguments.passed)) or not arguments.leaves or not all(
                 isinstance(x, (EagerTensor, GraphTensor)) and not x.type.weak for x in arguments.leaves):
             return None
         key = fn, arguments.key
@@ -100,14 +103,18 @@ class SharedCall:
         graph = Graph(self.routine.name, self.here)
         inputs = [add_input(graph, x.type) for x in self.arguments.leaves]
         with watching(None), tracing(graph):
-            args, kwargs, _, arrays = self.arguments.replaced(inputs)
-            before = [array.leaf for array in arrays]
+            args, kwargs, made, arrays = self.arguments.replaced(inputs)
+            before, contents = [array.leaf for array in arrays], [[*one] for one in made]
             returned = form(*args, **kwargs)
-            leaves = _leaves(returned)
-            marks = [mark(x, arrays) for x in leaves]
-            results = [x for x, each in zip(leaves, marks, strict=True) if each is TENSOR or each is ARRAY]
-            _check(results, graph)
-            found = [wrap(capture(graph, x.__tensor__() if isinstance(x, StagedArray) else x)) for x in results]
+            self._refuse_known_lists(returned)
+            results: list[Any] = []
+            self.structure = _structure(returned, arrays, results, [one for one in made if type(one) is list])
+            _check([x for x in results if not isinstance(x, GraphList)], graph)
+            found = [x if isinstance(x, GraphList) else wrap(capture(
+                graph, x.__tensor__() if isinstance(x, StagedArray) else x)) for x in results]
+        if any(len(one) != len(items) or any(map(is_not, one, items)) for one, items in zip(
+                made, contents, strict=True)):
+            raise _Unshared
         if any(array.leaf is not leaf for array, leaf in zip(arrays, before, strict=True)) or any(
                 self.heap.changes()) or self.heap.changed() is not None:
             raise _Unshared
@@ -115,25 +122,82 @@ class SharedCall:
             raise _Unshared
         if sum(node.op.name != "const" for node in graph.walk()) < _FEW:
             raise _Small
-        self.structure = pytree.pack_sequence_as(returned, marks)
         add_captures(self.captured, graph)
         self.routine.types = tuple([x.type for x in found])
         close(self.routine, graph, self.captured, found)
+
+    def _refuse_known_lists(self, returned: Any) -> None:
+        """_Unshared if the result has a list from before the call, other than an argument, or one list twice."""
+        parts = returned if type(returned) is tuple else (returned,)
+        lists = [id(x) for x in parts if type(x) is list]
+        known = {id(reached.value) for reached in self.heap.reach.objects}
+        if len({*lists}) < len(lists) or not known.isdisjoint(lists):
+            raise _Unshared
 
     def call(self, args: Any, kwargs: Any) -> Any:
         """Emit a call of the routine."""
         arguments = Arguments(args, kwargs, views=True)
         found = apply(CALL, *arguments.leaves, *self.captured, function=self.routine)
-        return packed(self.structure, found, arguments.arrays)
+        return _made(self.structure, iter(found), arguments.arrays, _lists_in(arguments.passed))
 
 
-def _leaves(x: Any) -> list[Any]:
-    """The parts of a result. _Unshared if they are in containers other than tuples, which have an identity."""
+def _are_lists(passed: Any) -> bool:
+    """Whether the arguments are tensors, numbers, and different lists of them."""
+    lists = _lists_in(passed)
+    values = [*passed[0], *passed[1].values()]
+    return len({*map(id, lists)}) == len(lists) and all(
+        type(x) in _SCALARS for value in values for x in (value if any(value is one for one in lists) else [value]))
+
+
+def _lists_in(passed: Any) -> list[list[Any]]:
+    args, kwargs = passed
+    return [value for value in (*args, *kwargs.values()) if type(value) is list and not has_staged_items(value)]
+
+
+class _Passed(NamedTuple):
+    """Stands for a list among the arguments, in a result."""
+
+    number: int
+
+
+_SCALARS: Final = frozenset({EagerTensor, GraphTensor, bool, int, float})
+
+
+def _structure(x: Any, arrays: Sequence[ArrayCell], results: list[Any], passed: Sequence[Any]) -> Any:
+    """A result with marks in place of what the graph computes, which is added to `results`. _Unshared for containers
+    that are not lists of tensors or numbers, either new or `passed` to the call."""
     if type(x) is tuple:
-        return [leaf for part in x for leaf in _leaves(part)]
+        if any(type(part) is tuple and any(type(each) is list for each in part) for part in x):
+            raise _Unshared
+        return tuple([_structure(part, arrays, results, passed) for part in x])
+    if type(x) is list:
+        for number, one in enumerate(passed):
+            if one is x:
+                return _Passed(number)
+        if is_staged_list(x) and x[0].structure is None:
+            results += x[0].leaves
+            return StagedItems(x[0].leaves, [])
+        if not has_staged_items(x) and all(type(part) in _SCALARS for part in x):
+            return [_structure(part, arrays, results, ()) for part in x]
+    if type(x) in (bool, int, float):
+        return x
     if pytree.is_nested(x):
         raise _Unshared
-    return [x]
+    found = mark(x, arrays)
+    if found is TENSOR or found is ARRAY:
+        results.append(x)
+    return found
+
+
+def _made(structure: Any, leaves: Iterator[Any], arrays: Sequence[StagedArray], passed: Sequence[Any]) -> Any:
+    """The result of a call: that structure, with the results of the graph."""
+    if isinstance(structure, _Passed):
+        return passed[structure.number]
+    if type(structure) in (tuple, list):
+        return type(structure)([_made(part, leaves, arrays, passed) for part in structure])
+    if isinstance(structure, StagedItems):
+        return [structure.holding([next(leaves) for _ in structure.leaves])]
+    return packed(structure, itertools.islice(leaves, structure is TENSOR or structure is ARRAY), arrays)
 
 
 def _check(results: Sequence[Any], graph: Graph) -> None:

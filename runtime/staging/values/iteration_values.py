@@ -25,14 +25,15 @@ class Undecided(Exception):
 
 class _Indices(threading.local):
     def __init__(self) -> None:
-        self.counts: dict[int, tuple[Value, int]] = {}
+        self.counts: dict[int, tuple[Value, int | Value]] = {}
 
 
 _indices: Final = of_trace(_Indices())
 
 
-def note_index(index: Value, count: int) -> None:
-    """Record that a value is the index of a loop, from 0 to `count - 1`."""
+def note_index(index: Value, count: int | Value) -> None:
+    """Record that a value is the index of a loop, from 0 to `count - 1`; a value of the graph around it may be the
+    count."""
     _indices.counts[id(index)] = index, count
 
 
@@ -41,6 +42,8 @@ def all_values(value: Value, outside: Graph) -> Iterator[Any]:
     value of `outside`. Undecided if it depends on loop-carried state, or is not a simple expression."""
     found = _Expression(outside)
     found.add(value)
+    if not found.is_from_outside and found.is_open:
+        raise Undecided
     return iter(()) if found.is_from_outside else found.evaluate(value)
 
 
@@ -49,6 +52,8 @@ class _Expression:
 
     def __init__(self, outside: Graph) -> None:
         self.outside, self.is_from_outside = outside, False
+        self.is_open = False
+        """Whether there is an index of a loop whose count is computed inside."""
         self.known: dict[Value, Any] = {}
         """By value: the array of a constant, the value that a capture passes in, or the node that computes it."""
         self.indices: dict[Value, int] = {}
@@ -67,6 +72,10 @@ class _Expression:
     def _parts(self, value: Value) -> Sequence[Value]:
         index = _indices.counts.get(id(value))
         if index is not None:
+            if isinstance(index[1], Value):
+                self.is_open = True
+                self.known[value] = index[1]
+                return (index[1],)
             self.indices[value] = index[1]
             return ()
         node = value.node
