@@ -7,10 +7,10 @@ from __future__ import annotations
 import functools
 import operator
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from autograph.backend import LISTS, fields_in, has_staged_items, is_list, keyed, operators, refill
+from autograph.backend import LISTS, fields_in, has_staged_items, is_list, keyed, operators, references, refill
 from runtime.core import pytree
 from runtime.core.formatting import message_of
 from runtime.core.object_mode import want_references
@@ -31,7 +31,7 @@ from runtime.ops.reduction import reduce_sum
 from runtime.ops.shape import dim
 from runtime.ops.static_arguments import static_int
 from runtime.staging.containers.comparison import equals
-from runtime.staging.containers.row_table import ChosenRow, are_rows, store
+from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_before, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
@@ -188,10 +188,32 @@ def item_at(sequence: Any, place: Any) -> Any:
         return StagedRange(sequence.start, sequence.stop, sequence.step)[place]
     if all(map(is_number, sequence)):
         indices.asked = True
+    elif _are_many_empty_lists(sequence) and _become_lists_of_graph([sequence]):
+        return operators.item(sequence, place)
     kind = "" if isinstance(sequence, bytes) else "string " if isinstance(sequence, str) else (
         f"{type(sequence).__name__} ")
     at = normalised_index(place, len(sequence), f"{kind}index out of range")
     return choose([*sequence], at) if sequence else 0
+
+
+_MANY_LISTS: Final = 32
+"""More empty lists than this, one of which a tensor tells, are elements of a list of the graph: else each use of one
+has a branch for each."""
+
+
+def _are_many_empty_lists(sequence: Any) -> bool:
+    return type(sequence) is list and len(sequence) > _MANY_LISTS and not any(sequence) and all(
+        type(x) is list for x in sequence) and len({*map(id, sequence)}) == len(sequence)
+
+
+def _become_lists_of_graph(values: Sequence[list[Any]]) -> bool:
+    """Convert a list of lists to a list of the graph, before the statement. Returns whether that was done: not if the
+    lists have other names."""
+    (sequence,) = values
+    if max(references(sequence).values()) > 1:
+        return False
+    remake_before(values, _become_lists_of_graph, alone=True)
+    return _becomes_staged(sequence)
 
 
 def put_item_at(sequence: Any, place: Any, value: Any, around: Any) -> None:
