@@ -18,7 +18,7 @@ from runtime.core.text import Text
 from runtime.core.trace import current_graph
 from runtime.staging.containers.dict_lookup import put_item_of
 from runtime.staging.values.body_tracing import in_body
-from runtime.staging.values.dict import is_numeric, is_staged_key
+from runtime.staging.values.dict import is_key, is_staged_key
 from runtime.staging.values.iterables import stages
 
 __all__ = ["CACHED", "cached_call", "method_of_cache", "wrapped_by"]
@@ -46,11 +46,11 @@ def cached_call(fn: Any) -> Callable[..., Any]:
         graph = current_graph()
         if graph is None or not (any(map(_is_staged, values)) or _captures_staged(wrapped)):
             return fn(*args, **keywords)
-        kept = tuple([(i, value) for i, value in enumerate(values) if not is_numeric(value)])
+        kept = tuple([(i, value) for i, value in enumerate(values) if not is_key(value)])
         if any(is_staged_key(value) for _, value in kept):
             return fn(*args, **keywords)  # raises the error that it cannot be a key
         hash(kept)
-        key = tuple([value for value in values if is_numeric(value)])
+        key = tuple([value for value in values if is_key(value)])
         if not key:
             return fn(*args, **keywords)
         memo = _memo((id(wrapper), kept, tuple(keywords)), wrapper)
