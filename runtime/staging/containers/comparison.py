@@ -224,7 +224,7 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 
 def _is_generated(cls: Any, name: str) -> bool:
     """Whether `dataclass` generated a comparison method of this class: it has no source to convert."""
-    cls = cls.__arena__.cls if issubclass(cls, Reference) else cls
+    cls = cls.__stands_for__ if issubclass(cls, Reference) else cls
     method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
     made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
     return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"

@@ -210,7 +210,12 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=target_of(a, b)))
-    return _join_references(a, b) or _join_classes(a, b, cells) or _join_leaves(a, b)
+    return _join_objects(a, b, cells) or _join_leaves(a, b)
+
+
+def _join_objects(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
+    """The join of two objects of different classes, by reference or by value; None for others."""
+    return _join_references(a, b) or _join_classes(a, b, cells)
 
 
 def _join_references(a: Spec, b: Spec) -> Custom | None:
