@@ -15,7 +15,7 @@ from itertools import count, islice
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from autograph.backend import has_staged_items, is_users_class, of_trace, operators
+from autograph.backend import has_staged_items, of_trace, operators
 from runtime.core.text import ITEM, REPR, SPECS, STR, Text, concat_text, join
 
 __all__ = [
@@ -124,9 +124,9 @@ def _by(name: str, value: Any, spec: str, python: Callable[[Any], str]) -> Any:
 
 
 def _class_of(value: Any) -> Any:
-    """The class of an object, or of one of those of which the graph chooses one."""
-    kind = getattr(type(value), "__stands_for__", object)
-    return kind if is_users_class(kind) else type(value)
+    """The class of an object; of those of a dataclass of which the graph chooses one, that."""
+    kind = getattr(type(value), "__stands_for__", None)
+    return kind if dataclasses.is_dataclass(kind) else type(value)
 
 
 def _unwrapped(method: FunctionType) -> FunctionType:
