@@ -235,6 +235,43 @@ def test_what_else_a_call_has_changed_before_an_error(name: str) -> None:
     assert in_place(f)
 
 
+class Many:
+    def __init__(self) -> None:
+        self.rows, self.k = np.arange(6.0), 0
+
+    def change(self, i, x):
+        self.k += 1
+        self.rows[i:] = x
+        for k in range(12):
+            self.rows[1:4] = self.rows[0:3]
+            self.rows[i] += self.rows[k % 5]
+        self.k += 1
+
+
+def test_many_assignments_beside_an_attribute() -> None:
+    python, traced = Many(), Many()
+    f = rt.function(traced.change, executor="native")
+    for i in (1, 2, 9, 3, 9, 0):
+        want = of_all(python.change, [], i, 1.5)
+        assert of_all(f, [], rt.constant(i), rt.constant(1.5, rt.float64)) == want
+        assert (python.rows == traced.rows).all() and python.k == traced.k
+    assert in_place(f)
+
+
+def test_an_error_in_python_after_many_assignments() -> None:
+    def f(a, i):
+        a[3:] = a[i]
+        for k in range(6):
+            for _ in range(5, -1, -1):
+                a[k + 1]
+                a[1:4] = a[0:3]
+
+    traced = rt.function(f, executor="native")
+    for i in (0, 1):
+        found, expected = np.arange(6.0) + 2, np.arange(6.0) + 2
+        assert of_all(traced, [found], rt.constant(i)) == of_all(f, [expected], i)
+
+
 def test_an_array_that_is_copied_beside_one_that_is_not() -> None:
     def f(a, b, i):
         a[0] += 1.0

@@ -304,8 +304,10 @@ class Lowering(Failures):
         if self.exits:
             self.exits[-1](status)
             return
-        for part, old in reversed(self.replaced if not self.inside else []):
+        replaced, self.replaced = self.replaced, []
+        for part, old in reversed(replaced if not self.inside else []):
             self.put(part, old)
+        self.replaced = replaced
         self.b.line(f"ret i32 {status}")
 
     def put(self, part: Leaf, x: Value) -> None:

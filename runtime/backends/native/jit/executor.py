@@ -28,7 +28,7 @@ from runtime.backends.native.jit.call_abi import NOT_PLAIN, OTHER_SIZES, descrip
 from runtime.backends.native.jit.compile import Code, address_of, has_fma, vector_bits
 from runtime.backends.native.jit.explain import report
 from runtime.backends.native.jit.fast_call import FRONT, Body, Findable, install, is_possible
-from runtime.backends.native.jit.overwritten_inputs import are_in_sequence, overwritten_inputs
+from runtime.backends.native.jit.overwritten_inputs import are_few, overwritten_inputs
 from runtime.backends.native.jit.unstack import UNSTACK, can_unstack, unstacked, wrapped
 from runtime.backends.native.kernels import (
     concat_split,
@@ -112,7 +112,7 @@ class Native:
             while True:
                 w = type(self).lowering_of(known, fast_math, has_fma(), vector_bits())
                 w.sizes = KnownSizes(sizes)
-                w.restores = bool(overwritten) and not is_final and are_in_sequence(known, donated)
+                w.restores = bool(overwritten) and not is_final and are_few(known, donated)
                 text = write(w, donated, overwritten)
                 if w.in_place == overwritten and not w.writes_late:
                     return w, text

@@ -2,11 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from runtime.core.array_updates import updated
 from runtime.core.graph import Graph
 
-__all__ = ["are_in_sequence", "overwritten_inputs"]
+__all__ = ["are_few", "overwritten_inputs"]
+
+_FEW: Final = 8
 
 
 def overwritten_inputs(graph: Graph, donated: Mapping[int, int]) -> frozenset[int]:
@@ -20,12 +23,15 @@ def overwritten_inputs(graph: Graph, donated: Mapping[int, int]) -> frozenset[in
     return frozenset(donated.values()) if found else frozenset()
 
 
-def are_in_sequence(graph: Graph, donated: Mapping[int, int]) -> bool:
-    """Whether all assignments to overwritten inputs are outside of loops and branches."""
+def are_few(graph: Graph, donated: Mapping[int, int]) -> bool:
+    """Whether the assignments to overwritten inputs are outside of loops and branches, and so few that each check after
+    them may have code that undoes them."""
+    left = _FEW
     for output, number in donated.items():
         value = graph.outputs[output]
         while value is not graph.inputs[number]:
-            if value.node is None or value.node.op.name != "setitem":
+            left -= 1
+            if left < 0 or value.node is None or value.node.op.name != "setitem":
                 return False
             value = value.node.inputs[0]
     return True
