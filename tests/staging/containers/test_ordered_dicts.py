@@ -119,9 +119,10 @@ def sets_by_place(xs):
         place = i // 4, i % 2
         if xs[i] == 1:
             continue
-        if xs[i] in seen[place]:
+        items = seen[place]
+        if xs[i] in items:
             return False, i
-        seen[place].add(xs[i])
+        items.add(xs[i])
     return True, len(seen)
 
 
