@@ -18,7 +18,8 @@ from runtime.core import types as t
 from runtime.core.types import DType
 
 __all__ = ["COSINE", "HALF_PI", "INVERSE", "LOGARITHM", "LOG_TWO", "MULTIPLIERS", "OFFSET", "RESERVED", "ROUNDS",
-           "SCRAMBLE", "SINE", "TABLE", "TRUNCATION", "TWO_PI", "WEYL", "advanced", "bits", "drawn", "scrambled"]
+           "SCRAMBLE", "SINE", "TABLE", "TRUNCATION", "TWO_PI", "WEYL", "advanced", "bits", "drawn", "permutation",
+           "scrambled"]
 
 ROUNDS: Final = 10
 MULTIPLIERS: Final = 0xD2511F53, 0xCD9E8D57
@@ -53,6 +54,16 @@ def scrambled(seed: Any) -> Any:
     """int64 [3]: the state that belongs to two ints."""
     words = blocks([*seed, SCRAMBLE], np.zeros(1, np.uint64))[0].astype(np.uint64)
     return np.array([0, words[2] | words[3] << _HALF, words[0] | words[1] << _HALF], np.uint64).view(np.int64)
+
+
+def permutation(seeds: tuple[int, int], count: int) -> Any:
+    """int64 [count]: the order that TensorFlow's first RandomShuffle of these seeds gives so many rows."""
+    words = bits([0, seeds[1], seeds[0]], count, t.uint32).tolist()
+    order = list(range(count))
+    for i, word in enumerate(words[:-1]):
+        j = i + word % (count - i)
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, np.int64)
 
 
 def advanced(state: Any, count: int) -> Any:

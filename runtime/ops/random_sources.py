@@ -11,7 +11,7 @@ import numpy as np
 
 from runtime.ops import philox
 
-__all__ = ["Philox", "Source", "Stream", "set_seed", "source_of", "source_of_seed", "state_of"]
+__all__ = ["Philox", "Source", "Stream", "global_seed", "set_seed", "source_of", "source_of_seed", "state_of"]
 
 
 class Source:
@@ -127,6 +127,11 @@ _seeds: Final = _Seeds()
 def set_seed(seed: int) -> None:
     """Restart all random numbers from `seed` (`tf.random.set_seed`)."""
     _seeds.reset(abs(int(seed)))
+
+
+def global_seed() -> int | None:
+    """The seed that was set last, or None."""
+    return _seeds.seed
 
 
 def source_of_seed(seed: Any) -> Stream:

@@ -74,12 +74,14 @@ def test_batches_in_groups_give_the_same_as_one_by_one() -> None:
         np.testing.assert_array_equal(a, c)
 
 
-def test_arrays_are_taken_in_the_order_of_keras() -> None:
+def test_arrays_are_taken_in_the_order_of_keras(monkeypatch: pytest.MonkeyPatch) -> None:
     """By blocks of batches, by single batches, and by Keras' adapter, which the others stand for."""
     from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
+    from runtime.keras.backend import datasets
     from runtime.keras.backend.datasets import batches
 
+    monkeypatch.setattr(datasets, "global_seed", lambda: None)  # with a seed the order is that of TensorFlow
     data = {"a": np.arange(11), "b": np.arange(33.0).reshape(11, 3)}
     for shuffle in True, False, "batch":
         for size in 3, 11, 20:
@@ -451,3 +453,17 @@ def test_iterations_are_int64_as_on_tensorflow() -> None:
     model.compile("sgd", "mse")
     model.fit(np.ones((4, 2)), np.ones(4), batch_size=2, verbose=0)
     assert model.optimizer.iterations.dtype == "int64" and int(model.optimizer.iterations) == 2
+
+
+@pytest.mark.parametrize("as_tensors", [False, True])
+def test_seeded_training_is_that_of_tensorflow(as_tensors: bool) -> None:
+    """Weights, dropout and the order of rows are Keras' on TensorFlow, so the losses are, too."""
+    x = np.linspace(-1, 1, 60, dtype="float32").reshape(20, 3)
+    y = x[:, :1] * 2 - x[:, 1:2] ** 2
+    keras.utils.set_random_seed(42)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(8, activation="relu"), keras.layers.Dropout(0.2),
+                              keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    data = (tf.constant(x), tf.constant(y)) if as_tensors else (x, y)
+    history = model.fit(*data, batch_size=6, epochs=3, verbose=0).history
+    np.testing.assert_allclose(history["loss"], [1.6177118, 1.3484056, 1.6628006], rtol=1e-5)

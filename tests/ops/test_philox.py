@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.ops import philox
 
 SEED = [3, -4]
 FLOATS = {
@@ -87,3 +88,9 @@ def test_lanes_draw_different_parts_of_a_generator() -> None:
     np.testing.assert_array_equal(g.state, again.state)
     same = rt.vmap(lambda x: x + g.uniform([2]), randomness="same")(rt.zeros([3, 2])).numpy()
     np.testing.assert_array_equal(same, [same[0]] * 3)
+
+
+def test_orders_of_rows() -> None:
+    assert philox.permutation((3, 0), 11).tolist() == [10, 9, 8, 4, 6, 3, 7, 0, 5, 2, 1]
+    assert philox.permutation((3, 5), 11).tolist() == [0, 9, 2, 8, 1, 10, 3, 5, 6, 7, 4]
+    assert [philox.permutation((1, 2), n).tolist() for n in (0, 1)] == [[], [0]]

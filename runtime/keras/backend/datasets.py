@@ -12,7 +12,10 @@ from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 
+from runtime.core.tensor import EagerTensor
 from runtime.data.dataset import Dataset
+from runtime.ops.philox import permutation
+from runtime.ops.random_sources import global_seed
 
 __all__ = ["Block", "DatasetAdapter", "batches", "leaves"]
 
@@ -77,8 +80,12 @@ class _Batches(EpochIterator):  # type: ignore[misc]
     @functools.cached_property
     def _has_arrays(self) -> bool:
         adapter = self.data_adapter
-        return isinstance(adapter, ArrayDataAdapter) and adapter._shuffle != "batch" and adapter.num_batches > 0 and (
-            all(type(x) is np.ndarray for x in leaves(adapter._inputs)))
+        if not isinstance(adapter, ArrayDataAdapter) or adapter._shuffle == "batch" or adapter.num_batches == 0 or (
+                not all(type(x) is np.ndarray or isinstance(x, EagerTensor) for x in leaves(adapter._inputs))):
+            return False
+        adapter._inputs = tree.map_structure(
+            lambda x: np.asarray(x) if isinstance(x, EagerTensor) else x, adapter._inputs)
+        return True
 
     @property
     def has_blocks(self) -> bool:
@@ -129,7 +136,7 @@ def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Ite
     """The batches of Keras' adapter, in the same order, several at a time: one at a time takes longer than a small
     model's step."""
     arrays, count, size = leaves(adapter._inputs), adapter._num_samples, adapter._batch_size
-    order = np.random.permutation(count) if adapter._shuffle else None
+    order = _shuffled(count) if adapter._shuffle else None
     start = 0
     while start < count:
         batches = max(1, min(most(), (count - start) // size))
@@ -138,6 +145,20 @@ def _blocks_of_arrays(adapter: ArrayDataAdapter, most: Callable[[], int]) -> Ite
         shape = batches, (stop - start) // batches
         yield Block(adapter._inputs, [_in_floatx(x[rows]).reshape(*shape, *x.shape[1:]) for x in arrays])
         start = stop
+
+
+_LARGEST: Final = 2**31 - 1
+
+
+def _shuffled(count: int) -> Any:
+    """An order of rows: after `set_random_seed` the one of Keras on TensorFlow, the same in each epoch."""
+    seed = global_seed()
+    return np.random.permutation(count) if seed is None else _order_of(seed % _LARGEST, count)
+
+
+@functools.lru_cache(maxsize=4)
+def _order_of(seed: int, count: int) -> Any:
+    return permutation((seed, 0 if seed else _LARGEST), count)
 
 
 def _in_floatx(x: Any) -> Any:
