@@ -40,7 +40,7 @@ from runtime.staging.values.body_tracing import Unreachable
 
 __all__ = [
     "ElementFunction", "as_count", "as_tensors", "checked_spec", "fit", "join_specs", "one_by_one", "rebatched",
-    "rows_of", "shapes_like", "shuffled", "splitter", "stacked",
+    "rows_of", "shapes_like", "splitter", "stacked",
 ]
 
 class ElementFunction:
@@ -182,16 +182,6 @@ def rebatched(blocks: Iterator[Block], size: int, whole: bool) -> Iterator[Eleme
 
 def _joined(blocks: Sequence[Block]) -> Block:
     return blocks[0] if len(blocks) == 1 else [np.concatenate(columns) for columns in zip(*blocks, strict=True)]
-
-
-def shuffled(elements: Iterator[Element], size: int, rng: np.random.Generator) -> Iterator[Element]:
-    buffer = list(itertools.islice(elements, size))
-    for element in elements:
-        i = int(rng.integers(len(buffer)))
-        yield buffer[i]
-        buffer[i] = element
-    for i in rng.permutation(len(buffer)):
-        yield buffer[i]
 
 
 def join_specs(a: TensorSpec, b: TensorSpec) -> TensorSpec:

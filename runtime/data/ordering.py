@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from runtime.core.errors import InvalidArgumentError
 from runtime.core.positions import located
 from runtime.core.pytree import assert_same_structure, map_structure
-from runtime.data.elements import as_count, join_specs, shuffled, splitter
-from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Draws, Element, Elements, Pipeline
+from runtime.data.elements import as_count, join_specs, splitter
+from runtime.data.pipeline import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Element, Elements, Pipeline
+from runtime.data.shuffling import Orders, shuffled
 from runtime.function.static_values import get_static_value
 
 __all__ = ["Ordering"]
@@ -102,10 +103,10 @@ class Ordering(Pipeline):
     ) -> D:
         """The elements in random order, each drawn from a buffer of the next `buffer_size` (`tf.data.Dataset.shuffle`).
 
-        Each iteration has another order, unless `reshuffle_each_iteration` is False; with a `seed` the orders are the
-        same in every run of the program.
+        Each iteration has another order, unless `reshuffle_each_iteration` is False; with a `seed`, or after
+        `rt.random.set_seed`, the orders are the same in every run of the program, and those of TF.
         """
-        draws = Draws(seed, reshuffle_each_iteration is not False)
+        draws = Orders(seed, reshuffle_each_iteration is not False)
 
         def elements(arrays: Sequence[Any]) -> Iterator[Element]:
             return shuffled(self._elements(arrays[:-1]), int(arrays[-1]), draws())

@@ -4,6 +4,7 @@ Graphs refer to sources, and native code to the addresses of their states, which
 """
 from __future__ import annotations
 
+import random
 import threading
 from typing import Any, Final
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from runtime.ops import philox
 
-__all__ = ["Philox", "Source", "Stream", "global_seed", "set_seed", "source_of", "source_of_seed", "state_of"]
+__all__ = ["Philox", "Source", "Stream", "global_seed", "seeds_of", "set_seed", "source_of", "source_of_seed",
+           "state_of"]
 
 
 class Source:
@@ -99,6 +101,7 @@ class _Seeds:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.seed: int | None = None
+        self.own = random.Random()  # the seeds of operations without one
         self.sources: dict[int | None, Stream] = {}
 
     def source(self, seed: int | None) -> Stream:
@@ -116,6 +119,7 @@ class _Seeds:
         """Reseed the sources in place, since graphs refer to them."""
         with self.lock:
             self.seed = seed
+            self.own.seed(seed)
             sources = list(self.sources.items())
         for own, source in sources:  # the lock is released: the holder of a source's lock may be waiting for it
             source.restart(self.entropy(own))
@@ -132,6 +136,22 @@ def set_seed(seed: int) -> None:
 def global_seed() -> int | None:
     """The seed that was set last, or None."""
     return _seeds.seed
+
+
+_LARGEST: Final = 2**31 - 1
+_DEFAULT: Final = 87654321
+
+
+def seeds_of(seed: int | None) -> tuple[int, int]:
+    """The two seeds that TF makes, in eager code, of an operation's own seed and the global one."""
+    if seed is None:
+        with _seeds.lock:
+            second = _seeds.own.randint(0, _LARGEST)
+            first = _seeds.own.randint(0, _LARGEST) if _seeds.seed is None else _seeds.seed
+    else:
+        first, second = _DEFAULT if _seeds.seed is None else _seeds.seed, int(seed)
+    pair = first % _LARGEST, second % _LARGEST
+    return (0, _LARGEST) if pair == (0, 0) else pair
 
 
 def source_of_seed(seed: Any) -> Stream:
