@@ -62,12 +62,12 @@ def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
                                       "rt.random.stateless_normal"),
         (lambda: rt.linalg.softmax, "module 'runtime.linalg' has no attribute 'softmax': it is rt.nn.softmax"),
         (lambda: rt.math.stack, "module 'runtime.math' has no attribute 'stack': it is rt.stack"),
-        (lambda: rt.random.split, "module 'runtime.random' has no attribute 'split': this version does not have it; "
-                                  "dir(runtime.random) lists what there is"),
+        (lambda: rt.random.concat, "module 'runtime.random' has no attribute 'concat': this version does not have it; "
+                                   "dir(runtime.random) lists what there is"),
         (lambda: rt.sparse.reduce_max, "module 'runtime.sparse' has no attribute 'reduce_max': TF has it, but this "
                                        "version does not"),
-        (lambda: rt.linalg.eigvals, "module 'runtime.linalg' has no attribute 'eigvals': TF has it, but this version "
-                                    "does not"),
+        (lambda: rt.signal.mdct, "module 'runtime.signal' has no attribute 'mdct': TF has it, but this version does "
+                                 "not"),
         (lambda: rt.linalg.xyzzy, "module 'runtime.linalg' has no attribute 'xyzzy': this version does not have it; "
                                   "dir(runtime.linalg) lists what there is"),
         (lambda: rt.initializers.GlorotUniform, "module 'runtime.initializers' has no attribute 'GlorotUniform': those "
