@@ -10,7 +10,7 @@ from runtime.core.errors import DTypeError, NotFoundError, ShapeError
 from runtime.core.positions import located
 from runtime.core.types import DType, as_dtype, dtype_of, int64
 from runtime.function.variable import Variable
-from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts
+from runtime.train.objects import Composite, attribute_names, is_variable, leaves, parts, restore, state_of
 from runtime.train.storage import read_arrays, write_arrays
 
 __all__ = ["Checkpoint", "CheckpointReader", "RestoreStatus", "list_variables", "load_checkpoint"]
@@ -92,10 +92,7 @@ class RestoreStatus:
         for path, leaf in found.items():
             if id(leaf) not in self._restored:
                 self._restored.add(id(leaf))
-                if is_variable(leaf):
-                    leaf.assign(values[path])
-                else:
-                    leaf.restore(values[path])
+                restore(leaf, values[path])
         self._unrestored -= found.keys()
 
     def _name(self, path: str) -> str:
@@ -194,7 +191,7 @@ class Checkpoint(Composite):
             if first != path:
                 aliases[path] = first
             else:
-                arrays[path] = leaf.numpy() if is_variable(leaf) else leaf.state()
+                arrays[path] = state_of(leaf)
         folder = os.path.dirname(file_of(file_prefix))
         if folder:
             os.makedirs(folder, exist_ok=True)

@@ -7,8 +7,9 @@ from typing import Any
 from runtime.data.iterators import DatasetIterator
 from runtime.function.module import Module
 from runtime.function.variable import Variable
+from runtime.ops.random_generators import Generator
 
-__all__ = ["Composite", "attribute_names", "is_variable", "leaves", "parts"]
+__all__ = ["Composite", "attribute_names", "is_variable", "leaves", "parts", "restore", "state_of"]
 
 
 class Composite:
@@ -19,7 +20,8 @@ class Composite:
 
 
 def leaves(x: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The variables and dataset iterators in `x`, each with its path; one that has several paths comes once for each.
+    """The variables, dataset iterators and random generators in `x`, each with its path; one that has several paths
+    comes once for each.
 
     Parts are the attributes of modules and checkpoints, the items of lists, tuples and dicts, and, by number, the
     `variables` of other objects, such as Keras layers and optimizers.
@@ -34,10 +36,27 @@ def is_variable(x: Any) -> bool:
         hasattr(kind, name) for name in ("assign", "numpy", "shape", "dtype")))
 
 
+def state_of(leaf: Any) -> Any:
+    """What a checkpoint saves of a variable, a dataset iterator or a random generator: an array."""
+    if isinstance(leaf, Generator):
+        return leaf.state.numpy()
+    return leaf.numpy() if is_variable(leaf) else leaf.state()
+
+
+def restore(leaf: Any, value: Any) -> None:
+    """Give a leaf the state that was saved."""
+    if isinstance(leaf, Generator):
+        leaf.reset(value)
+    elif is_variable(leaf):
+        leaf.assign(value)
+    else:
+        leaf.restore(value)
+
+
 def _leaves(x: Any, path: str, around: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     if id(x) in around:
         return
-    if isinstance(x, DatasetIterator) or is_variable(x):
+    if isinstance(x, (DatasetIterator, Generator)) or is_variable(x):
         yield path, x
         return
     for name, part in parts(x):

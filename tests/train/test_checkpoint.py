@@ -269,3 +269,16 @@ def test_iterators_go_on_where_they_were(tmp_path):
     path = rt.train.Checkpoint(s=[next(plain), next(plain), plain]).save(tmp_path / "d")
     with pytest.raises(ValueError, match="the position after element 2 of a dataset, which now has 1"):
         rt.train.Checkpoint(s=[0, 0, iter(rt.data.Dataset.range(1))]).restore(path)
+
+
+def test_random_generators(tmp_path):
+    generator = rt.random.Generator.from_seed(5)
+    checkpoint = rt.train.Checkpoint(generator=generator, v=rt.Variable(1.0))
+    generator.normal([3])
+    path = checkpoint.save(tmp_path / "c")
+    drawn = generator.normal([2]).numpy()
+    checkpoint.restore(path).assert_consumed()
+    np.testing.assert_array_equal(generator.normal([2]), drawn)
+    other = rt.random.Generator.from_seed(9)
+    rt.train.Checkpoint(generator=other).restore(path).expect_partial()
+    np.testing.assert_array_equal(other.normal([2]), drawn)
