@@ -8,7 +8,7 @@ from autograph.backend import of_trace
 from runtime.core.graph import COUNT, Graph
 from runtime.core.trace import current_graph
 
-__all__ = ["forget_after", "memo_of", "memos"]
+__all__ = ["forget_after", "has_memo", "memo_of", "memos"]
 
 
 _Table = dict[Any, tuple[Any, dict[Any, Any], int]]
@@ -39,6 +39,11 @@ def memos() -> list[dict[Any, Any]]:
     """The dicts of the function that is being traced."""
     table = _table()
     return [] if table is None else [memo for _, memo, _ in table.values()]
+
+
+def has_memo(owner: Any) -> bool:
+    """Whether the function that is being traced has a dict of that owner."""
+    return any(each is owner for each, _, _ in (_table() or {}).values())
 
 
 def memo_of(key: Any, owner: Any, make: bool) -> dict[Any, Any] | None:

@@ -11,7 +11,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 
 from autograph.backend import LISTS, Remake, exclusion_rule, is_converted, operators
-from runtime.core.memos import memo_of
+from runtime.core.memos import has_memo, memo_of
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
@@ -109,7 +109,7 @@ def _looked_up(memo: dict[Any, Any], key: Any, compute: Callable[[], Any]) -> An
 def method_of_cache(fn: Any) -> Callable[..., Any]:
     """The callable to use in place of a method of a function with a cache."""
     def called(*args: Any) -> Any:
-        if current_graph() is not None and fn.__name__ == "cache_info":
+        if fn.__name__ == "cache_info" and has_memo(fn.__self__):
             raise staging_error("the state of a cache is asked for here, and the graph keeps its results elsewhere",
                                 "Count in the function.")
         return fn(*args)
