@@ -34,7 +34,7 @@ from runtime.keras.backend.control_flow import (
 )
 from runtime.keras.backend.foreign import is_foreign_sparse, sparse_tensor_of
 from runtime.keras.backend.updates import scatter, scatter_update, slice, slice_update, unstack
-from runtime.ops.sparse import SparseTensor, is_sparse, map_values, sizes_of, to_dense
+from runtime.ops.sparse import IndexedSlices, SparseTensor, is_sparse, map_values, sizes_of, to_dense
 from runtime.staging.backend import BACKEND
 from runtime.staging.values.body_tracing import checkpoint, rollback
 
@@ -114,7 +114,7 @@ class Variable(KerasVariable):  # type: ignore[misc]
         self._value.assign(value)
 
     def _convert_to_tensor(self, value: Any, dtype: Any = None) -> Any:
-        return convert_to_tensor(value, dtype=dtype, sparse=False)
+        return dense(value, dtype)
 
     @property
     def value(self) -> Any:
@@ -154,7 +154,7 @@ register(Variable, BACKEND)
 
 def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, ragged: bool | None = None) -> Any:
     """A tensor for `x` in `dtype`. Without a dtype, values that have one keep it, and Python floats get Keras'
-    `floatx`. A sparse tensor stays sparse, unless `sparse` is false."""
+    `floatx`. A SparseTensor stays sparse, unless `sparse` is false; IndexedSlices do, as in Keras on TensorFlow."""
     if ragged:
         raise ValueError("`ragged=True` is not supported with the runtime backend")
     dtype = None if dtype is None else standardize_dtype(dtype)
@@ -163,11 +163,16 @@ def convert_to_tensor(x: Any, dtype: Any = None, sparse: bool | None = None, rag
     elif is_foreign_sparse(x):
         x = sparse_tensor_of(x)
     if is_sparse(x):
-        if sparse is None or sparse:
+        if sparse is None or sparse or isinstance(x, IndexedSlices):
             return x if dtype is None or x.dtype.name == dtype else map_values(lambda v: rt.cast(v, dtype), x)
         x = to_dense(x)
     x = as_plain_tensor(x) if isinstance(x, rt.Tensor) else _from_python(x, dtype)
     return x if dtype is None or x.dtype.name == dtype else rt.cast(x, dtype)
+
+
+def dense(x: Any, dtype: Any = None) -> Any:
+    """`convert_to_tensor`, where sparse tensors and IndexedSlices become dense."""
+    return convert_to_tensor(to_dense(x) if is_sparse(x) else x, dtype=dtype, sparse=False)
 
 
 def _from_python(x: Any, dtype: str | None) -> Any:
@@ -198,7 +203,7 @@ def _array(x: Any, dtype: str) -> Any:
 def convert_to_numpy(x: Any) -> Any:
     """A NumPy array that the caller may change."""
     if isinstance(x, (KerasVariable, rt.Variable)) or is_sparse(x):
-        x = convert_to_tensor(x, sparse=False)
+        x = dense(x)
     if isinstance(x, (list, tuple)):
         x = [convert_to_numpy(item) if isinstance(item, (rt.Tensor, KerasVariable)) else item for item in x]
     return np.array(x)

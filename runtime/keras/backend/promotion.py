@@ -10,7 +10,7 @@ from keras.src.backend.common import dtypes
 from keras.src.backend.common.variables import standardize_dtype
 
 from runtime.core.tensor import Tensor
-from runtime.keras.backend.core import cast, convert_to_tensor, is_tensor
+from runtime.keras.backend.core import cast, dense, is_tensor
 
 __all__ = ["FLOAT_NAMES", "INEXACT", "INT_NAMES", "accumulated", "agreed", "by_numbers", "floating", "floats",
            "in_dtype", "is_scalar", "name_of", "result", "sizes_of", "tensor", "with_float32"]
@@ -24,7 +24,7 @@ _WIDER: Final = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "u
 
 def tensor(x: Any, dtype: Any = None) -> Tensor:
     """A dense tensor for any value that Keras accepts as one: variables, arrays, lists, numbers and sparse tensors."""
-    made: Tensor = x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype=dtype, sparse=False)
+    made: Tensor = x if isinstance(x, Tensor) and dtype is None else dense(x, dtype)
     return made
 
 
