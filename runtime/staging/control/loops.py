@@ -39,7 +39,7 @@ from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.control.loop_elements import ElementPlaces, following_elements
 from runtime.staging.control.python_results import may_be_numbers
 from runtime.staging.control.shape_invariants import with_invariants
-from runtime.staging.values import alias_tracking, open_bodies
+from runtime.staging.values import alias_tracking, object_conflicts, open_bodies
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
@@ -71,7 +71,6 @@ from runtime.staging.values.lattice import (
     with_staged_lists,
 )
 from runtime.staging.values.list_elements import check_repeated
-from runtime.staging.values.object_conflicts import is_row, refuse_object, refuse_row, retrace_if_objects, unsettled
 from runtime.staging.values.shared_elements import link_entries, owners_in
 from runtime.staging.values.trials import Trial
 
@@ -148,13 +147,14 @@ class _Loop:
                     if widened == self.specs:
                         widened = self._with_contents(widened)
                 self.specs = list(map(all_items_widened, self.specs, widened)) if number >= _SPREADING else widened
+                object_conflicts.check_growth(self.specs, start, number)
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
                     self.ambiguous |= set(map(id, open_bodies.contents_of(self.init[i]).values()))
                     self.specs[i] = self._start(i)
             else:
-                raise unsettled(self.specs, start, MAX_TRACES)
+                raise object_conflicts.unsettled(self.specs, start, MAX_TRACES)
         finally:
             indices.asked |= asked
             _records.current = outer
@@ -274,7 +274,7 @@ class _Loop:
             if chooses(self.init[i]):
                 self.to_join.append(i)
                 return spec
-            if not is_row(conflict):
+            if not object_conflicts.is_row(conflict):
                 self._refuse(i, spec, out, conflict)
             self.rows.append((i, spec, out, conflict))
             return spec
@@ -300,10 +300,10 @@ class _Loop:
     def _refuse(self, i: int, spec: Spec, out: Spec, conflict: Conflict) -> NoReturn:
         name = subject(self.names[i])
         before, after = text(spec), text(out)
-        if is_row(conflict):
-            refuse_row(conflict, self.names[i], "after an iteration than before")
+        if object_conflicts.is_row(conflict):
+            object_conflicts.refuse_row(conflict, self.names[i], "after an iteration than before")
         if before == after:  # of a class whose objects are not decomposed
-            raise refuse_object(
+            raise object_conflicts.refuse_object(
                 conflict, f"{name} is {before} before the loop but another one after each iteration, which no graph can"
                 " carry") from None
         what = f"{name} is {before} before the loop but {after} after one iteration"
@@ -314,7 +314,7 @@ class _Loop:
                       "of it after the loop, in Python.") from None
         remedy = f"Make the body assign {before} to {name}, or start with {after}."
         error = staging_error(what, remedy_for_lists(conflict.left, conflict.right) or remedy)
-        retrace_if_objects(conflict, error)
+        object_conflicts.retrace_if_objects(conflict, error)
         raise error from None
 
     def _read(self) -> list[bool]:

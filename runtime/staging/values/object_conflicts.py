@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from types import GeneratorType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from autograph.backend import LISTS, can_be_record, is_record
 from runtime.core.array_mode import want_record, want_sets
@@ -16,7 +16,19 @@ from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
-__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements", "retrace_if_objects", "unsettled"]
+__all__ = [
+    "check_growth", "is_row", "refuse_object", "refuse_row", "retrace_for_elements", "retrace_if_objects", "unsettled"]
+
+
+_MOST_LINKED: Final = 64
+
+
+def check_growth(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> None:
+    """Raise the error of `unsettled` for a state with many more objects of one class than before the loop: where each
+    iteration links objects to several others, their number doubles with each trace."""
+    before, now = (Counter(kind for spec in each for kind in _kinds(spec)) for each in (start, specs))
+    if any(count > before[kind] + _MOST_LINKED for kind, count in now.items()):
+        raise unsettled(specs, start, traces)
 
 
 def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:
