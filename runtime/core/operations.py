@@ -126,6 +126,10 @@ class Operations(Late):
     repeat: Callable[..., Any]
     """`sequence * tensor`; NotImplemented where that is arithmetic."""
 
+    # runtime.staging.control.recursion
+    recursive: Callable[[Any, Any], Any]
+    """The callable to use in place of a function, whose converted form is given."""
+
     # runtime.staging.containers.settled_keys
     make_table: Callable[[Any], None]
     """Convert a dict with known keys to a hash table in the graph, if possible."""

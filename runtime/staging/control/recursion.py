@@ -34,6 +34,7 @@ from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph
 from runtime.core.object_mode import reached_by_call, want_references
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error, user_position
 from runtime.core.routine import Routine
 from runtime.core.tensor import EagerTensor, GraphTensor
@@ -188,6 +189,9 @@ def recursive(fn: Any, form: Any) -> Any:
     return called
 
 
+OPERATIONS.define(recursive=recursive)
+
+
 def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function: by its routine, an existing or a new one, or inlined into its caller."""
     arguments = Arguments(*_generalised(fn, args, kwargs))
@@ -240,7 +244,7 @@ def _check_depth_in_python(outer: _Activation, count: int) -> None:
 
 def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
     """`_leads_to_itself`, cached per trace."""
-    key = fn.__code__, bool(args)
+    key = fn if hasattr(fn, "__methods__") else fn.__code__, bool(args)
     if key not in _active.recursive:
         _active.recursive = {**_active.recursive, key: _leads_to_itself(fn, args)}
     return _active.recursive[key]
@@ -248,9 +252,10 @@ def _is_recursive(fn: Any, args: tuple[Any, ...] = ()) -> bool:
 
 def _leads_to_itself(fn: Any, args: tuple[Any, ...]) -> bool:
     """Whether a function may call itself, directly or through others, judging by the names in their code. `args`: of
-    the call; the first may be the object whose methods are named."""
+    the call; the first may be the object whose methods are named. `fn.__methods__`: those of which it calls one."""
     code = fn.__code__
-    if code.co_name in code.co_names or code.co_name in code.co_freevars:
+    if code.co_name in code.co_names or code.co_name in code.co_freevars or any(
+            fn.__name__ in each.__code__.co_names for each in getattr(fn, "__methods__", ())):
         return True
     found, seen = [fn], {id(fn)}
     for each in found:  # grows during iteration

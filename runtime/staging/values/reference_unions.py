@@ -7,12 +7,15 @@ class is known, it acts as a reference of that class, else as a Select of one fo
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Final
 
 from autograph.backend import refill
 from runtime.core.errors import UnimplementedError
+from runtime.core.operations import OPERATIONS
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import list_append, list_get, list_length
@@ -38,6 +41,7 @@ class Union(Arena):
         self.name = " or a ".join([cls.__name__ for cls in classes])
         self.kinds = {cls: reference_class(self, cls, names) for cls, names in classes.items()}
         self.of_any = self._class_of_any()
+        self.methods: dict[str, Any] = {}
 
     def _class_of_any(self) -> Any:
         """The class of references to objects whose class only the graph knows."""
@@ -80,6 +84,15 @@ class Union(Arena):
         """The Select of the object with that index as one of each class."""
         return select_of([self.reference(kind, index) for kind in self.kinds.values()], self.read(index, _CLASS))
 
+    def method(self, name: str) -> Any:
+        """The function to call in place of a method that all of the classes have: one for all of them, so that methods
+        that call each other are one recursion; None for other attributes."""
+        if name not in self.methods:
+            own = [inspect.getattr_static(cls, name, None) for cls in self.classes]
+            all_have = all(type(each) is FunctionType for each in own)
+            self.methods[name] = OPERATIONS.recursive(*[_for_each_class(name, own)] * 2) if all_have else None
+        return self.methods[name]
+
     def classes_at(self, numbers: Sequence[Any]) -> list[type]:
         return [self.classes[int(number)] for number in numbers]
 
@@ -105,7 +118,8 @@ class _OfAnyClass(Reference):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        return getattr(self.__select__(), name)
+        method = self.__arena__.method(name)
+        return getattr(self.__select__(), name) if method is None else functools.partial(method, self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(inspect.getattr_static(type(self), name, None), _Attribute):
@@ -148,6 +162,17 @@ def _raise_for(x: Reference, cls: type, error: Exception) -> None:
     """Raise an error at run time if the object is of a class."""
     arena = x.__arena__
     raise_unless(not_equal(arena.read(x.__place__, _CLASS), arena.classes.index(cls)), error)
+
+
+def _for_each_class(name: str, methods: Sequence[Any]) -> Callable[..., Any]:
+    """A function that calls the method of the class of its argument, one of `methods`."""
+
+    def method(x: _OfAnyClass, *args: Any, **keywords: Any) -> Any:
+        return use(x.__select__(), call_method, name, args, keywords)
+
+    method.__name__ = name
+    method.__methods__ = methods  # type: ignore[attr-defined]
+    return method
 
 
 def _special(name: str) -> Callable[..., Any]:

@@ -403,7 +403,59 @@ def rpn(n):
     return ev(st[0]), len(st)
 
 
+class Constant:
+    def __init__(self, value):
+        self.value = value
+
+    def at(self, x):
+        return self.value
+
+    def derivative(self):
+        return Constant(0)
+
+
+class Variable:
+    def __init__(self):
+        self.name = 0
+
+    def at(self, x):
+        return x
+
+    def derivative(self):
+        return Constant(1)
+
+
+class Total:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def at(self, x):
+        return self.a.at(x) + self.b.at(x)
+
+    def derivative(self):
+        return Total(self.a.derivative(), self.b.derivative())
+
+
+class Times:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def at(self, x):
+        return self.a.at(x) * self.b.at(x)
+
+    def derivative(self):
+        return Total(Times(self.a.derivative(), self.b), Times(self.a, self.b.derivative()))
+
+
+def polynomial(n):
+    e = Constant(0)
+    for i in range(n):
+        e = Total(Times(e, Variable()), Constant(i))
+    return e.at(2), e.derivative().at(3)
+
+
 PROGRAMS = [
+    polynomial,
     shapes, tree, chosen, zoo, leaf_tree, base, own_attr, best, text, add, missing, ret, hasattr_, machine, cons,
     exprs, exprs3, rpn]
 
