@@ -42,6 +42,8 @@ def test_differences_are_seen() -> None:
 
 WITHOUT_SIZES = {
     "a scalar of Python's math": "cbrt copysign exp2 fmod frexp fsum gamma hypot ldexp lgamma log10 log2 nextafter ulp",
+    "a scalar of Python's statistics of a vector": (
+        "statistics_mean statistics_pstdev statistics_pvariance statistics_stdev statistics_variance"),
     "element-wise, or of the sizes of what they take": "bitcast compared_order fft gcd lcm next_after",
     "of the columns of a dict or set": "hash_find hash_slots",
     "a scalar of Python's": "add_fits multiply_fits subtract_fits list_cast",

@@ -1,8 +1,8 @@
 """Calls with NumPy arrays that a known trace serves, without the general path.
 
 A call is recognised by the dtypes, shapes and memory layouts of its arguments, all of which are arrays, or tensors.
-Arrays must be writable, aligned, in C order, and share no memory. The trace must change nothing but arrays, in their
-own memory, so that nothing remains to be done after the graph, also if it raises.
+Arrays must be writable, aligned, in C order and in the machine's order of bytes, and share no memory. The trace must
+change nothing but arrays, in their own memory, so that nothing remains to be done after the graph, also if it raises.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _key(args: Sequence[Any]) -> Hashable | None:
         if type(x) is not np.ndarray:
             return None
         flags = x.flags.num
-        if flags & _PLAIN != _PLAIN:
+        if flags & _PLAIN != _PLAIN or not x.dtype.isnative:
             return None
         for other in arrays:
             if np.may_share_memory(x, other):
