@@ -70,8 +70,9 @@ class by_reference(AbstractContextManager["by_reference"]):
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         _trace.mode = self.outer
-        if self.made and isinstance(error, (StagingError, InaccessibleTensorError) if self.is_wanted else (
-                InaccessibleTensorError)):
+        always = isinstance(error, (InaccessibleTensorError, RecursionError))  # objects may have cycles
+        if self.made and isinstance(error, Exception) and (always or (
+                self.is_wanted and isinstance(error, StagingError))):
             raise NeedsReferences(error)
 
 

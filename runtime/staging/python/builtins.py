@@ -67,6 +67,7 @@ from runtime.staging.values.lazy_iterables import StagedEnumerate, StagedZip
 from runtime.staging.values.list import StagedList, StagedSequence, collect, fold, fold_while, unview
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import Maybe, MaybeObject
+from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select
 from runtime.staging.values.set import StagedSet, frozenset_of, set_of
 from runtime.staging.values.strings import any_text, character_of, characters, code_of_text, length_of_text, of_python
@@ -138,6 +139,8 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
 
 def _bool(x: Any = False) -> Any:
     """`bool(x)`: a bool scalar; for a staged list, whether it has elements."""
+    if isinstance(x, Reference):
+        return x.__truth__()
     x = view_of(x)
     if isinstance(x, Text):
         return any_text(x)
@@ -237,6 +240,8 @@ def _length(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """`len(x)`: an int if it is known at trace time, else a weak int32 scalar."""
+    if isinstance(x, Reference) and (method := getattr(type(x), "__len__", None)) is not None:
+        return operators.call(method)(x)
     x = x if isinstance(x, Select) else view_of(x)
     if stages(x):
         return _length(x)

@@ -72,7 +72,20 @@ def _python_number(value: Any) -> Any:
     return {"b": False, "i": 0, "f": 0.0, "c": 0j}[value.type.dtype.np.kind]
 
 
+def _of_content(value: Any, ask: Callable[[Any], Any]) -> Any:
+    """The answer for a value that may be None, or be of several classes: as if asked for what it is."""
+    value.presence.check_bound()
+    present, found = value.presence.has_value, ask(value.content)
+    return found if present is True else operators.if_exp(present, lambda: found, lambda: ask(None))
+
+
+def _is_of_several(value: Any) -> bool:
+    return type(value) is MaybeObject and isinstance(selected(value.content), Select)
+
+
 def _isinstance(value: Any, classes: Any, /) -> Any:
+    if _is_of_several(value):
+        return _of_content(value, lambda x: _isinstance(x, classes))
     value = selected(value)
     if isinstance(value, Select):
         return tested(value, lambda one: _isinstance(one, classes))
@@ -101,6 +114,8 @@ def refuse_of_several_classes(value: Any) -> None:
 
 
 def _callable(value: Any, /) -> Any:
+    if _is_of_several(value):
+        return _of_content(value, _callable)
     value = selected(value)
     if isinstance(value, Select):
         return tested(value, builtins.callable)
@@ -179,6 +194,8 @@ def _bit(value: Any, name: Any) -> Any:
 def _hasattr(value: Any, name: str, /) -> Any:
     if (among := text_among(name)) is not None:
         return among.of_each(lambda each: builtins.hasattr(value, each))
+    if _is_of_several(value):
+        return _of_content(value, lambda x: _hasattr(x, name))
     value = selected(value)
     if isinstance(value, Select):
         return has_attribute(value, name)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from autograph.backend import consists_of_attributes, fields_in, references, refill
+from autograph.backend import consists_of_attributes, fields_in, operators, references, refill
 from runtime.core.object_mode import note_made
 from runtime.core.positions import staging_error
 from runtime.core.trace import convert_to_tensor
@@ -32,8 +32,9 @@ from runtime.staging.values.references import (
     arenas_in,
     other_attributes,
 )
+from runtime.staging.values.truthiness import truth
 
-__all__ = ["Arena", "constructor", "list_of", "reference_class"]
+__all__ = ["Arena", "constructor", "list_of", "reference_class", "truth_of"]
 
 
 class Arena:
@@ -68,13 +69,14 @@ class Arena:
             raise other_attributes(f"not all objects of {cls.__name__} have the attributes {', '.join(names)}",
                                    "Set these in all of them, to None where there is no value.")
 
-    def add(self, cls: type, attributes: dict[str, Any]) -> Any:
-        """A reference to a new object with these attributes."""
+    def add(self, cls: type, attributes: dict[str, Any], x: Any = None) -> Any:
+        """A reference to a new object with these attributes, which takes the place of `x`, also in these."""
         self.check(cls, attributes, self.attributes)
         first = next(iter(self.fields.values()))
         made = self.at(view_of(first).length if first else convert_to_tensor(0))
         for name, values in self.fields.items():
             value = unview(attributes.get(name, 0))
+            value = made if value is x and x is not None else value
             if type(value) is list and not value:
                 refill(value, empty_row())
             if values:
@@ -120,11 +122,22 @@ def reference_class(arena: Arena, cls: type, attributes: Sequence[str]) -> Any:
         "__attributes__": attributes, "__module__": cls.__module__, "__qualname__": cls.__qualname__,
         "__dict__": property(lambda x: MappingProxyType(Attributes(x))),  # `vars` does not set them
         **{name: Attribute(name) for name in attributes}}
+    namespace["__truth__"] = truth_of(cls)
     if getattr(cls, "__eq__", None) is object.__eq__:
         namespace |= IDENTITY
     elif getattr(cls, "__hash__", None) is None:
         namespace["__hash__"] = None
     return type(cls.__name__, (Reference, cls), namespace)
+
+
+def truth_of(cls: type) -> Callable[[Any], Any]:
+    """The truth of an object of a class, by its `__bool__` or `__len__`."""
+    by_bool, by_len = (getattr(cls, name, None) for name in ("__bool__", "__len__"))
+    if by_bool is not None:
+        return lambda x: truth(operators.call(by_bool)(x))
+    if by_len is not None:
+        return lambda x: truth(operators.ne(operators.call(by_len)(x), 0))
+    return lambda x: True
 
 
 def list_of(x: Any) -> list[Any]:
@@ -154,10 +167,10 @@ def constructor(cls: type, make: Callable[..., Any]) -> Callable[..., Any]:
         arena = note_made(cls, fields)
         if arena is None:
             return x
-        if references([x])[id(x)]:
+        if references([x])[id(x)] > sum(value is x for value in fields.values()):
             raise staging_error(
                 f"a {cls.__name__} is given to other code in its `__init__`, and staged code refers to it by several"
                 " names", "Do that after it is made.")
-        return arena.add(cls, fields)
+        return arena.add(cls, fields, x)
 
     return made if _can_be_reference(cls) else make

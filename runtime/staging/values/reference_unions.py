@@ -52,19 +52,23 @@ class Union(Arena):
             methods |= IDENTITY
         attributes = {name: _Attribute(name, [cls for cls, names in self.own.items() if name not in names])
                       for name in self.attributes if name != _CLASS}
+        methods["__truth__"] = lambda x: True
+        if special & {"__bool__", "__len__"}:
+            methods["__truth__"] = lambda x: use(x.__select__(), _truth)
         return type("object", (_OfAnyClass,), {
             "__slots__": ("__place__",), "__arena__": self, **methods, **attributes})
 
     def takes(self, cls: type) -> bool:
         return cls in self.own
 
-    def add(self, cls: type, attributes: dict[str, Any]) -> Any:
+    def add(self, cls: type, attributes: dict[str, Any], x: Any = None) -> Any:
         self.check(cls, attributes, self.own[cls])
         numbers = self.fields[_CLASS]
         place = view_of(numbers).length if numbers else convert_to_tensor(0)
+        made = self.reference(self.kinds[cls], place)
         for name, value in {_CLASS: self.classes.index(cls), **attributes}.items():
-            self._put(name, unview(value), place)
-        return self.reference(self.kinds[cls], place)
+            self._put(name, made if value is x and x is not None else unview(value), place)
+        return made
 
     def _put(self, name: str, value: Any, place: Any) -> None:
         """Make a value the one at that index, the last one, of a list. Objects before it that have no such attribute
@@ -162,6 +166,10 @@ def _raise_for(x: Reference, cls: type, error: Exception) -> None:
     """Raise an error at run time if the object is of a class."""
     arena = x.__arena__
     raise_unless(not_equal(arena.read(x.__place__, _CLASS), arena.classes.index(cls)), error)
+
+
+def _truth(x: Reference) -> Any:
+    return type(x).__truth__(x)
 
 
 def _for_each_class(name: str, methods: Sequence[Any]) -> Callable[..., Any]:

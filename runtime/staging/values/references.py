@@ -27,6 +27,7 @@ class Reference:
     __arena__: Any
     __attributes__: Sequence[str]
     __stands_for__: type
+    __truth__: Any
     __place__: Any
     """The index of the object in the arena: a scalar tensor."""
 

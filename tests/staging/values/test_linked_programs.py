@@ -264,6 +264,71 @@ def slots(n: Any) -> Any:
     return root.kids[0].kids[1].count, root.kids[3] is None, root.kids[0] is None
 
 
+class Root:
+    def __init__(self, i):
+        self.i = i
+        self.parent = self
+        self.rank = 0
+
+    def find(self):
+        x = self
+        while x.parent is not x:
+            x = x.parent
+        return x
+
+
+def union_find(n: Any) -> Any:
+    xs, x = [Root(i) for i in range(n)], n
+    for _ in range(n - 2):
+        x = (x * 5 + 1) % 11
+        a, b = xs[x % n].find(), xs[(x + 2) % n].find()
+        if a is not b:
+            if a.rank < b.rank:
+                a, b = b, a
+            b.parent = a
+            if a.rank == b.rank:
+                a.rank += 1
+    return [x.find().i for x in xs], len({x.find() for x in xs})
+
+
+class Stack:
+    def __init__(self):
+        self.top = None
+        self.size = 0
+
+    def push(self, value):
+        self.top = ListNode(value, self.top)
+        self.size += 1
+
+    def pop(self):
+        value = self.top.val
+        self.top = self.top.next
+        self.size -= 1
+        return value
+
+    def __len__(self):
+        return self.size
+
+
+class TrueStack(Stack):
+    def __bool__(self):
+        return self.top is not None
+
+
+def stacks(n: Any) -> Any:
+    one, other, out = Stack(), TrueStack(), []
+    for i in range(n):
+        one.push(i * i)
+        other.push(i)
+        if i % 3 == 2:
+            out.append(one.pop())
+    while one:
+        out.append(one.pop())
+    while other:
+        out.append(other.pop())
+    return out, len(one), bool(one), bool(other), 1 if other else 2
+
+
 PROGRAMS = [
     (add_two, [np.array([2,4,3]), np.array([5,6,4,9])]),
     (merge_sorted, [np.array([3,1,2]), np.array([2,5])]),
@@ -272,6 +337,8 @@ PROGRAMS = [
     (animals, [6]),
     (josephus, [8]),
     (scheduler, [5]),
+    (union_find, [6]),
+    (stacks, [5]),
     (trie, [3]),
     (trie_of_dicts, [3]),
     (trie_of_many, [5]),

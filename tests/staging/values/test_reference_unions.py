@@ -454,8 +454,15 @@ def polynomial(n):
     return e.at(2), e.derivative().at(3)
 
 
+def greatest_of_some(n):
+    xs = mk(n)
+    big = max(xs, key=lambda x: x.area())
+    return (big.area(), isinstance(big, Circle), isinstance(big, Square), hasattr(big, "r"), hasattr(big, "s"),
+            callable(big))
+
+
 PROGRAMS = [
-    polynomial,
+    polynomial, greatest_of_some,
     shapes, tree, chosen, zoo, leaf_tree, base, own_attr, best, text, add, missing, ret, hasattr_, machine, cons,
     exprs, exprs3, rpn]
 
