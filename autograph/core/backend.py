@@ -151,6 +151,13 @@ class ItemPassing(Protocol):
         """Call `body` with each item, while `test`, if there is one, is true after it."""
 
 
+class Iterated(Protocol):
+    """A value that stands for an object whose iterator a loop takes."""
+
+    def __iterated__(self) -> Any:
+        """The iterator, or another iterable."""
+
+
 class Derived(Protocol):
     """An iterator of the backend's that takes its items from another iterator."""
 

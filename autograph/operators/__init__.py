@@ -167,6 +167,8 @@ def reduce(
         if test is not None:
             part(test)
         check_items(iterable)
+        if hasattr(type(iterable), "__iterated__"):
+            iterable = iterable.__iterated__()
         if (backend := deciding(iterable)) is not None:
             use, run = (getattr(type(iterable), name, None) for name in ("__clause__", "__pass_items__"))
             if use is not None:  # a generator expression: the body is inlined into its loops

@@ -22,8 +22,10 @@ from runtime.staging.values.iterables import Staged, StagedRange, view_of
 from runtime.staging.values.list import StagedList
 from runtime.staging.values.lost_iterators import leaving
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
+from runtime.staging.values.references import Reference
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.strings import is_part_of_text
+from runtime.staging.values.truthiness import truth
 
 __all__ = ["contains"]
 
@@ -33,6 +35,10 @@ def contains(container: Any, value: Any) -> Any:
     scalars, TypeError if `container` is not iterable."""
     if isinstance(container, MaybeObject):
         container = container.checked()
+    if isinstance(container, Reference):
+        method = getattr(type(container), "__contains__", None)
+        return contains(container.__iterated__(), value) if method is None else truth(
+            operators.call(method)(container, value))
     container = view_of(container)
     if isinstance(container, (StagedDict, StagedSet, View)):
         return container.contains(value)

@@ -240,8 +240,6 @@ def _length(x: Any) -> Any:
 
 def _len(x: Any) -> Any:
     """`len(x)`: an int if it is known at trace time, else a weak int32 scalar."""
-    if isinstance(x, Reference) and (method := getattr(type(x), "__len__", None)) is not None:
-        return operators.call(method)(x)
     x = x if isinstance(x, Select) else view_of(x)
     if stages(x):
         return _length(x)
@@ -445,6 +443,8 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
 
     @functools.wraps(replacement)
     def called(*args: Any, **kwargs: Any) -> Any:
+        if any([isinstance(arg, Reference) for arg in args]):
+            return _of_references(fn, replacement, args, kwargs)
         if not any(type(arg) is MaybeObject for arg in args):
             if fn in _OF_ANY_ORDER:
                 args = tuple([arg.in_any_order() if isinstance(arg, StagedSet) else arg for arg in args])
@@ -454,6 +454,23 @@ def of_values(fn: Callable[..., Any], replacement: Callable[..., Any]) -> Callab
     return called
 
 
+def _of_references(
+    fn: Callable[..., Any], replacement: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The result of a builtin for objects by reference: of their special method, or of what they yield."""
+    method = getattr(type(args[0]), _METHODS.get(fn, "__iter__"), None)
+    if fn in _METHODS:
+        return fn(*args, **kwargs) if method is None else operators.call(method)(*args, **kwargs)
+    if len(args) > 1 and fn in (builtins.min, builtins.max):
+        return replacement(*args, **kwargs)
+    return operators.call(fn)(*[arg.__iterated__() if isinstance(arg, Reference) else arg for arg in args], **kwargs)
+
+
+_METHODS: Final[Mapping[Any, str]] = {
+    builtins.len: "__len__", builtins.abs: "__abs__", builtins.int: "__int__", builtins.float: "__float__",
+    builtins.complex: "__complex__", builtins.round: "__round__", builtins.divmod: "__divmod__",
+    builtins.pow: "__pow__", builtins.reversed: "__reversed__", builtins.next: "__next__"}
+"""The special methods of an object that builtins call."""
 _OF_ANY_ORDER: Final = frozenset({
     builtins.sorted, builtins.min, builtins.max, builtins.sum, builtins.any, builtins.all})
 """Functions whose result does not depend on the order of a set's items."""

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeGuard
 
+from autograph.backend import operators
 from runtime.core import pytree
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error
@@ -37,6 +38,11 @@ class Reference:
     @classmethod
     def __rebuild__(cls, leaves: Sequence[Any]) -> Any:
         return cls.__arena__.at(leaves[0])
+
+    def __iterated__(self) -> Any:
+        """For autograph: the iterator of the object."""
+        method = getattr(type(self), "__iter__", None)
+        return operators.call(iter if method is None else method)(self)
 
     def __viewed__(self) -> Any:
         """For autograph: what it leads to."""

@@ -329,6 +329,95 @@ def stacks(n: Any) -> Any:
     return out, len(one), bool(one), bool(other), 1 if other else 2
 
 
+class LinkedList:
+    def __init__(self):
+        self.head = None
+        self.size = 0
+
+    def add(self, value):
+        self.head = ListNode(value, self.head)
+        self.size += 1
+
+    def __iter__(self):
+        cur = self.head
+        while cur is not None:
+            yield cur.val
+            cur = cur.next
+
+    def __len__(self):
+        return self.size
+
+    def __contains__(self, value):
+        cur = self.head
+        while cur is not None:
+            if cur.val == value:
+                return True
+            cur = cur.next
+        return False
+
+    def __getitem__(self, i):
+        cur = self.head
+        for _ in range(i):
+            cur = cur.next
+        return cur.val
+
+    def __eq__(self, other):
+        return len(self) == len(other)
+
+    def __str__(self):
+        return f"list of {self.size}"
+
+
+def squares(n):
+    made = LinkedList()
+    for i in range(n):
+        made.add(i * i)
+    return made
+
+
+def special_methods_of_a_list(n: Any) -> Any:
+    xs, total = squares(n), 0
+    for x in xs:
+        total = total * 3 + x
+    return (total, len(xs), list(xs), sum(xs), [x + 1 for x in xs], max(xs), 4 in xs, 5 in xs, xs[1], xs[n - 1],
+            xs == squares(n), xs != squares(n + 1), str(xs), 1 if xs else 2, not xs, [(i, x) for i, x in enumerate(xs)])
+
+
+class Vector:
+    def __init__(self, x, y):
+        self.x = x
+        self.y = y
+        self.link = None
+
+    def __add__(self, other):
+        return Vector(self.x + other.x, self.y + other.y)
+
+    def __mul__(self, k):
+        return Vector(self.x * k, self.y * k)
+
+    def __neg__(self):
+        return Vector(-self.x, -self.y)
+
+    def __abs__(self):
+        return self.x * self.x + self.y * self.y
+
+    def __lt__(self, other):
+        return abs(self) < abs(other)
+
+    def __call__(self, k):
+        return self.x + k
+
+
+def special_methods_of_numbers(n: Any) -> Any:
+    a = None
+    for i in range(n):
+        b = Vector(i, i + 1)
+        b.link, a = a, b
+    c = a + a.link
+    d = -(c * 3)
+    return abs(d), c.x, d.y, c < d, a(5), sorted([d, a, c])[0].x, min(a, c).x, max([a, d]).y
+
+
 PROGRAMS = [
     (add_two, [np.array([2,4,3]), np.array([5,6,4,9])]),
     (merge_sorted, [np.array([3,1,2]), np.array([2,5])]),
@@ -338,6 +427,8 @@ PROGRAMS = [
     (josephus, [8]),
     (scheduler, [5]),
     (union_find, [6]),
+    (special_methods_of_a_list, [4]),
+    (special_methods_of_numbers, [4]),
     (stacks, [5]),
     (trie, [3]),
     (trie_of_dicts, [3]),
