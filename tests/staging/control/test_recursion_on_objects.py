@@ -140,15 +140,23 @@ def insert(t, k):
     return t
 
 
-def inserted(n):
-    root = None
-    x = n
-    for i in range(n):
+def grown(n):
+    root, x = None, n
+    for _ in range(n):
         x = (x * 7 + 3) % 31
         root = insert(root, x)
+    return root, x
+
+
+def keys(root):
     out = []
     inorder(root, out)
-    return out, height(root)
+    return out
+
+
+def inserted(n):
+    root, _ = grown(n)
+    return keys(root), height(root)
 
 
 def copy_tree(t):
@@ -158,14 +166,8 @@ def copy_tree(t):
 
 
 def copied(n):
-    root = None
-    x = n
-    for i in range(n):
-        x = (x * 7 + 3) % 31
-        root = insert(root, x)
-    out = []
-    inorder(copy_tree(root), out)
-    return out
+    root, _ = grown(n)
+    return keys(copy_tree(root)), keys(root)
 
 
 def from_list(xs, i):
@@ -213,15 +215,8 @@ def delete(t, k):
 
 
 def deleted(n):
-    root = None
-    x = n
-    for i in range(n):
-        x = (x * 7 + 3) % 31
-        root = insert(root, x)
-    root = delete(root, x)
-    out = []
-    inorder(root, out)
-    return out
+    root, x = grown(n)
+    return keys(delete(root, x))
 
 
 PROGRAMS = [bst, bst2, merged, reversed_, inverted, inserted, copied, conslist, removed, deleted]
