@@ -63,7 +63,8 @@ def loop_over_rest(
 
 
 def _both(one: Any, other: Any) -> Any:
-    return one if staging_backend(one) is None and not one else other if staging_backend(one) is None else one & other
+    """`one and other`, of which either may be the backend's."""
+    return one and other if staging_backend(one) is None else one & other
 
 
 def _run(

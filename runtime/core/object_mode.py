@@ -60,7 +60,6 @@ class by_reference(AbstractContextManager["by_reference"]):
         self.arenas = arenas
         self.made: dict[Name, tuple[type, tuple[str, ...]]] = {}
         self.is_wanted = False
-
         self.known: Any = None
         """What the trace knows about containers and elements when its function returns (`open_bodies.Body`)."""
 

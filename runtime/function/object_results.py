@@ -48,7 +48,12 @@ class _Objects(Recipe):
 
 def has_objects(containers: Sequence[Any]) -> bool:
     """Whether there are lists or dicts of the graph, of which a trace of its own would have copies of the objects."""
-    return any(has_staged_items(x) and any(classes_in(getattr(x[0], "structure", None))) for x in containers)
+    return any(_classes_of_items(x) for x in containers)
+
+
+def _classes_of_items(x: Any) -> set[type]:
+    """The classes of the objects that a list or dict of the graph has."""
+    return set(classes_in(getattr(x[0], "structure", None))) if has_staged_items(x) else set()
 
 
 def check_identities(values: Sequence[Any], fn: Any) -> None:
@@ -56,8 +61,7 @@ def check_identities(values: Sequence[Any], fn: Any) -> None:
     if known_at_end() is None:
         return
     with resumed(known_at_end()):
-        lists = [(x, found) for x in values if has_staged_items(x) and (
-            found := {*classes_in(getattr(x[0], "structure", None))})]
+        lists = [(x, classes) for x in values if (classes := _classes_of_items(x))]
         alone = [x for x in values if is_record(x) and elements_with(x) and place_of(x) != (None, None)]
         for k, x in enumerate(alone):
             owner, _ = place_of(x) or (None, None)

@@ -47,14 +47,13 @@ class Union(Arena):
         """The class of references to objects whose class only the graph knows."""
         special = {name for name in SPECIAL if any(
             getattr(cls, name, None) is not getattr(object, name, None) for cls in self.classes)}
-        methods: dict[str, Any] = {name: _special(name) for name in special}
+        methods: dict[str, Any] = {name: _for_each_class(name) for name in special}
         if not special & {"__eq__", "__ne__"}:
             methods |= IDENTITY
         attributes = {name: _Attribute(name, [cls for cls, names in self.own.items() if name not in names])
                       for name in self.attributes if name != _CLASS}
-        methods["__truth__"] = lambda x: True
-        if special & {"__bool__", "__len__"}:
-            methods["__truth__"] = lambda x: use(x.__select__(), _truth)
+        has_truth = not special.isdisjoint({"__bool__", "__len__"})
+        methods["__truth__"] = (lambda x: use(x.__select__(), _truth)) if has_truth else (lambda x: True)
         return type("object", (_OfAnyClass,), {
             "__slots__": ("__place__",), "__arena__": self, **methods, **attributes})
 
@@ -169,11 +168,12 @@ def _raise_for(x: Reference, cls: type, error: Exception) -> None:
 
 
 def _truth(x: Reference) -> Any:
-    return type(x).__truth__(x)
+    return x.__truth__()
 
 
-def _for_each_class(name: str, methods: Sequence[Any]) -> Callable[..., Any]:
-    """A function that calls the method of the class of its argument, one of `methods`."""
+def _for_each_class(name: str, methods: Sequence[Any] = ()) -> Callable[..., Any]:
+    """A function that calls the method of that name of the class of its argument. `methods`: those of all classes, for
+    a function that may be recursive."""
 
     def method(x: _OfAnyClass, *args: Any, **keywords: Any) -> Any:
         return use(x.__select__(), call_method, name, args, keywords)
@@ -181,11 +181,3 @@ def _for_each_class(name: str, methods: Sequence[Any]) -> Callable[..., Any]:
     method.__name__ = name
     method.__methods__ = methods  # type: ignore[attr-defined]
     return method
-
-
-def _special(name: str) -> Callable[..., Any]:
-    def special(self: _OfAnyClass, *args: Any, **keywords: Any) -> Any:
-        return use(self.__select__(), call_method, name, args, keywords)
-
-    special.__name__ = name
-    return special
