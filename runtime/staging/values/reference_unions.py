@@ -175,7 +175,7 @@ def _for_each_class(name: str, methods: Sequence[Any] = ()) -> Callable[..., Any
     """A function that calls the method of that name of the class of its argument. `methods`: those of all classes, for
     a function that may be recursive."""
 
-    def method(x: _OfAnyClass, *args: Any, **keywords: Any) -> Any:
+    def method(x: _OfAnyClass, /, *args: Any, **keywords: Any) -> Any:
         return use(x.__select__(), call_method, name, args, keywords)
 
     method.__name__ = name

@@ -461,8 +461,44 @@ def greatest_of_some(n):
             callable(big))
 
 
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def of(self, x):
+        return self.factor * x
+
+    def __call__(self, x, self_=1):
+        return x + self.factor * self_
+
+
+class Moved:
+    def __init__(self, by):
+        self.by = by
+
+    def of(self, x):
+        return self.by + x
+
+    def __call__(self, x, self_=2):
+        return x - self.by * self_
+
+
+def keywords(n):
+    maps = []
+    for i in range(n):
+        if i % 2 == 0:
+            maps.append(Scaled(i))
+        else:
+            maps.append(Moved(i))
+    maps[0].factor = 7
+    total = 0
+    for one in maps:
+        total += one.of(x=3) * one(x=2) + one(4, self_=5)
+    return total
+
+
 PROGRAMS = [
-    polynomial, greatest_of_some,
+    polynomial, greatest_of_some, keywords,
     shapes, tree, chosen, zoo, leaf_tree, base, own_attr, best, text, add, missing, ret, hasattr_, machine, cons,
     exprs, exprs3, rpn]
 
