@@ -17,7 +17,6 @@ from autograph.core.backend import (
     Body,
     Checkpoint,
     Handler,
-    ListItems,
     Part,
     RaisedBy,
     Refused,
@@ -26,7 +25,6 @@ from autograph.core.backend import (
     Values,
     ambient,
     backend_of,
-    has_staged_items,
     keyed,
     register_indexed,
     register_keyed,
@@ -38,9 +36,10 @@ from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
-from autograph.core.lists import DICTS, LISTS, is_collection, is_list, items_in, refill
+from autograph.core.lists import DICTS, LISTS, MUTATORS, is_collection, is_list, items_in, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
+from autograph.core.staged_items import ListItems, has_staged_items, is_reference
 from autograph.core.trace_cleanup import at_end, of_trace, restored
 from autograph.core.tracebacks import (
     convert_file,
@@ -102,6 +101,7 @@ __all__ = [
     "HEAP_TYPE",
     "LISTS",
     "LOGGING_SKIPS_ITSELF",
+    "MUTATORS",
     "PACKAGES",
     "UNBOUND",
     "Backend",
@@ -168,6 +168,7 @@ __all__ = [
     "is_of_converted_code",
     "is_outermost",
     "is_record",
+    "is_reference",
     "is_users_class",
     "is_users_object",
     "items_in",

@@ -1,6 +1,7 @@
 """What programs give and print, as plain values that compare with Python's."""
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,8 @@ executors = pytest.mark.parametrize("executor", ["numpy", "native"])
 def plain(value: Any) -> Any:
     if isinstance(value, rt.Tensor):
         return value.numpy().tolist()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value):
@@ -57,6 +60,32 @@ def check_sizes(fn: Callable[[Any], Any], executor: str, *sizes: int) -> None:
     for n in sizes:
         assert plain(traced(rt.constant(n))) == plain(fn(n))
     assert len(traced.concrete_functions) == 1
+
+
+def identities(value: Any, seen: dict[int, int] | None = None) -> Any:
+    """Which containers and objects in a value are the same one: each by the number of its first place."""
+    seen = {} if seen is None else seen
+    if isinstance(value, (rt.Tensor, np.ndarray, str, int, float)) or value is None:
+        return None
+    if not isinstance(value, tuple):
+        if id(value) in seen:
+            return seen[id(value)]
+        seen[id(value)] = len(seen)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else getattr(
+        value, "__dict__", {}).values()
+    return [identities(part, seen) for part in parts]
+
+
+def check_places(fn: Callable[..., Any], executor: str, *calls: tuple[Any, ...]) -> None:
+    """Check that a function gives what Python gives for these arguments, ints as tensors, and leaves that in them:
+    equal values, of which the same ones are one list, dict or object."""
+    traced = rt.function(fn, executor=executor)
+    for args in calls:
+        expected, found = copy.deepcopy((args, args))
+        want = fn(*expected), expected
+        got = traced(*[rt.constant(x) if type(x) is int else x for x in found]), found
+        assert shown(got[0]) == shown(want[0]) and shown(got[1]) == shown(want[1])
+        assert identities(got) == identities(want)
 
 
 def check_refused(fn: Callable[[Any], Any], what: str) -> None:

@@ -23,14 +23,14 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from autograph.core.errors import format_error
 from autograph.core.lists import DICTS
+from autograph.core.staged_items import has_staged_items
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
-    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "ListItems", "MutableValue", "Part",
+    "HEAP_TYPE", "UNBOUND", "Backend", "Body", "GeneratorExpression", "Handler", "MutableValue", "Part",
     "RaisedBy", "Refused", "RolledLoop", "Substitute", "UnrolledLoop", "Wrapper", "ambient", "answered", "backend_for",
-    "backend_of", "deciding", "has_staged_items", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
-    "register", "register_indexed", "register_keyed", "replacing", "staging_backend", "storage_of",
-]
+    "backend_of", "deciding", "indexed", "is_unchangeable", "keep_keys", "keyed", "plain",
+    "register", "register_indexed", "register_keyed", "replacing", "staging_backend"]
 
 HEAP_TYPE: Final = 1 << 9
 """`Py_TPFLAGS_HEAPTYPE`: set for classes of Python code and for some C types, which also set the next flag."""
@@ -355,6 +355,10 @@ class Backend(Protocol):
         """Called at the beginning of each body, when the state is that of the body. `mutable_values` is asked after
         it."""
 
+    def body_ending(self, body: Body, names: Sequence[str], values: Sequence[Any]) -> None:
+        """Called before a normal end of a body, with what it returns, under the name "", and its state: the backend may
+        give the containers in these another form."""
+
     def body_ended(self, error: BaseException | None) -> None:
         """Called at each normal end of a body, and for each error that leaves one, while the state is still that of the
         body."""
@@ -516,44 +520,6 @@ plain: Final[set[type]] = {
 
 answered: Final[set[BuiltinFunctionType]] = set()
 """C functions of modules that a backend replaces while it traces."""
-
-
-class ListItems:
-    """Base class of the placeholder that a backend stores as the only item of a list or deque, or under the key 0 of a
-    dict, if the items, keys or length are known only when the graph runs. The container keeps its identity for all its
-    references. Instances are immutable."""
-
-    __slots__ = ()
-
-    def view(self, owner: list[Any]) -> Any:
-        """A view of the list `owner`, which implements Python's list methods and operators."""
-        raise NotImplementedError
-
-    @property
-    def storage(self) -> Any:
-        """The object that stores the items of this container together with those of others; None if there is none."""
-        return None
-
-
-def storage_of(value: Any) -> Any:
-    """The object that stores the items of all elements of a list; None if there is none."""
-    if type(value) is not list or not value or not has_staged_items(value[0]):
-        return None
-    found = _storage(value[0])
-    return found if found is not None and all([has_staged_items(x) and _storage(x) is found for x in value]) else None
-
-
-def _storage(value: Any) -> Any:
-    return next(iter(value.values() if type(value) in DICTS else value)).storage
-
-
-def has_staged_items(value: Any) -> bool:
-    """Whether the items of a list, deque or dict are a backend's. (Without `len` and `isinstance`: users may replace
-    `len`, and `isinstance` reads `__class__` of objects.)"""
-    kind = type(value)
-    if kind in DICTS:
-        return dict.__len__(value) == 1 and ListItems in type(dict.get(value, 0)).__mro__
-    return (kind is list or kind is deque) and value.__len__() == 1 and ListItems in type(value[0]).__mro__
 
 
 def backend_of(value: Any) -> Backend | None:

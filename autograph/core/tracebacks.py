@@ -121,10 +121,10 @@ def raised_in_converted_code(error: BaseException) -> bool:
 
 
 def raised_by_program(error: BaseException) -> bool:
-    """Whether an error belongs to the program: an Exception, or one of another class that a `raise` statement of
-    converted code raises, or SystemExit of a function that it calls; not one of a signal handler, such as the
-    KeyboardInterrupt of Ctrl-C."""
-    if isinstance(error, Exception):
+    """Whether an error belongs to the program: an Exception, or one that a `raise` statement of converted code raises,
+    or SystemExit of a function that it calls; not one of a signal handler, such as the KeyboardInterrupt of Ctrl-C, or
+    a MemoryError or RecursionError of the interpreter."""
+    if isinstance(error, Exception) and not isinstance(error, (MemoryError, RecursionError)):
         return True
     if isinstance(error, SystemExit):
         return raised_in_converted_code(error)

@@ -9,7 +9,7 @@ import atexit
 import functools
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import EnumMeta
 from operator import index
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, MethodWrapperType
@@ -23,7 +23,6 @@ from autograph.core.backend import (
     answered,
     backend_of,
     deciding,
-    has_staged_items,
     keyed,
     plain,
     staging_backend,
@@ -33,6 +32,7 @@ from autograph.core.late_binding import Late
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lost
 from autograph.core.slots import is_users_class
+from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import is_converted, prune
 from autograph.dispatch import special_methods
 from autograph.dispatch.at_work import at_work
@@ -225,7 +225,7 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     # evaluates the truth of items, calls its arguments, or takes items as floats
     judges = original in (any, all, min, max, sorted, filter, map, math.fsum, getattr(math, "sumprod", None))
     is_len, takes_items = original is len, original in _TAKING
-    of_one = {len: _len, bool: _bool}.get(original)
+    of_one = _OF_ONE.get(original)
 
     def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # no `len`, which a user may have replaced
         is_one = bool(args) and not args[1:]
@@ -300,6 +300,31 @@ def _bool(value: Any) -> Any:
     return found if staging_backend(found) is not None else bool(found)
 
 
+def _number(original: Callable[..., Any], *names: str) -> Callable[[Any], Any]:
+    """`int`, `float` or `complex`, whose result may be a staged value: Python's own requires a number of Python from
+    the special methods with these names, the first of which counts."""
+
+    def convert(value: Any) -> Any:
+        kind = type(value)
+        name = next((name for name in names if hasattr(kind, name)), "")
+        method = getattr(kind, name, None)
+        if type(method) is not FunctionType or isinstance(value, (int, float, complex)):
+            return original(value)
+        found, wanted = call(method)(value), _RESULTS[name]
+        if staging_backend(found) is not None:
+            return call(original)(found)
+        if not isinstance(found, wanted):
+            raise TypeError(f"{kind.__name__}.{name} returned non-{wanted.__name__} (type {type(found).__name__})")
+        return original(found)
+
+    return convert
+
+
+_RESULTS: Final[Mapping[str, type]] = {"__int__": int, "__index__": int, "__float__": float, "__complex__": complex}
+_OF_ONE: Final[Mapping[Any, Callable[[Any], Any]]] = {
+    len: _len, bool: _bool, int: _number(int, "__int__", "__index__"), float: _number(float, "__float__", "__index__"),
+    complex: _number(complex, "__complex__", "__float__", "__index__")}
+"""By builtin, what stands for it where it is given one object of the program while a backend traces."""
 _python_print = print  # `differential_check` replaces it for a time
 
 

@@ -14,19 +14,11 @@ from functools import partial
 from types import FunctionType, GeneratorType
 from typing import Any, cast
 
-from autograph.core.backend import (
-    Backend,
-    GeneratorExpression,
-    ambient,
-    backend_of,
-    deciding,
-    has_staged_items,
-    keyed,
-    staging_backend,
-)
+from autograph.core.backend import Backend, GeneratorExpression, ambient, backend_of, deciding, keyed, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lose_with
 from autograph.core.slots import is_users_class
+from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import add_comprehension, own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call, truth_value

@@ -6,9 +6,10 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, deciding, has_staged_items, indexed, keyed, staging_backend
+from autograph.core.backend import ambient, backend_of, deciding, indexed, keyed, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
+from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import own_errors
 from autograph.state.structure import is_container
 

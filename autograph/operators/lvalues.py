@@ -10,9 +10,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from autograph.core.backend import ambient, backend_of, has_staged_items, keyed, replacing, staging_backend
+from autograph.core.backend import ambient, backend_of, keyed, replacing, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.slots import is_users_class
+from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
 from autograph.operators.containers import bounds_of, item, spread
@@ -53,7 +54,8 @@ class _Container:
         after = None if backend is None else backend.changing(self.container)
         if backend is not None and (
                 asks(index) is not None or has_staged_items(self.container) or is_array(self.container)
-                or (is_dict and (isinstance(index, tuple) or is_users_class(type(index))))
+                or (is_dict and (isinstance(index, tuple) or is_users_class(type(index))
+                                 or hasattr(type(index), "__stands_for__")))
                 or (type(index) is slice and _stages_slice(index, value))):
             backend.setitem(self.container, index, value, self.around)
         else:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NoReturn
 
-from autograph.core.backend import Backend, RolledLoop, deciding, has_staged_items
+from autograph.core.backend import Backend, RolledLoop, deciding
 from autograph.core.iterator_positions import is_iterator, taken_by
 from autograph.core.iterator_sources import Source, source_of
+from autograph.core.staged_items import has_staged_items
 from autograph.operators.counting import loop_over_rest
 from autograph.operators.loop_rolling import attempt_for, run_plainly, watched
 from autograph.operators.loop_unrolling import lose_after_exit

@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection, Iterator
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any, Final
 
-from autograph.core.backend import UNBOUND, backend_of, has_staged_items
+from autograph.core.backend import UNBOUND, backend_of
 from autograph.core.lists import is_collection, is_list, items_in, refill
 from autograph.core.slots import Globals, fields_in, put, take_out
+from autograph.core.staged_items import has_staged_items
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.key_order import reorder
 from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms

@@ -11,19 +11,11 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
 from autograph.core.access_paths import ITEMS, Path, name_of, numbered, path_of
-from autograph.core.backend import (
-    UNBOUND,
-    Backend,
-    Checkpoint,
-    ambient,
-    has_staged_items,
-    keep_keys,
-    replacing,
-    storage_of,
-)
+from autograph.core.backend import UNBOUND, Backend, Checkpoint, ambient, keep_keys, replacing
 from autograph.core.iterator_positions import Place, hides_place, line_of_use, taken_by
 from autograph.core.lists import DICTS, is_list
 from autograph.core.lost_iterators import hidden
+from autograph.core.staged_items import has_staged_items, storage_of
 from autograph.core.untracked_mutables import is_array
 from autograph.state.body_cells import BodyCells, add_cells_of_callees, contents_of, noted, put_back
 from autograph.state.converted_text_bodies import part
@@ -107,7 +99,7 @@ class State:
         self.aliased = {f"{ALIASED}{i}": CellType(value) for i, value in enumerate(aliased)}
         cells.update(self.aliased)
         self.cells = cells
-        self.names = frozenset(names)
+        self.in_order, self.names = tuple(names), frozenset(names)
         self.discovered: set[str] = set()
         """Attributes and items that a body was found to change, though the statement does not name them."""
         self.iterators: list[tuple[str, Place]] = []
@@ -276,7 +268,7 @@ class State:
                 value = unwrapped(value)
                 if kind == ".":
                     value = UNBOUND if is_computed(value, key) else getattr(value, key)
-                elif has_staged_items(value) or hasattr(type(value), "__stands_for__"):
+                elif _is_whole(value):
                     return UNBOUND  # it is part of something that is state as a whole
                 elif isinstance(value, dict) and hasattr(type(value), "__missing__"):  # which may insert a value
                     value = dict.get(value, self.key(kind, key), UNBOUND)
@@ -332,6 +324,12 @@ class State:
 _NOTHING = object()
 
 
+def _is_whole(value: Any) -> bool:
+    """Whether a value is state as a whole: one of a backend, whose items it would have to compute."""
+    return has_staged_items(value) or hasattr(type(value), "__stands_for__") or hasattr(
+        type(value), "__become__") or replacing(value) is not None
+
+
 class Body:
     """A body as a pure function from state to state. Each call restores all cells: those of `fn`, and, if it stands for
     several functions (`fn.runs`), of these."""
@@ -381,7 +379,10 @@ class Body:
         self.begin()
         try:
             with hidden(state.hidden), running(state.statement, self.code):
-                escaping = EscapingValues(self.result(fn(*arguments)))
+                returned = fn(*arguments)
+                if ambient.backend is not None:
+                    ambient.backend.body_ending(self, ("", *state.in_order), (returned, *state.read()))
+                escaping = EscapingValues(self.result(returned))
             state.orders.note_end()
             if chosen := own.keys() & escaping.chosen():
                 chosen &= containers_in(before).keys()  # others are the backend's

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from autograph.core.lists import LISTS, items_in, refill
 from autograph.core.slots import fields_in, is_users_class, put
+from autograph.core.staged_items import is_reference
 from autograph.core.trace_cleanup import of_trace
 
 __all__ = [
@@ -193,12 +194,15 @@ def unwrapped(value: Any) -> Any:
 
 
 def containers_in(values: Iterable[Any]) -> dict[int, Any]:
-    """By id, the mutable lists, dicts, objects and staged values in `values`, at any depth."""
+    """By id, the mutable lists, dicts, objects and staged values in `values`, at any depth; without lists that are
+    references, which do not change themselves."""
     found: dict[int, Any] = {}
     pending, visited = list(values), set[int]()
     for value in pending:  # grows meanwhile
         if id(value) not in visited and not is_leaf(value):
             visited.add(id(value))
+            if is_reference(value):
+                continue
             if is_container(value):
                 found[id(value)] = value
             content = unwrapped(value)

@@ -15,7 +15,7 @@ from runtime.core.operations import OPERATIONS
 if TYPE_CHECKING:
     from runtime.core.tensor import Tensor
 
-__all__ = ["ArrayMethods"]
+__all__ = ["ArrayMethods", "is_tensor_with_axes"]
 
 
 def _call(name: str, *args: Any, out: Any = None, **keywords: Any) -> Tensor:
@@ -248,3 +248,9 @@ class ArrayMethods:
 
     def _immutable(self, name: str, instead: str) -> Exception:
         return OPERATIONS.refusal(self, name, instead)
+
+
+def is_tensor_with_axes(x: Any) -> bool:
+    """Whether a value is a tensor or variable, not an array of a traced function, and no scalar."""
+    return isinstance(x, ArrayMethods) and not (getattr(x, "is_object", False) or getattr(
+        getattr(x, "type", None), "of_arrays", False)) and bool(getattr(x, "ndim", 0))

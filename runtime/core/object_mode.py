@@ -1,13 +1,14 @@
-"""Whether a traced function has the objects that it makes by value or by reference.
+"""Whether a traced function has the objects, lists and dicts that it makes by value or by reference.
 
 The first trace has them by value: each name has attributes that are tensors, and lists store the attributes of their
 elements. Where that is an error, since several names lead to one object and only the graph knows which, the function is
-traced again with these objects by reference, in arenas (`runtime.staging.values.arenas`).
+traced again with these objects by reference, in arenas (`runtime.staging.values.arenas`), and then, if lists or dicts
+were the cause, also with those that are elements of others (`runtime.staging.values.container_arenas`).
 """
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -16,8 +17,10 @@ from runtime.core.array_mode import TraceAgain
 from runtime.core.errors import InaccessibleTensorError, StagingError
 from runtime.core.memos import memos
 
-__all__ = ["Arena", "Name", "NeedsReferences", "by_reference", "known_at_end", "lists_of_arenas", "name_of",
-           "note_known", "note_made", "reached_by_call", "want_references"]
+__all__ = [
+    "Arena", "ContainerArenas", "Key", "Name", "NeedsArgument", "NeedsOneArena", "NeedsReferences",
+    "NeedsReferencesIn", "by_reference", "container_arenas", "known_at_end", "lists_of_arenas", "name_of",
+    "note_known", "note_made", "reached_by_call", "want_references"]
 
 
 Name = tuple[str, str]
@@ -36,12 +39,52 @@ class Arena(Protocol):
     def takes(self, cls: type) -> bool: ...
 
 
+Key = tuple[str, str, int]
+"""What tells which arena a container belongs to: the line where it became an element, or the variable with it."""
+
+
+class ContainerArenas(Protocol):
+    """Where a trace has lists and dicts by reference."""
+
+    @property
+    def arenas(self) -> Sequence[Any]: ...
+
+    def of(self, key: Key, x: Any) -> Any:
+        """The arena of a container with that key."""
+
+
 class NeedsReferences(TraceAgain):
-    """The traced function may need the objects that it makes by reference. `error` is raised if that fails, too."""
+    """The traced function may need the objects that it makes, or its lists and dicts, by reference. `error` is raised
+    if that fails, too."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+class NeedsOneArena(TraceAgain):
+    """The traced function needs one arena for the containers with these keys."""
+
+    def __init__(self, key: Key, other: Key) -> None:
+        super().__init__(f"{key} and {other}")
+        self.key, self.other = key, other
+
+
+class NeedsArgument(TraceAgain):
+    """The traced function needs a container from before the call by reference, so that its place has to be an argument.
+    `error` is raised if it cannot be one."""
+
+    def __init__(self, value: Any, error: Exception) -> None:
+        super().__init__(str(error))
+        self.value, self.error = value, error
+
+
+class NeedsReferencesIn(TraceAgain):
+    """The traced function needs the containers of these variables by reference."""
+
+    def __init__(self, keys: Collection[Key]) -> None:
+        super().__init__(str(keys))
+        self.keys = frozenset(keys)
 
 
 class _Trace(threading.local):
@@ -53,13 +96,16 @@ _trace: Final = of_trace(_Trace())
 
 class by_reference(AbstractContextManager["by_reference"]):
     """Trace a function with these arenas of objects, by the names of classes. `made`: the classes of other objects that
-    it makes, with their attributes. At an error that there may not be by reference, NeedsReferences if there are such.
+    it makes, with their attributes. `containers`: those of lists and dicts, or None. At an error that there may not be
+    by reference, NeedsReferences if there are such, or containers were the cause.
     """
 
-    def __init__(self, arenas: Mapping[Name, Arena]) -> None:
-        self.arenas = arenas
+    def __init__(self, arenas: Mapping[Name, Arena], containers: ContainerArenas | None = None) -> None:
+        self.arenas, self.containers = arenas, containers
         self.made: dict[Name, tuple[type, tuple[str, ...]]] = {}
         self.is_wanted = False
+        self.needs_containers = False
+        """Whether it may be an error of containers by value."""
         self.known: Any = None
         """What the trace knows about containers and elements when its function returns (`open_bodies.Body`)."""
 
@@ -70,7 +116,9 @@ class by_reference(AbstractContextManager["by_reference"]):
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         _trace.mode = self.outer
         always = isinstance(error, (InaccessibleTensorError, RecursionError))  # objects may have cycles
-        if self.made and isinstance(error, Exception) and (always or (
+        self.needs_containers |= isinstance(error, RecursionError)
+        may_help = self.made or (self.needs_containers and self.containers is None)
+        if may_help and isinstance(error, Exception) and (always or (
                 self.is_wanted and isinstance(error, StagingError))):
             raise NeedsReferences(error)
 
@@ -91,12 +139,13 @@ def known_at_end() -> Any:
     return None if _trace.mode is None else _trace.mode.known
 
 
-def want_references() -> bool:
-    """Called where code raises an error that there may not be if the trace has its objects by reference. Returns
-    whether the function is then traced in that way."""
+def want_references(of_containers: bool = False) -> bool:
+    """Called where code raises an error that there may not be if the trace has its objects, or (`of_containers`) lists
+    and dicts, by reference. Returns whether the function is then traced in that way, because of objects."""
     mode = _trace.mode
     if mode is not None:
         mode.is_wanted = True
+        mode.needs_containers |= of_containers
     return mode is not None and bool(mode.made)
 
 
@@ -112,8 +161,16 @@ def note_made(cls: type, attributes: Iterable[str]) -> Any:
     return arena if arena.takes(cls) else None
 
 
+def container_arenas() -> Any:
+    """The arenas of the lists and dicts of the function that is traced; None if it has them by value."""
+    return None if _trace.mode is None else _trace.mode.containers
+
+
 def lists_of_arenas() -> list[list[Any]]:
     """The lists in the arenas of the function that is traced, which any of its code may change."""
-    arenas = () if _trace.mode is None else _trace.mode.arenas.values()
+    mode = _trace.mode
+    if mode is None:
+        return []
+    arenas = [*mode.arenas.values(), *(() if mode.containers is None else mode.containers.arenas)]
     return [values for arena in arenas for values in arena.fields.values()]
 

@@ -84,6 +84,17 @@ class Operations(Late):
     """The view of a list with columns."""
 
     # runtime.staging.values.flatten
+    choose_container: Callable[[Any, Any], Any]
+    """The container at an index of several lists or dicts, if these are, or become, ones by reference; else None."""
+    refer_elements: Callable[..., None]
+    """Make lists and dicts that are elements of these containers ones by reference, if the trace has them so."""
+    readable: Callable[[Any], Any]
+    """The content of a list or dict by reference, for code that reads it; other values unchanged."""
+    unify: Callable[[Any, Any], None]
+    """Let the containers of two arenas be in one."""
+    layout_of_container: Callable[[Any, Any], Any]
+    """The layout of a list or dict as an element beside others with that one (or None), if it is one by reference, or
+    becomes one; else None."""
     in_one_structure: Binary
     """The items of two lists in the structure that holds those of both."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from autograph.backend import backend_of, of_trace
 from runtime.core import caller_bytecode as asked
-from runtime.core.array_methods import ArrayMethods
+from runtime.core.array_methods import ArrayMethods, is_tensor_with_axes
 from runtime.core.array_mode import may_be_array, writes_tensor
 from runtime.core.array_table import array_table
 from runtime.core.config import settings
@@ -64,8 +64,10 @@ def _is_operand(x: Any) -> bool:
 
 
 def _made(result: Any, *operands: Any) -> Any:
-    """The result of an operator, as an array object if one of the operands is one."""
-    if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands):
+    """The result of an operator: an array object if one of the operands is one, and none a tensor with axes, beside
+    which an array of NumPy gives a tensor."""
+    if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands) and not any(
+            map(is_tensor_with_axes, operands)):
         return OPERATIONS.as_object(result, operands)
     return result
 

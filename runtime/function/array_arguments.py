@@ -2,25 +2,22 @@
 a global's. A call copies their final contents in the graph back into the caller's arrays."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import CellType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from autograph.backend import Heap, as_records, put, scopes, variables
-from runtime.core.array_mode import NeedsArrayObjects, NeedsRecords, NeedsSets, TraceAgain, want_objects, with_sets
+from autograph.backend import Heap, put, scopes, variables
+from runtime.core.array_mode import TraceAgain, want_objects
 from runtime.core.array_promotion import of_arrays
 from runtime.core.errors import StagingError
-from runtime.core.generator_frames import with_generators
 from runtime.core.graph import Graph
-from runtime.core.object_mode import Name, NeedsReferences, by_reference, name_of
 from runtime.core.positions import staging_error
 from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input
 from runtime.core.types import type_of_array
-from runtime.function.argument_structure import is_array
 from runtime.function.attribute_state import content_of
 from runtime.function.signature import ArrayPattern, layout_of, share_memory
 from runtime.function.visible_places import Visible
@@ -28,77 +25,11 @@ from runtime.numpy.array_choices import JoinedArray, owners_of
 from runtime.numpy.array_layouts import Layout
 from runtime.numpy.array_objects import ArrayCell, StagedArray, put_result, read_only
 from runtime.numpy.array_results import as_object
-from runtime.staging.values.arenas import Arena
-from runtime.staging.values.reference_unions import Union
 
-__all__ = ["ArrayArguments", "ArrayUse", "put_back", "result_in"]
+__all__ = ["ArrayArguments", "put_back", "result_in"]
 
 T = TypeVar("T")
 
-
-
-class ArrayUse:
-    """How a traced function uses arrays and objects.
-
-    objects    whether arrays are objects in its traces, because it changes some
-    sets       whether the sets that it makes are sets of the graph, because tensors become items of them
-    captured   the NumPy arrays that it changes and that are not arguments
-    classes    the plain classes of objects that it makes in loops or branches, so that they are state
-    references the classes of objects that it makes and refers to by several names, with their attributes; `are_mixed`:
-               whether a variable, or an element of a list, may be of several of these
-    """
-
-    def __init__(self) -> None:
-        self.objects = False
-        self.classes: frozenset[type] = frozenset()
-        self.references: dict[Name, tuple[type, tuple[str, ...]]] = {}
-        self.are_mixed = False
-        self.sets = False
-        self.captured: list[Any] = []
-
-    def traced(self, once: Callable[[], T]) -> T:
-        """The result of `once`, which traces: first with arrays as tensors, then, if the function needs that, as
-        objects."""
-        return with_generators(lambda: self._traced(once))
-
-    def _traced(self, once: Callable[[], T]) -> T:
-        known, by_value = (self.references, self.are_mixed), None
-        while True:
-            try:
-                with as_records(self.classes), with_sets(self.sets), by_reference(self._arenas()) as mode:
-                    return once()
-            except NeedsSets:
-                self.sets = True
-            except (NeedsReferences, NeedsRecords) as needed:
-                if isinstance(needed, NeedsRecords) and name_of(needed.cls) not in map(name_of, self.classes):
-                    self.classes |= {needed.cls}
-                    continue
-                by_value = by_value or needed.error
-                if not mode.made:
-                    self.references, self.are_mixed = known
-                    raise by_value from (None if needed.error is by_value else needed.error.with_traceback(None))
-                self.references = {**self.references, **mode.made}
-            except Exception as error:
-                if by_value is None:
-                    raise
-                if self.are_mixed or len(self.references) < 2:
-                    self.references, self.are_mixed = known
-                    raise by_value from error.with_traceback(None)
-                self.are_mixed = True
-            except NeedsArrayObjects as needed:
-                new = [array for array in needed.arrays if is_array(array) and not any(
-                    array is known for known in self.captured)]
-                if self.objects and not new:
-                    raise needed.error from None
-                self.objects = True
-                self.captured += new
-
-
-    def _arenas(self) -> Mapping[Name, Arena]:
-        """New arenas for a trace, by the names of classes."""
-        if self.are_mixed:
-            return dict.fromkeys(self.references, Union(dict(self.references.values()), 0))
-        return {name: Arena(attributes, k) for k, (name, (_, attributes)) in enumerate(self.references.items())}
 
 
 class ArrayArguments:

@@ -21,6 +21,7 @@ from autograph.backend import (
     LISTS,
     UNBOUND,
     Globals,
+    ListItems,
     Reached,
     can_be_record,
     cell_is_filled,
@@ -44,7 +45,6 @@ from runtime.function.escaped_tensors import ATOMS
 from runtime.function.grown_lists import LENGTHS, Appended, GrownList, appended, as_grown, extend
 from runtime.function.number_state import StateContainer, as_argument, as_number, can_be_staged
 from runtime.function.signature import ATTRIBUTES, Call, weakly
-from runtime.staging.values.list import StagedItems
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of
@@ -117,7 +117,7 @@ def _parts_within(
 def _can_be_made(part: Any, existed: Callable[[Any], bool]) -> bool:
     kind = type(part)
     return kind in ATOMS or kind in LISTS or kind in DICTS or issubclass(
-        kind, (GraphTensor, MaybeTensor, StagedItems, StagedSet, MaybeObject, Reference, Select, Text, tuple, set,
+        kind, (GraphTensor, MaybeTensor, ListItems, StagedSet, MaybeObject, Reference, Select, Text, tuple, set,
                frozenset, np.ndarray, np.number)) or (
         is_of_converted_code(kind) if existed(part) else _is_no_more_than_attributes(part))
 

@@ -31,7 +31,8 @@ from runtime.function.argument_structure import children, is_leaf, walk
 from runtime.function.array_arguments import result_in
 from runtime.function.constant_guards import ConstantGuards
 from runtime.function.executors import able, arrays_of, chosen, make, tensors_of
-from runtime.function.results import Pack, result_specs
+from runtime.function.pack import Pack
+from runtime.function.results import result_specs
 from runtime.function.signature import (
     ArrayPattern,
     Call,

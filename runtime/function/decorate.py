@@ -34,7 +34,7 @@ class VerifiedFunction(Function):
         try:
             instance = None if self._instance is None else self._instance()
             return verified_call(self.python_function, instance, super().__call__, self._graph, args, kwargs,
-                                 self._arrays.captured)
+                                 self._forms.captured)
         except BaseException as error:
             show_users(error)
             raise

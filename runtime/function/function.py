@@ -19,7 +19,7 @@ from weakref import WeakMethod, ref
 import autograph as ag
 from autograph.backend import meet_all, meeting, rarely_collected, restored, until_gone
 from runtime.backends.executable import Called
-from runtime.core.array_mode import NeedsNumbers, tracing_objects
+from runtime.core.array_mode import tracing_objects
 from runtime.core.config import settings
 from runtime.core.errors import InaccessibleTensorError, locate
 from runtime.core.graph import COUNT, INSTEAD, Graph, Unrolled, loops
@@ -35,17 +35,19 @@ from runtime.core.trace import _state as _tracing_state
 from runtime.core.trace import add_input, current_graph, open_traces, set_outputs, tracing
 from runtime.core.traceback_replay import show_users
 from runtime.core.types import Type, join_types
-from runtime.function.array_arguments import ArrayArguments, ArrayUse
+from runtime.function.array_arguments import ArrayArguments
 from runtime.function.array_calls import ArrayCalls
 from runtime.function.attribute_state import AttributeStates, NeedsAttributes
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.constant_guards import holds, large_in
 from runtime.function.escaped_tensors import belongs, closes_over_graph_value
+from runtime.function.forms import Forms
 from runtime.function.inspection import Inspected
 from runtime.function.method import Method
 from runtime.function.object_results import has_objects
+from runtime.function.pack import Pack
 from runtime.function.prior_state import PriorState
-from runtime.function.results import Pack, plan
+from runtime.function.results import plan
 from runtime.function.retracing import CacheInfo, History, Pending, is_traced_here
 from runtime.function.shared_objects import SharedObjects, Twins
 from runtime.function.signature import ATTRIBUTES, Call, Signature, weakly
@@ -112,7 +114,7 @@ class Function(Called, Inspected):
         self._clock = array("q", [0])  # number of calls: native code counts here, too
         self._count = 0
         self._front = ()
-        self._arrays = ArrayUse()
+        self._forms = Forms()
         self._attributes = AttributeStates()
         self._unrolled: list[Unrolled] = []
 
@@ -201,7 +203,7 @@ class Function(Called, Inspected):
         if graph is None and not recorders:
             concrete.compile()
             if not (kwargs or concrete.captures_arrays or call.attributes) and len(args) == len(call.leaves):
-                if all(type(x) is EagerTensor for x in args):
+                if all(type(x) is EagerTensor for x in args) and not call.own:  # such as a list that is a default
                     self._remember_arrays([x._array for x in args], concrete)
                 elif concrete in self._watched:
                     self._array_calls.remember(args, call, concrete)
@@ -225,7 +227,8 @@ class Function(Called, Inspected):
             if graph is None or not (in_body() if isinstance(exc, EndlessError) else belongs(exc, graph)):
                 raise
             return None
-        return None if graph is not None and self._arrays.references else concrete  # these are in arenas of the caller
+        is_by_reference = self._forms.references or self._forms.containers is not None  # in arenas of the caller
+        return None if graph is not None and is_by_reference else concrete
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, where a TensorSpec may replace a tensor (`tf.function.get_concrete_function`).
@@ -460,10 +463,10 @@ class Function(Called, Inspected):
 
     def _trace(self, call: Call, types: Sequence[Type]) -> ConcreteFunction:
         call.keep()  # the trace may keep values
-        concrete, made_variables = self._arrays.traced(lambda: self._trace_once(call, types, first=self._count == 0))
+        concrete, made_variables = self._forms.traced(lambda: self._trace_once(call, types, first=self._count == 0))
         if made_variables and not concrete.identified:  # trace again, as later calls would: the variables exist now
             try:
-                concrete, _ = self._arrays.traced(lambda: self._trace_once(call, types, first=False))
+                concrete, _ = self._forms.traced(lambda: self._trace_once(call, types, first=False))
             except LateVariableError:
                 if call.attributes is None:
                     raise
@@ -482,8 +485,8 @@ class Function(Called, Inspected):
         variables = self._signature.placeholders(call)
         known = {x.value: leaf._array for x, leaf in zip(inputs, call.leaves, strict=True)
                  if isinstance(leaf, EagerTensor)}
-        objects = self._arrays.objects or any(getattr(x, "is_object", False) for x in call.passed)
-        all_captured = list(self._arrays.captured)
+        objects = self._forms.objects or any(getattr(x, "is_object", False) for x in call.passed)
+        all_captured = list(self._forms.captured)
         paths = self._signature.input_names(call, as_paths=True)
         mode = tracing_objects(objects, bool(call.arrays))
         with mode:
@@ -503,7 +506,7 @@ class Function(Called, Inspected):
                     mode.existed, mode.sources = outside.existed, outside.arrays
                     outside.find_shared(call.finds_attributes)
                     try:
-                        with arrays.substituted(outside.heap), unwritable(outside.arrays), leaking(
+                        with outside.asked(), arrays.substituted(outside.heap), unwritable(outside.arrays), leaking(
                                 outside.leaks_into), trying_numbers(call.twins and self._objects.most_made,
                                                                     call.finds_numbers), outside.counting_references():
                             run = functools.partial(recursive(python, fn) if self.autograph else fn, *args, **kwargs)
@@ -513,9 +516,6 @@ class Function(Called, Inspected):
                         constants = self._settled(call, outside, bool(creation.created), all_captured)
                         mode.returned_at = functools.partial(return_position, getattr(python, "__func__", python))
                         pack = plan(returned, outputs, getattr(python, "__func__", python), outside, arrays.changed())
-                    except NeedsNumbers:
-                        outside.need_numbers()
-                        raise
                     except (Exception, NeedsAttributes):
                         if not creation.created:
                             outside.heap.restore()  # undo all effects of the trace

@@ -3,9 +3,9 @@ each call makes all objects of an arena anew."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
-from autograph.backend import has_staged_items, is_record
+from autograph.backend import DICTS, fill, has_staged_items, is_record, parts_in
 from runtime.core.errors import StagingError, locate
 from runtime.core.object_mode import known_at_end, want_references
 from runtime.core.positions import return_position, staging_error
@@ -13,13 +13,14 @@ from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
 from runtime.function.reconstruction import Part, Recipe, Run, Values
 from runtime.staging.values.arenas import Arena
-from runtime.staging.values.element_layout import classes_in
+from runtime.staging.values.container_arenas import ContainerArena, ContainerReference
+from runtime.staging.values.element_classes import classes_in, containers_in_structure
 from runtime.staging.values.list_elements import is_same_element, place_of
 from runtime.staging.values.open_bodies import elements_with, resumed
 from runtime.staging.values.references import Reference, arenas_in
 from runtime.staging.values.shared_elements import may_have_common
 
-__all__ = ["check_identities", "has_objects", "plan_objects", "plan_reference"]
+__all__ = ["check_identities", "has_objects", "plan_container", "plan_objects", "plan_reference"]
 
 
 class _Objects(Recipe):
@@ -46,6 +47,33 @@ class _Objects(Recipe):
         return made
 
 
+class _Containers(Recipe):
+    """The list of the containers in an arena. `items`: the recipe of the items of each; `arguments`: the containers of
+    the call that are in it, each by its number among these with the recipe of its index in the arena."""
+
+    items: Part
+
+    def __init__(self, arena: ContainerArena, outputs: list[Any]) -> None:
+        super().__init__(arena)
+        self.outputs = outputs
+        self.arguments: list[tuple[int, Part]] = []
+
+    def make(self, values: Values) -> list[Any]:
+        found = self.items(values)
+        if not isinstance(found, Run):
+            raise staging_error(
+                f"a traced function returns a {self.value.name} here to the one that calls it, which has such"
+                " containers by reference", "Call it as it is without rt.function: f.python_function(...).")
+        made = values.made[id(self)] = found.items
+        containers = values.containers
+        for place, index in self.arguments if containers is not None else ():
+            assert containers is not None
+            container, k = containers[place], int(index(values))
+            fill(container, parts_in(made[k]))
+            made[k] = container
+        return made
+
+
 def has_objects(containers: Sequence[Any]) -> bool:
     """Whether there are lists or dicts of the graph, of which a trace of its own would have copies of the objects."""
     return any(_classes_of_items(x) for x in containers)
@@ -57,27 +85,38 @@ def _classes_of_items(x: Any) -> set[type]:
 
 
 def check_identities(values: Sequence[Any], fn: Any) -> None:
-    """StagingError if two of the results of `fn` may be, or have as elements, one object, of which each has a copy."""
+    """StagingError if two of the results of `fn` may be, or have as elements, one object, list or dict, of which each
+    has a copy."""
     if known_at_end() is None:
         return
     with resumed(known_at_end()):
-        lists = [(x, classes) for x in values if (classes := _classes_of_items(x))]
-        alone = [x for x in values if is_record(x) and elements_with(x) and place_of(x) != (None, None)]
+        lists = [(x, kinds) for x in values if (kinds := _kinds_of_items(x))]
+        alone = [x for x in values if (is_record(x) or type(x) in _BY_VALUE) and elements_with(x) and place_of(
+            x) != (None, None)]
         for k, x in enumerate(alone):
             owner, _ = place_of(x) or (None, None)
-            if any(type(x) in classes and (owner is each or may_have_common(owner, each)) for each, classes in lists):
+            if any(type(x) in kinds and (owner is each or may_have_common(owner, each)) for each, kinds in lists):
                 _refuse(type(x), fn)
             for other in alone[:k]:
                 if type(x) is type(other) and is_same_element(x, other) is not False:
                     _refuse(type(x), fn)
-        for k, (x, classes) in enumerate(lists):
+        for k, (x, kinds) in enumerate(lists):
             for other, others in lists[:k]:
-                if (common := classes & others) and may_have_common(x, other):
+                if (common := kinds & others) and may_have_common(x, other):
                     _refuse(common.pop(), fn)
 
 
+_BY_VALUE: Final = frozenset({list, *DICTS})
+
+
+def _kinds_of_items(x: Any) -> set[type]:
+    """The classes of the objects, lists and dicts that a list or dict of the graph has."""
+    structure = getattr(x[0], "structure", None) if has_staged_items(x) else None
+    return set() if structure is None else {*classes_in(structure), *containers_in_structure(structure)}
+
+
 def _refuse(cls: type, fn: Any) -> NoReturn:
-    want_references()
+    want_references(of_containers=cls in _BY_VALUE)
     error = StagingError(
         f"whether two of the results are, or have, one {cls.__name__} is known only when the graph runs",
         remedy="Return the index of the one in the list, or a copy of it: copy.copy(x).")
@@ -85,17 +124,38 @@ def _refuse(cls: type, fn: Any) -> NoReturn:
     raise error
 
 
-def plan_objects(structure: Any, outputs: list[Any], plan: Callable[[Any], Part]) -> None:
-    """Plan the objects to which elements of that structure refer. `plan` returns the recipe of the items of a list, and
-    appends them to the outputs of the graph."""
+def plan_objects(
+    structure: Any, outputs: list[Any], plan: Callable[[Any, bool], Part], numbers: bool = True
+) -> None:
+    """Plan the objects and lists to which elements of that structure refer. `plan` returns the recipe of the items of a
+    list, whose numbers are Python numbers if its second argument is true, and appends them to the outputs of the
+    graph. `numbers`: whether those in lists by reference are."""
     for arena in arenas_in(structure):
-        if arena.recipe is None or arena.recipe.outputs is not outputs:
+        if arena.recipe is not None and arena.recipe.outputs is outputs:
+            continue
+        if isinstance(arena, ContainerArena):
+            arena.recipe = _Containers(arena, outputs)
+            arena.recipe.items = plan(arena.store[0], numbers)
+        else:
             arena.recipe = _Objects(arena, outputs)
-            arena.recipe.attributes = {name: plan(values[0]) for name, values in arena.fields.items() if values}
+            arena.recipe.attributes = {name: plan(values[0], True) for name, values in arena.fields.items() if values}
+
+
+def plan_container(
+    x: ContainerReference, outputs: list[Any], take: Callable[[list[Any], Any], Part],
+    plan: Callable[[Any, bool], Part], argument: int | None = None,
+) -> Part:
+    """The recipe of a container in an arena. `take` returns that of a tensor; `argument`: the number of the container
+    among those of the call, if it is one of these."""
+    plan_objects(x.arena.layout, outputs, plan, argument is not None)
+    made, index = x.arena.recipe, take(outputs, convert_to_tensor(x.place))
+    if argument is not None:
+        made.arguments.append((argument, index))
+    return lambda values: made(values)[int(index(values))]
 
 
 def plan_reference(
-    x: Reference, outputs: list[Any], take: Callable[[list[Any], Any], Part], plan: Callable[[Any], Part]
+    x: Reference, outputs: list[Any], take: Callable[[list[Any], Any], Part], plan: Callable[[Any, bool], Part]
 ) -> Part:
     """The recipe of an object in an arena. `take` returns that of a tensor."""
     plan_objects(x.__arena__.layout, outputs, plan)

@@ -13,7 +13,7 @@ import itertools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, repeat
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -39,8 +39,10 @@ from autograph.backend import (
     refill,
     variables,
 )
+from runtime.core.array_mode import NeedsNumbers
 from runtime.core.errors import InaccessibleTensorError, StagingError, locate
 from runtime.core.inaccessible import inaccessible
+from runtime.core.object_mode import NeedsArgument
 from runtime.core.positions import Position, user_position
 from runtime.core.tensor import EagerList, EagerTensor, GraphList, GraphTensor, Tensor
 from runtime.function.attribute_state import (
@@ -258,13 +260,33 @@ class PriorState:
                  and not is_in(keys, *constant[0][1:]))
         return list(itertools.islice(found, MOST))
 
-    def need_numbers(self) -> None:
+    @contextmanager
+    def asked(self) -> Iterator[None]:
+        """Where the trace asks for its numbers, or a container, as arguments: NeedsAttributes if they can be."""
+        try:
+            yield
+        except NeedsArgument as needed:
+            self.heap.restore()
+            self._need_argument(needed.value)
+            raise needed.error from None
+        except NeedsNumbers:
+            self._need_numbers()
+            raise
+
+    def _need_numbers(self) -> None:
         """NeedsAttributes for the numbers that the trace has read and that are not arguments, if there are only a
         few."""
         places = [place for place, x in self.constants(self.call.attributes) if type(x) in _NUMBERS
                   and can_be_staged(x) and can_be_state(*place[1:], self.existed)]
         if 0 < len(places) <= _MOST_NUMBERS and self.call.finds_attributes:
             raise NeedsAttributes(places, before=[UNBOUND] * len(places))  # so that they are inputs immediately
+
+    def _need_argument(self, container: Any) -> None:
+        """NeedsAttributes for the places that hold a container, if these can become arguments."""
+        places = [place for place, _ in self._visible.holders_of({id(container)}) if can_be_state(
+            *place[1:], self.existed)]
+        if places and self.call.finds_attributes:
+            raise NeedsAttributes(places, before=[UNBOUND] * len(places))
 
     def find_shared(self, again: bool) -> None:
         """Find where the trace may reach containers that are also arguments of the call, and, if arrays are objects,

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import BuiltinFunctionType, CellType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any, Final, NoReturn, cast
@@ -11,17 +11,12 @@ import numpy as np
 
 from autograph.backend import (
     DICTS,
-    LISTS,
     UNBOUND,
     cell_is_filled,
-    fields_in,
-    fill,
     has_staged_items,
     is_internal,
     is_iterator,
-    put,
-    refill,
-    take_out,
+    is_reference,
 )
 from runtime.core.errors import StagingError, locate
 from runtime.core.graph import Graph
@@ -31,7 +26,6 @@ from runtime.core.text import Text
 from runtime.core.trace import capture, current_graph, wrap
 from runtime.core.types import DType, TensorSpec
 from runtime.function.argument_structure import children, keys_in_order, rebuild
-from runtime.function.array_arguments import put_back
 from runtime.function.escaped_tensors import ATOMS, graph_value_in
 from runtime.function.number_state import (
     NumberColumn,
@@ -44,7 +38,8 @@ from runtime.function.number_state import (
     widened,
     widened_list,
 )
-from runtime.function.object_results import check_identities, plan_objects, plan_reference
+from runtime.function.object_results import check_identities, plan_container, plan_objects, plan_reference
+from runtime.function.pack import Pack
 from runtime.function.prior_state import PriorState
 from runtime.function.reconstruction import (
     NUMBERS,
@@ -68,10 +63,7 @@ from runtime.function.reconstruction import (
     is_constant,
     number,
     reduced,
-    spread,
-    spread_items,
 )
-from runtime.function.signature import Call
 from runtime.function.unstacked import elements_of, items_of_list, items_of_row, live_entries
 from runtime.numpy.array_choices import SelectedArray
 from runtime.staging.containers.row_table import Row, RowItems, StoredRow
@@ -85,36 +77,7 @@ from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, choose, identities_of
 from runtime.staging.values.set import StagedSet
 
-__all__ = ["Pack", "plan", "result_specs"]
-
-class Pack:
-    """Builds the function's return value from the results of a graph: `pack(results, call)`, for each call.
-
-    uses_call   whether arguments of the call are in the result, or are changed
-    arrays      the changed arrays: the index of each among the leaves and then the arrays from outside, and that of
-                the output with its contents
-    only_arrays whether a call, also one that raises, cannot change anything else of the caller's
-    returns_arguments   whether arguments of the call are in the result
-    """
-
-    def __init__(
-        self, part: Part, changes: Sequence[tuple[int, Sequence[Any], Sequence[tuple[Part, Part]]]], uses_call: bool,
-        arrays: Sequence[tuple[int, int]] = (), only_arrays: bool = False,
-    ) -> None:
-        self.part, self.changes, self.arrays, self.returns_arguments = part, changes, arrays, uses_call
-        self.uses_call, self.only_arrays = uses_call or bool(arrays), only_arrays
-
-    def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
-        if call is None:
-            return self.part(Values(results, None, ()))
-        values = Values(results, call.containers, call.passed)
-        for place, output in self.arrays:
-            put_back(call.passed[place], results[output])
-        if self.changes:
-            for place, before, parts in [(place, before, [(key(values), part(values)) for key, part in parts])
-                                         for place, before, parts in self.changes]:
-                _fill(call.containers[place], parts, before)
-        return self.part(values)
+__all__ = ["plan", "result_specs"]
 
 
 def plan(
@@ -127,37 +90,22 @@ def plan(
     are returned themselves. StagingError for objects that cannot be created anew.
     """
     planner = _Planner(outputs, fn, outside)
+    changed = outside.changed_arguments()
+    references = [plan_container(outside.copies[place][0], outputs, _take, _plan_attribute(outputs), place)
+                  for place, *_ in changed if is_reference(outside.copies[place])]
     part = planner.result(returned)
     changes = []
     planner.keeps_arrays = True
-    for place, before, parts in outside.changed_arguments():
+    for place, before, parts in changed:
+        if is_reference(outside.copies[place]):
+            continue
         planned = [(planner.part(key, ""), planner.argument_part(part)) for key, part in parts.items()]
         changes.append((place, tuple(before), planned))
     check_identities([value for value, _ in planner.recipes.values()], fn)
     written = [(place, len(outputs) + k) for k, (place, _) in enumerate(arrays)]
     outputs += [contents for _, contents in arrays]
-    return Pack(part, changes, planner.uses_call, written,
-                bool(outside.call.arrays) and not changes and outside.can_change_only_arrays)
-
-
-def _fill(container: Any, parts: list[tuple[Any, Any]], before: Iterable[Any]) -> None:
-    """Replace the parts of the caller's list, dict or set, or the attributes of an object (`before`: their names)."""
-    if isinstance(container, LISTS):
-        refill(container, spread(part for _, part in parts))
-        return
-    if isinstance(container, set):
-        refill(container, [key for key, _ in parts])
-        return
-    parts = spread_items(parts)
-    if isinstance(container, dict):
-        fill(container, parts)
-        return
-    fields, now = fields_in(container) or {}, {name for name, _ in parts}
-    for key in before:
-        if key not in now and key in fields:
-            take_out(container, key)
-    for key, part in parts:
-        put(container, key, part)
+    return Pack(part, changes, references, planner.uses_call, written,
+                bool(outside.call.arrays) and not changed and outside.can_change_only_arrays)
 
 
 class _Planner:
@@ -281,7 +229,9 @@ class _Planner:
         cls: Any = type(value)
         self._stays(cls, path)
         recipe: Any
-        if cls is list:
+        if is_reference(value):
+            recipe = plan_container(value[0], self.outputs, _take, _plan_attribute(self.outputs))
+        elif cls is list:
             recipe = List(value)
             self._noted(value, recipe)
             recipe.parts = [self.part(item, f"{path}[{i}]") for i, item in enumerate(value)]
@@ -429,9 +379,10 @@ def plan_staged(
     return None
 
 
-def _plan_attribute(outputs: list[Any]) -> Callable[[Any], Part]:
-    """Plans the values of an attribute of the objects in an arena, where Python numbers stay such."""
-    return lambda items: _plan_items(items, outputs, True)
+def _plan_attribute(outputs: list[Any]) -> Callable[[Any, bool], Part]:
+    """Plans the values of an attribute of the objects in an arena, where Python numbers stay such, or the lists in an
+    arena."""
+    return lambda items, numbers: _plan_items(items, outputs, numbers)
 
 
 def _never(values: Values) -> NoReturn:
@@ -482,7 +433,7 @@ def _plan_text(returned: Text, outputs: list[Any]) -> Part:
 def _plan_entries(returned: StagedEntries, outputs: list[Any], numbers: bool) -> Spread:
     """The recipe of the items of a dict: keys are Python numbers, and so are numeric values if `numbers`."""
     keys = len(returned.table.keys)
-    plan_objects(returned.structure, outputs, _plan_attribute(outputs))
+    plan_objects(returned.structure, outputs, _plan_attribute(outputs), numbers)
     return Spread(_of_lists(returned.leaves, outputs, returned.holding,
                             lambda leaves, values: Run(_entries(leaves, keys, returned.structure, values)), numbers))
 
@@ -521,7 +472,7 @@ def _entries(leaves: Sequence[Any], keys: int, structure: Any, values: Values) -
 
 
 def _plan_items(returned: StagedItems, outputs: list[Any], numbers: bool) -> Spread:
-    plan_objects(returned.structure, outputs, _plan_attribute(outputs))
+    plan_objects(returned.structure, outputs, _plan_attribute(outputs), numbers)
 
     def made(columns: Any, values: Values) -> Run:
         found = [items_of_list(column) for column in columns]
@@ -565,6 +516,8 @@ def result_specs(returned: Any, around: tuple[Any, ...] = ()) -> Any:
     """The structure of a result with TensorSpecs for its tensors. `around`: the enclosing containers."""
     if isinstance(returned, Select):
         return returned
+    if is_reference(returned):
+        return returned[0]
     returned = view_of(returned)
     if isinstance(returned, (MaybeTensor, MaybeObject)):
         return result_specs(returned.content, around)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.core.array_methods import ArrayMethods
+from runtime.core.array_methods import ArrayMethods, is_tensor_with_axes
 from runtime.core.array_mode import are_objects, existed_before, note_array
 from runtime.core.array_promotion import mark_as_array
 from runtime.core.operations import OPERATIONS
@@ -67,9 +67,11 @@ def from_numpy(value: Any) -> Any:
 
 
 def made_of(result: Any, operands: Iterable[Any], is_usual: bool = True) -> Any:
-    """The result of a NumPy function for operands that include tensors: an array if one of these is an object, or if
-    only scalars among them are tensors. `is_usual`: as for `as_object`."""
+    """The result of a NumPy function for operands that include tensors: an array if only scalars among them are
+    tensors, and others arrays. `is_usual`: as for `as_object`."""
     operands = [*operands]
+    if any(map(is_tensor_with_axes, operands)):
+        return result
     if not has_objects(operands):
         if any(isinstance(x, ArrayMethods) and getattr(x, "ndim", 0) for x in operands):
             return result

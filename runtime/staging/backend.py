@@ -1,7 +1,7 @@
 """The runtime as a backend of autograph: stages control flow of converted code on tensors."""
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -28,6 +28,7 @@ from autograph.backend import (
     has_staged_items,
     is_internal,
     is_list,
+    is_reference,
     keyed,
     operators,
     register_indexed,
@@ -95,6 +96,7 @@ from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
 from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import Step, checkpoint, rollback
+from runtime.staging.values.container_arenas import make_references, readable
 from runtime.staging.values.dict import View
 from runtime.staging.values.element_layout import empty_row
 from runtime.staging.values.enum_members import NumberMember
@@ -306,6 +308,9 @@ class Staging:
     def body_began(self) -> None:
         begin_body()
 
+    def body_ending(self, body: Body, names: Sequence[str], values: Sequence[Any]) -> None:
+        make_references(names, values, body)
+
     def body_ended(self, error: BaseException | None) -> None:
         tell_watchers(error)
         forget_exits()
@@ -335,7 +340,7 @@ class Staging:
                 value, *rest = operand(*state)
                 return (_read(value), *rest)
 
-            return Step(run)
+            return Step(run, operand if hasattr(operand, "lineno") else None)
 
         return stage_cond(pred, branch(then), branch(orelse), (None, *init), ("", *names))
 
@@ -445,6 +450,9 @@ class Staging:
         return None if element is None else partial(put_back, element)
 
     def setitem(self, target: Any, index: Any, value: Any, around: Any = None) -> Any:
+        if is_reference(target):
+            with following(target):
+                return self.setitem(target, index, value, around)
         index, value = there(index), there(value)
         if isinstance(target, (StagedArray, MaybeObject)):
             target[index] = value
@@ -534,6 +542,10 @@ def _is_that_bool(value: Any, wanted: bool) -> Any:
 
 
 def _getitem(container: Any, index: Any) -> Any:
+    if isinstance(container, (defaultdict, Counter)) and is_reference(container):
+        with following(container):  # which may add an item
+            return _getitem(container, index)
+    container = readable(container)
     if has_staged_items(container):
         return unview(view_of(container)[index])
     if type(container) in keyed and isinstance(container, dict):
@@ -550,7 +562,8 @@ def _getitem(container: Any, index: Any) -> Any:
 
 def _delitem(container: Any, index: Any) -> None:
     if type(container) in keyed:
-        delete_item_of(container, index)
+        with following(container):
+            delete_item_of(container, index)
     elif type(container) is not list or has_staged_items(container):
         with following(container):
             del _written(container)[index]

@@ -225,3 +225,32 @@ def test_loops_that_change_arrays_of_one_list_and_put_arrays_in_another(executor
     found = rt.function(put_in_another_list, executor=executor)(x)
     assert rt.nest.map_structure(lambda y: y.numpy().tolist(), found) == rt.nest.map_structure(
         lambda y: y.tolist(), put_in_another_list(x))
+
+
+VARIABLE = rt.Variable(rt.ones([2, 1]))
+BESIDE_TENSORS: dict[str, Callable[[Any], Any]] = {
+    "a product with a variable": lambda a: a @ VARIABLE, "a tensor after it": lambda a: a + rt.ones([2]),
+    "a tensor before it": lambda a: rt.ones([2]) - a, "a variable before it": lambda a: VARIABLE * a,
+    "a function of NumPy": lambda a: np.maximum(a, rt.zeros([2])),
+}
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("name", BESIDE_TENSORS)
+def test_an_array_beside_a_tensor_gives_a_tensor_which_no_assignment_changes(name: str, executor: str) -> None:
+    made = BESIDE_TENSORS[name]
+
+    def skipped(a):
+        a += 1
+        h = made(a)
+        skip, history = h, [h]
+        h += 1.0
+        for _ in range(2):
+            history.append(h)
+            h *= 2.0
+        return skip, h, history
+
+    expected = skipped(np.ones((1, 2), np.float32))
+    found = rt.function(skipped, executor=executor)(np.ones((1, 2), np.float32))
+    for one, other in zip([*expected[:2], *expected[2]], [*found[:2], *found[2]], strict=True):
+        np.testing.assert_array_equal(np.asarray(other), np.asarray(one))

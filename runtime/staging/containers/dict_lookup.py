@@ -18,10 +18,12 @@ import numpy as np
 
 from autograph.backend import (
     DICTS,
+    MUTATORS,
     Clause,
     duplicate,
     has_staged_items,
     is_container,
+    is_reference,
     items_of,
     of_trace,
     operators,
@@ -40,7 +42,9 @@ from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
 from runtime.staging.values import dict_presence
-from runtime.staging.values.dict import StagedDict, certain, is_staged_key, is_tuple, missing_key
+from runtime.staging.values.container_arenas import readable
+from runtime.staging.values.dict import StagedDict
+from runtime.staging.values.dict_keys import certain, is_choice, is_staged_key, is_tuple, missing_key
 from runtime.staging.values.element_layout import may_change
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.iterables import Counted, as_iterable, first_true, stacked, stages, view_of, weak_int
@@ -49,8 +53,9 @@ from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import is_hashable_reference
-from runtime.staging.values.select import choose, either
+from runtime.staging.values.select import alternatives_of, choose, either, unknown, use
 from runtime.staging.values.shared_elements import link
+from runtime.staging.values.spec_text import text_of_key
 from runtime.staging.values.strings import place_of_text
 from runtime.staging.values.trials import refuse_new_key, refuse_number_as_key
 
@@ -65,11 +70,31 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
+            if is_choice(key) and called in (item_of, has_key, _get):
+                return _for_each_choice(called, mapping, key, *rest)
             return (staged if is_staged_key(key) or has_staged_items(mapping) else python)(mapping, key, *rest)
 
         return cast(F, called)
 
     return decorated
+
+
+def _for_each_choice(function: Callable[..., Any], mapping: Any, key: Any, *rest: Any) -> Any:
+    """`function(mapping, key, *rest)`, which reads a dict, for a key that is one of several objects."""
+    one_of, at = alternatives_of(key)
+    if function is not _get and type(mapping) in DICTS and not has_staged_items(mapping) and (
+            function is has_key or _has_all_choices(mapping, key)):
+        return choose([function(mapping, one) for one in one_of], at)
+    return use(key, _for_choice, function, mapping, *rest)
+
+
+def _has_all_choices(mapping: dict[Any, Any], key: Any) -> bool:
+    """Whether a key is one of several objects all of which are keys of the dict."""
+    return is_choice(key) and all([one in mapping for one in alternatives_of(key)[0]])
+
+
+def _for_choice(one: Any, function: Callable[..., Any], mapping: Any, *rest: Any) -> Any:
+    return function(mapping, one, *rest)
 
 
 def _item_of_known(mapping: dict[Any, Any], key: Any) -> Any:
@@ -128,6 +153,10 @@ def _is_same(a: Any, b: Any) -> bool:
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
     """Convert the dict to a hash table in the graph where a key is set, if possible and the key may be missing. Returns
     whether that was done."""
+    if is_choice(key):
+        if not _has_all_choices(mapping, key):
+            raise unknown(key, "it cannot be a new key of a dict")
+        return False
     if isinstance(place, GraphTensor):
         is_there = _is_known(mapping, key) or refuse_new_key([place.value], lambda each: each < len(mapping))
     else:
@@ -163,8 +192,22 @@ def has_key(mapping: Any, key: Any) -> Any:
     return place < len(mapping)
 
 
+_CHANGING: Final = MUTATORS | {"move_to_end", "__setitem__", "__delitem__"}
+"""The methods of a dict that change it."""
+
+
+def _called_by_reference(mapping: Any, name: str, *args: Any, **keywords: Any) -> Any:
+    """Call a method of a dict by reference."""
+    if name not in _CHANGING:
+        return method_of_dict(getattr(readable(mapping), name))(*args, **keywords)
+    with following(mapping):
+        return method_of_dict(getattr(mapping, name))(*args, **keywords)
+
+
 def method_of_dict(fn: Any) -> Any:
     """The replacement of the bound dict method `fn`."""
+    if is_reference(fn.__self__):
+        return functools.partial(_called_by_reference, fn.__self__, fn.__name__)
     staged, found = _METHODS.get(fn.__name__), dict_presence.method_of(fn)
     if fn.__name__ == "update":
         return functools.partial(_update, fn.__self__, found)
@@ -338,17 +381,19 @@ def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> Non
         retrace_for_elements(staging_error(
             "an object or a set becomes the value of a key that only the graph knows", "Make its class a dataclass, or"
             " keep its parts in dicts of their own."), describe([value]))
+    if _has_all_choices(mapping, key):
+        return
     if not _is_known(mapping, key):
         refuse_number_as_key([leaf.value for leaf in pytree.flatten(key) if isinstance(leaf, GraphTensor)])
     _check(place, len(mapping), key, UnimplementedError(_added(mapping)))
 
 
 def _added(mapping: dict[Any, Any]) -> str:
-    keys = repr([*mapping])
+    keys = ", ".join(map(text_of_key, mapping))
     keys = keys if len(keys) <= 60 else keys[:57] + "..."
-    return (f"a key is added to a dict with the keys {keys}, and only the graph knows which one: give the dict all its"
-            " keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values of"
-            " one type and structure")
+    return (f"a key is added to a dict with the keys [{keys}], and only the graph knows which one: give the dict all"
+            " its keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values"
+            " of one type and structure")
 
 
 def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:
@@ -400,6 +445,9 @@ def _position(keys: Sequence[Any], key: Any) -> Any:
         return place if present is None else where(present, place, _position(keys, None))
     if is_tuple(key) and is_staged_key(key):
         return _position_of_tuple(keys, key)
+    if is_choice(key):
+        one_of, at = alternatives_of(key)
+        return choose([_position(keys, one) for one in one_of], at)
     if isinstance(key, Text):
         return _position_among([(i, each) for i, each in _comparable(keys, key) if isinstance(each, str)], len(keys),
                             lambda texts: place_of_text(texts, key))

@@ -16,6 +16,7 @@ from runtime.ops.reduction import reduce_any
 from runtime.staging.containers import dict_lookup
 from runtime.staging.containers.comparison import equals
 from runtime.staging.values import dict_presence
+from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict, View
 from runtime.staging.values.generators import StagedGenerator, any_of
 from runtime.staging.values.iterables import Staged, StagedRange, view_of
@@ -39,7 +40,7 @@ def contains(container: Any, value: Any) -> Any:
         method = getattr(type(container), "__contains__", None)
         return contains(container.__iterated__(), value) if method is None else truth(
             operators.call(method)(container, value))
-    container = view_of(container)
+    container = view_of(readable(container))
     if isinstance(container, (StagedDict, StagedSet, View)):
         return container.contains(value)
     if isinstance(container, (dict, KeysView)):

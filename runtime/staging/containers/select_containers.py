@@ -18,7 +18,7 @@ from runtime.ops.gather import gather
 from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, Row, are_rows, remake_before
 from runtime.staging.containers.settled_keys import settle_keys
-from runtime.staging.values.dict import is_staged_key
+from runtime.staging.values.dict_keys import is_staged_key
 from runtime.staging.values.dict_presence import is_uncertain
 from runtime.staging.values.element_layout import EMPTY, is_unknown
 from runtime.staging.values.iterables import Counted, Staged, normalised_index, stacked, view_of, weak_int

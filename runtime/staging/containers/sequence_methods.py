@@ -10,7 +10,17 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from autograph.backend import LISTS, fields_in, has_staged_items, is_list, keyed, operators, references, refill
+from autograph.backend import (
+    LISTS,
+    fields_in,
+    has_staged_items,
+    is_list,
+    is_reference,
+    keyed,
+    operators,
+    references,
+    refill,
+)
 from runtime.core import pytree
 from runtime.core.formatting import message_of
 from runtime.core.object_mode import want_references
@@ -35,6 +45,7 @@ from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_bef
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.values.alias_tracking import is_carried
+from runtime.staging.values.container_arenas import refer_elements
 from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.element_layout import has_layouts, may_change
@@ -107,8 +118,10 @@ def _staged(sequence: Any, done: str, unknown: str, remedy: str = "") -> StagedL
     if isinstance(sequence, tuple):
         raise staging_error(
             f"a tuple has a known length, and {unknown} is known only when the graph runs", "Use a list.")
+    refer_elements(sequence)
     spec = with_staged_lists(describe(sequence))
     if not all(map(_is_immutable, sequence)) or not isinstance(spec, Custom):
+        want_references(of_containers=True)
         raise staging_error(
             f"{text(describe(sequence))} cannot be {done} here: {unknown} is known only when the graph runs, and a list"
             " that is made then holds numbers or tensors of one type, text, None, or tuples of these",
@@ -121,7 +134,7 @@ def _is_immutable(x: Any) -> bool:
         return all(map(_is_immutable, x))
     if isinstance(x, MaybeObject):
         return _is_immutable(x.content)
-    return x is None or isinstance(x, (str, Text, Reference)) or is_number(x)
+    return x is None or isinstance(x, (str, Text, Reference)) or is_number(x) or is_reference(x)
 
 
 def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
@@ -251,6 +264,7 @@ _LONG: Final = 512
 
 def _becomes_staged(sequence: Any) -> bool:
     """Convert a list of numbers to a staged list; returns whether they have a common type."""
+    refer_elements(sequence)
     spec = with_staged_lists(describe(sequence))
     if not isinstance(spec, Custom):
         return False
@@ -450,7 +464,8 @@ def method_of_sequence(method: Any) -> Any:
 
 def _called(sequence: Any, name: str, *args: Any, **kwargs: Any) -> Any:
     with following(sequence):
-        return unview(getattr(view_of(sequence), name)(*[view_of(there(arg)) for arg in args], **kwargs))
+        given = [arg if is_reference(arg) else view_of(arg) for arg in map(there, args)]
+        return unview(getattr(view_of(sequence), name)(*given, **kwargs))
 
 
 _COMPARE: Final = frozenset({"count", "index", "remove"})

@@ -9,8 +9,10 @@ from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType
 from runtime.staging.values import dict_presence
 from runtime.staging.values.column_join import join_tables
+from runtime.staging.values.container_arenas import refer_elements
 from runtime.staging.values.describe import describe
-from runtime.staging.values.dict import StagedDict, certain, empty_dict_like, settled_key
+from runtime.staging.values.dict import StagedDict, empty_dict_like
+from runtime.staging.values.dict_keys import certain, settled_key
 from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
 
 __all__ = ["become_table", "settle_keys", "table_spec"]
@@ -36,6 +38,7 @@ def table_spec(mapping: dict[Any, Any], items: Sequence[tuple[Any, Any]]) -> Cus
     joins."""
     if type(mapping) not in DICTS or _have_other_names(mapping):
         return None
+    refer_elements(mapping, [value for _, value in items])
     found = [*items, *mapping.items()]
     keys = tuple([settled_key(key)[0] for key, _ in found])
     spec = Nested(mapping, keys, tuple([describe(value) for _, value in found]))

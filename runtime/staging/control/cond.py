@@ -26,6 +26,7 @@ from runtime.staging.values.assumptions import assuming
 from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
 from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
+from runtime.staging.values.container_arenas import make_references, need_references
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import (
     StagedBefore,
@@ -168,6 +169,7 @@ def stage_cond(
 
     StagingError if the values of a variable have no join.
     """
+    make_references(names, init, true_fn, false_fn)
     with after_return() if _tells_of_return(pred) else nullcontext(), carrying():
         mark = checkpoint() if any(map(begins_with_container, init)) else None
         try:
@@ -219,14 +221,16 @@ def _stage_cond(
     elements.show()
     specs += [spec for _, spec in contents]
     names = [*names, *["" for _ in contents]]
-    if true.graph.outputs or any([graph.effect or graph.may_raise for graph in (true.graph, false.graph)]):
+    outputs: Sequence[Any] = ()
+    never_returns = true.values is None and false.values is None
+    if never_returns or true.graph.outputs or any([
+            graph.effect or graph.may_raise for graph in (true.graph, false.graph)]):
         outputs = apply(COND, pred, true=true.graph, false=false.graph)
-        if true.values is None and false.values is None:
-            raise Unreachable
-        results = iter(named(outputs, specs, names))
     else:
-        results = iter(())
         written_by((true.graph, false.graph))
+    if never_returns:
+        raise Unreachable
+    results = iter(named(outputs, specs, names))
     values = rebuild_all(specs, results, names)
     record_identities(contents)
     ends = [branch.end for branch in (true, false) if branch.end is not None]
@@ -260,6 +264,7 @@ def _join(
     try:
         return join(true.describe(i), false.describe(i), cells)
     except Conflict as conflict:
+        need_references(conflict, name, true.body, false.body)
         _refuse(conflict, true, false, i, name)
 
 

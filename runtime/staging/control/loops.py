@@ -43,6 +43,7 @@ from runtime.staging.values import alias_tracking, object_conflicts, open_bodies
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
+from runtime.staging.values.container_arenas import make_references, need_references
 from runtime.staging.values.contents import Contents
 from runtime.staging.values.flatten import lower, named, passed_on, rebuild_all, refuse_cycles
 from runtime.staging.values.indices import note_counter
@@ -81,6 +82,7 @@ _SPREADING: Final = 3  # after this many traces, a change is assumed to spread f
 
 MakeItems = Callable[[Graph], list[Callable[[], Any]]]
 """Adds the body's inputs that precede the state; returns functions that make the item while the body is traced."""
+_Stage = Callable[[Sequence[Any], Form, ElementPlaces], tuple[Any, ...]]
 
 
 @dataclass
@@ -271,6 +273,7 @@ class _Loop:
         try:
             return join(spec, out, None if i in self.of_contents or i in self.places.found else self.cells)
         except Conflict as conflict:
+            need_references(conflict, self.names[i], self.body_fn)
             if chooses(self.init[i]):
                 self.to_join.append(i)
                 return spec
@@ -526,13 +529,12 @@ def stage_while(
             return loop.apply(WHILE_LOOP, (), False, **params)
         return loop.apply(WHILE_LOOP, (convert_to_tensor(limit),), False, **params, limited=True)
 
-    return _staged(stage, init, names)
+    return _staged(stage, body_fn, init, names)
 
 
-def _staged(
-    stage: Callable[[Sequence[Any], Form, ElementPlaces], tuple[Any, ...]], init: Sequence[Any], names: Sequence[str]
-) -> tuple[Any, ...]:
+def _staged(stage: _Stage, body_fn: Branch, init: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
     """The state after a loop that `stage` traces in a form, with places of elements as part of the state."""
+    make_references(names, init, body_fn)
     with open_bodies.carrying():
         return following_elements(
             lambda places: exchanging(lambda init, form: stage(init, form, places), places.init), init, names)
@@ -542,8 +544,7 @@ def stage_reduce(
     items: Counted | Stream, body_fn: Branch, test_fn: Branch | None, init: Sequence[Any], names: Sequence[str],
     options: Mapping[str, Any], truth: Truth,
 ) -> tuple[Any, ...]:
-    """The state after `for item in items: state = body_fn(item, *state)`, which stops when `test_fn(*state)` is
-    false."""
+    """The state after `for item in items: state = body_fn(item, *state)`, which goes on while `test_fn(*state)`."""
     limit, runs = options.get("maximum_iterations"), False
     operands: list[Any]
     params: dict[str, Any] = {}
@@ -592,7 +593,7 @@ def stage_reduce(
 
     mark = checkpoint()
     try:
-        return _staged(stage, init, names)
+        return _staged(stage, body_fn, init, names)
     except Resized:
         rollback(mark)
     test, body = by_index(items, body_fn, test_fn, truth)

@@ -41,7 +41,7 @@ from runtime.core.tensor import EagerTensor, GraphTensor
 from runtime.core.trace import add_input, apply, capture, convert_to_tensor, current_graph, tracing, watching, wrap
 from runtime.core.types import ListType, Type, join_types
 from runtime.numpy.array_objects import StagedArray
-from runtime.ops.control import CALL
+from runtime.ops.control import CALL, COND
 from runtime.staging.containers.cached_functions import CACHED, cached_call, wrapped_by
 from runtime.staging.control.call_arguments import ARRAY, TENSOR, Argument, Arguments, mark, packed, strong
 from runtime.staging.control.repeated_calls import RepeatedCalls
@@ -149,6 +149,17 @@ _active: Final = of_trace(_Active())
 def is_widening() -> bool:
     """Whether a recursion is being traced as one graph whose types are not settled: its callees must not be cached."""
     return any(not routine.is_settled for routine in _active.widened.values())
+
+
+def _has_conditions(graph: Graph) -> bool:
+    """Whether a condition decides in a graph how it goes on, though it goes on without end in each way."""
+    return any(node.op is COND for node in graph.nodes)
+
+
+def _waits_for_others(call: _Activation) -> bool:
+    """Whether a routine may depend on others being traced of which no call has returned yet."""
+    return any(other is not call and not (other.returns or other.raises) for other in call.depends) or any(
+        routine.result is None and not routine.always_raises for routine in _active.widened.values())
 
 
 def recursive(fn: Any, form: Any) -> Any:
@@ -434,7 +445,10 @@ def _traced(call: _Activation, arguments: Arguments, form: Callable[..., Any], h
         more = add_captures(call.captured, graph)
         if result is None:
             if not graph.errors:
-                raise endless(name)
+                if _waits_for_others(call):
+                    raise Unreachable  # so far; the others are traced again with what they then return
+                if not _has_conditions(graph):
+                    raise endless(name)
             if call.raises and not more:
                 close(call.routine, graph, call.captured, [])
                 return call

@@ -10,7 +10,7 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.reduction import reduce_any
 from runtime.ops.shape import stack
 from runtime.staging.containers.comparison import equals
-from runtime.staging.values.dict import is_staged_key
+from runtime.staging.values.dict_keys import is_staged_key
 from runtime.staging.values.iterables import first_true
 from runtime.staging.values.select import Select, choose
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import is_body, is_container, is_internal, keyed, operators
+from autograph.backend import is_body, is_container, is_internal, is_reference, keyed, operators
 from runtime.core.array_promotion import is_of_arrays
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphTensor, Tensor
@@ -21,7 +21,8 @@ from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
-from runtime.staging.values.dict import is_staged_key
+from runtime.staging.values.container_arenas import identity_of, same_container
+from runtime.staging.values.dict_keys import is_staged_key
 from runtime.staging.values.iterables import stages
 from runtime.staging.values.list_elements import check_identity, is_same_element, refuse_identity
 from runtime.staging.values.open_bodies import elements_with
@@ -151,6 +152,8 @@ def is_same(value: Any, other: Any) -> Any:
         return True
     if isinstance(value, Reference):
         return same_reference(value, other)
+    if is_reference(value):
+        return same_container(value, other)
     for one, second in itertools.product(*sides):
         if one is not second and is_container(one) and is_container(second):
             check_comparison(one, second)
@@ -290,6 +293,8 @@ def _id(value: Any, /) -> Any:
     """`id(value)`: of an object by reference, a number of its own."""
     if isinstance(value, Reference):
         return number_of(value)
+    if is_reference(value):
+        return identity_of(value)
     if isinstance(value, Select):
         raise unknown(value, "so is its `id`")
     if elements_with(value):

@@ -73,10 +73,10 @@ class Branch(Protocol):
 
 
 class Step:
-    """A function of the state as a body, positioned at the line being traced."""
+    """A function of the state as a body, positioned at the line being traced, or at that of another body."""
 
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        position = user_position() or Position("<unknown>", 0)
+    def __init__(self, fn: Callable[..., Any], body: Any = None) -> None:
+        position = body or user_position() or Position("<unknown>", 0)
         self.fn, self.filename, self.lineno = fn, position.filename, position.lineno
 
     def __call__(self, *values: Any) -> Any:
@@ -112,8 +112,8 @@ def trace_body(
 ) -> Any:
     """Trace `body` for `make_values()` into `graph`; returns its result, or None if it raises, as `graph` then does.
     `leaving`: represents the memory of arrays that the body creates, if it is traced several times.
-    StagingError, leaked tensors, MemoryError, RecursionError, and BaseExceptions that are not Exceptions and that the
-    program does not raise, are raised at once.
+    StagingError, leaked tensors, and the errors that the program does not raise (`raised_by_program`) are raised at
+    once.
     """
     depth, place = _open.depth, _open_body(body)
     room = None if depth % _BODIES else raise_limit(_FRAMES * _BODIES)
@@ -126,9 +126,11 @@ def trace_body(
         except Unreachable:
             note_end(graph)
             return None
-        except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
+        except (StagingError, InaccessibleTensorError):
             raise
         except Exception as exc:
+            if not raised_by_program(exc):
+                raise
             note_end(graph)
             _locate(exc)
             written = written_error(exc)
@@ -180,7 +182,7 @@ def trace_function(call: Callable[[], Any]) -> Any:
     except Unreachable:
         _refuse_accidents()
         return NEVER
-    except (StagingError, InaccessibleTensorError, MemoryError, RecursionError):
+    except (StagingError, InaccessibleTensorError):
         raise
     except BaseException as exc:
         if not raised_by_program(exc):

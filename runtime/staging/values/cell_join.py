@@ -26,6 +26,7 @@ from runtime.staging.values.alias_tracking import (
     originals_of,
     record_alias,
     record_exit,
+    record_replacement,
 )
 from runtime.staging.values.iterables import flags
 from runtime.staging.values.lattice import Custom, Nested, Spec, Static, value_of
@@ -234,6 +235,7 @@ def joined(
         inside.pop()
         for cell in chosen_cells(value):
             record_alias(found, cell, name)
+            record_replacement(found, cell)
         return found
 
     return list(map(one, values, names))

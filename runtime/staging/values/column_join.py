@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final, TypeGuard
 
-from autograph.backend import LISTS, is_list, is_record
+from autograph.backend import LISTS, ListItems, is_list, is_record
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
+from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
-from runtime.staging.values.dict import StagedEntries, empty_dict_like, is_key
+from runtime.staging.values.dict import StagedEntries, empty_dict_like
+from runtime.staging.values.dict_keys import is_key
 from runtime.staging.values.element_layout import (
     EMPTY,
     LENGTHS,
@@ -33,7 +35,7 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.element_structures import Empty, Fresh, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import empty_like, is_staged_spec, representatives
+from runtime.staging.values.list_specs import empty_like, is_container_reference, is_staged_spec, representatives
 from runtime.staging.values.references import Reference, References
 from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
@@ -96,6 +98,8 @@ def with_staged_lists(spec: Spec) -> Spec:
         return dataclasses.replace(spec, child=with_staged_lists(spec.child))
     if not isinstance(spec, Nested):
         return spec
+    if has_table_rows(spec) or type_of_table_row(spec) is not None:
+        return spec  # which a tensor indexes as they are
     if is_list(spec.like) and spec.children:
         try:
             return join_lists(spec, spec)
@@ -135,6 +139,12 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
     others = [*map(_in_parts, others)]
     if any(map(is_text, others)):
         return STRING
+    if by_reference := [spec.like.arena for spec in others if is_container_reference(spec)]:
+        if len(by_reference) < len(others):
+            raise ValueError("the structures differ")
+        for arena in by_reference[1:]:
+            OPERATIONS.unify(by_reference[0], arena)
+        return by_reference[0].layout
     arenas = {spec.like.__arena__ for spec in others if _is_reference(spec)}
     if arenas:
         if len(arenas) > 1 or not all(map(_is_reference, others)):
@@ -222,8 +232,27 @@ def _bound(spec: Spec) -> Spec:
 
 
 def _in_parts(spec: Spec) -> Spec:
-    """The spec of a container, decomposed even if it is one by identity; other specs unchanged."""
-    return describe(spec.value, {}) if isinstance(spec, Static) else spec
+    """The spec of a container, decomposed even if it is one by identity; other specs unchanged. A row of a table is a
+    list of the graph."""
+    spec = describe(spec.value, {}) if isinstance(spec, Static) else spec
+    type = type_of_table_row(spec)
+    return spec if type is None else Custom(StagedItems((), []), (Leaf(ListType(type)),))
+
+
+def type_of_table_row(spec: Spec) -> TensorType | None:
+    """The type of the items of a list that is stored as a row of a table (`row_table`); None for other values."""
+    if not (isinstance(spec, Nested) and is_list(spec.like) and len(spec.children) == 1):
+        return None
+    items = spec.children[0].value if isinstance(spec.children[0], Static) else None
+    if not isinstance(items, ListItems) or items.storage is None:
+        return None
+    whole: TensorType = items.storage.tensor.type
+    return TensorType(whole.dtype, whole.shape[2:], whole.weak)
+
+
+def has_table_rows(spec: Nested) -> bool:
+    """Whether it is a list with rows of a table."""
+    return is_list(spec.like) and any(type_of_table_row(child) is not None for child in spec.children)
 
 
 def _may_be_none(spec: Spec) -> bool:
@@ -302,7 +331,8 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
         return [[_BYTES]]
     if isinstance(layout, References):
         found = [*map(_in_parts, specs)]
-        if not all(_is_reference(spec) and spec.like.__arena__ is layout.arena for spec in found):
+        if not all((_is_reference(spec) and spec.like.__arena__ is layout.arena) or (
+                is_container_reference(spec) and spec.like.arena is layout.arena) for spec in found):
             raise _Differs
         return [[spec.children[0] for spec in found if isinstance(spec, Custom)]]
     if isinstance(layout, NoItems):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from autograph.backend import ATOMS, LISTS, UNBOUND, fields_of, is_container, parts_in
+from autograph.backend import ATOMS, LISTS, UNBOUND, fields_of, is_container, is_reference, parts_in
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
 from runtime.core.types import Type
@@ -58,6 +58,8 @@ def describe(value: Any, origins: Origins | None = None, inside: frozenset[int] 
     target = value if origins is None else origins.get(id(value), (None, None))[1]
     if hasattr(type(value), "__leaves__"):
         return Custom(value, tuple(map(Static, value.__leaves__())), target if is_container(value) else None)
+    if is_reference(value):
+        return Custom(value[0], tuple(map(Static, value[0].__leaves__())))
     if is_staged_list(value):
         return Custom(value[0], tuple(map(Static, value[0].__leaves__())), target)
     parts = parts_of(value)

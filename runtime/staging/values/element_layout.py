@@ -62,7 +62,6 @@ __all__ = [
     "Tables",
     "attributes_of",
     "check_empty",
-    "classes_in",
     "columns_of",
     "element_of",
     "empty_row",
@@ -214,7 +213,9 @@ class Rows(LeafLayout):
     def check(self, x: Any) -> None:
         if isinstance(x, (tuple, dict, Tensor, int, float, complex, str, Text)) or x is None:
             raise ValueError(f"the structures differ: {x!r} is not a list")
-        if is_staged_list(x):
+        if is_table_row(x):
+            leaves_of(self.structure, 0)
+        elif is_staged_list(x):
             if not (same_layout(self.structure, x[0].structure) or is_unknown_row(x)):
                 raise ValueError("the structures of the items of two lists differ")
         elif type(x) is list:
@@ -222,6 +223,8 @@ class Rows(LeafLayout):
                 leaves_of(self.structure, item)
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
+        if is_table_row(x):
+            return [view_of(x).whole()]
         if is_unknown_row(x) and self.structure is not None:
             check_empty(view_of(x).length)
             x = []
@@ -244,7 +247,10 @@ class Rows(LeafLayout):
         return [all[0] if len(all) == 2 else TensorType(all[0].dtype, all[0].shape[1:], all[0].weak) for all in found]
 
     def types(self, x: Any) -> list[TensorType]:
-        if is_staged_list(x):
+        if is_table_row(x):
+            whole = view_of(x).whole().type
+            inner = [TensorType(whole.dtype, whole.shape[1:], whole.weak)]
+        elif is_staged_list(x):
             inner = [column.type.element for column in view_of(x).__leaves__()]
         elif x:
             inner = [reduce(join_elements, column)
@@ -476,16 +482,6 @@ def has_layouts(structure: Any) -> bool:
     return any(isinstance(leaf, LeafLayout) for leaf in pytree.flatten(structure))
 
 
-def classes_in(structure: Any) -> Iterator[type]:
-    """The classes of the objects in elements of that structure that can be changed in place."""
-    for layout in leaf_layouts(structure):
-        if isinstance(layout, (MaybeNone, Rows, Tables)):
-            yield from classes_in(layout.structure)
-        elif isinstance(layout, Record):
-            yield from (layout.cls,) if layout.changes else ()
-            yield from classes_in(layout.fields)
-
-
 def may_change(structure: Any) -> bool:
     """Whether an element is, or contains, what can be changed in place: a list, dict or object."""
     if isinstance(structure, MaybeNone):
@@ -515,6 +511,11 @@ def same_layout(a: Any, b: Any) -> bool:
 
 
 ROW: Final = Rows(None)
+
+
+def is_table_row(x: Any) -> bool:
+    """Whether a list is stored as a row of a table (`row_table`)."""
+    return type(x) is list and has_staged_items(x) and x[0].storage is not None
 
 
 def is_row(x: Any) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from autograph.backend import fields_of, has_staged_items, is_record
+from autograph.backend import DICTS, fields_of, has_staged_items, is_record
 from runtime.core import pytree
+from runtime.core.operations import OPERATIONS
 from runtime.core.text import Text
 from runtime.core.types import TensorType, bool_
 from runtime.ops.creation import fill, zeros
@@ -46,34 +47,55 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
-from runtime.staging.values.references import Reference
+from runtime.staging.values.references import Reference, References
 
 __all__ = [
-    "Empty", "Fresh", "Together", "fitted", "join_structures", "structure_of", "widen", "widened"]
+    "Empty", "Fresh", "Together", "fitted", "join_structures", "structure_by_value", "structure_of", "widen", "widened"]
 
 
-def structure_of(x: Any, rows: bool = False) -> Any:
-    """The structure of a value as an element: None for a tensor or number. `rows`: lists may have other lengths
-    later."""
+def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
+    """The structure of a value as an element: None for a tensor or number. `rows`: lists may have other lengths later.
+    `like`: that of the other elements, if there are some: containers are by value or by reference as in these."""
+    if isinstance(like, MaybeNone):
+        like = like.structure
     if isinstance(x, Maybe) and x.presence.has_value is not True:
-        return MaybeNone(structure_of(x.content, rows))
+        return MaybeNone(structure_of(x.content, rows, like))
     if x is None:
         return MaybeNone(UNKNOWN)
     if isinstance(x, Reference):
         return x.__arena__.layout
     if isinstance(x, (str, Text)):
         return STRING
+    if (type(x) is list or type(x) in DICTS) and not _is_by_value(like) and (
+            by_reference := OPERATIONS.layout_of_container(x, like)) is not None:
+        return by_reference
+    return structure_by_value(x, rows or (isinstance(like, Rows) and type(x) is list), like)
+
+
+def _is_by_value(like: Any) -> bool:
+    """Whether the elements of that structure are lists or dicts by value."""
+    return isinstance(like, (NoItems, Rows, list, dict))
+
+
+def structure_by_value(x: Any, rows: bool = False, like: Any = None) -> Any:
+    """`structure_of` for a value that is neither None nor text, and if it is a container, by value."""
     if (table := _table_of(x)) is not None:
         return table
     if is_staged_list(x) and type(x) is list:
         return Rows(x[0].structure)
     if rows and type(x) is list:
-        return Rows(reduce(join_structures, [structure_of(item, rows) for item in x])) if x else ROW
+        like = like.structure if isinstance(like, Rows) else None
+        return Rows(reduce(join_structures, [structure_of(item, rows, like) for item in x])) if x else ROW
     if pytree.is_nested(x):
-        return pytree.rebuild(x, [structure_of(child, rows) for child in pytree.children(x)])
+        children = [*pytree.children(x)]
+        others = [*pytree.children(like)] if pytree.is_nested(like) else []
+        others = others if len(others) == len(children) else [None] * len(children)
+        return pytree.rebuild(x, [structure_of(child, rows, other) for child, other in zip(
+            children, others, strict=True)])
     if fields_of(x) is not None:
-        return Record(type(x), {name: structure_of(part, rows) for name, part in attributes_of(x).items()},
-                      is_record(x))
+        fields = like.fields if isinstance(like, Record) else {}
+        return Record(type(x), {name: structure_of(part, rows, fields.get(name))
+                                for name, part in attributes_of(x).items()}, is_record(x))
     return None
 
 
@@ -90,6 +112,8 @@ def join_structures(a: Any, b: Any) -> Any:
     """The structure of elements that have one of these. ValueError or TypeError if there is none."""
     if a is UNKNOWN or b is UNKNOWN:
         return a if b is UNKNOWN else b
+    if isinstance(a, References) and isinstance(b, References):
+        a.meet(b)
     if isinstance(a, MaybeNone) or isinstance(b, MaybeNone):
         return MaybeNone(join_structures(*[each.structure if isinstance(each, MaybeNone) else each for each in (a, b)]))
     if (rows := _as_rows(a, b)) is not None:
@@ -214,7 +238,7 @@ def fitted(
 ) -> tuple[Any, list[ListValue]] | None:
     """The structure and the columns of a list, so that `x` can be an element, too; None if these need not change, or
     if there are none. `rows`: see `structure_of`."""
-    own = structure_of(x, rows)
+    own = structure_of(x, rows, structure)
     try:
         wider = join_structures(structure, own)
         wanted = widen(own, wider, iter(types_of(own, x)))

@@ -18,6 +18,7 @@ from autograph.backend import (
     fill,
     has_staged_items,
     is_container,
+    is_reference,
     objects_in,
     parts_in,
     path_of,
@@ -105,6 +106,8 @@ def lower(spec: Spec, value: Any, origins: Origins | None = None) -> Iterator[An
         elif isinstance(value, StagedSet):
             types = [type.element for type, _ in leaf_types(spec) if isinstance(type, ListType)]
             leaves = [*value.with_types(types[2:])] if value.leaves or types else []
+        elif is_reference(value):
+            leaves = value[0].__leaves__()
         elif isinstance(spec.like, JoinedArray):
             leaves = [value.at_end() if isinstance(value, StagedArray) else value]
         else:
@@ -154,8 +157,8 @@ class StagedBefore(Exception):
         self.found = found
 
     def stage(self) -> None:
-        """Convert the lists."""
-        for x, spec in self.found.values():
+        """Convert the lists, each of which may be that of several variables."""
+        for x, spec in {id(x): (x, spec) for x, spec in self.found.values()}.values():
             items = [*x]
             refill(x, staged_list(spec, items, x).owner)
             record_places(x, items)
@@ -173,6 +176,7 @@ def check_staged_before(init: Sequence[Any], specs: Sequence[Spec], with_element
 def _in_one_structure(a: list[Any], b: list[Any]) -> list[StagedItems]:
     """The items of two lists, Python's or staged ones, in the structure that holds those of both. StagingError if there
     is none."""
+    OPERATIONS.refer_elements(a, b)
     specs: Any = describe(a), describe(b)
     try:
         spec = join_lists(*specs)
@@ -295,7 +299,7 @@ def copied(value: Any, copies: Origins, inside: frozenset[int] = frozenset()) ->
     known = next((copy for copy, original in copies.values() if original is value), None)
     if known is not None:
         return known
-    if not (isinstance(value, tuple) or is_container(value)):
+    if not (isinstance(value, tuple) or is_container(value)) or is_reference(value):
         return value
     _refuse_cycle(value, inside)
     inside |= {id(value)}

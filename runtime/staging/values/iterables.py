@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import LISTS, backend_of, has_staged_items, is_users_class, of_trace
+from autograph.backend import LISTS, backend_of, has_staged_items, is_reference, is_users_class, of_trace
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
@@ -294,6 +294,9 @@ def as_iterable(x: Any) -> Iterable_ | None:
 
     TypeError for a scalar, as in Python.
     """
+    if is_reference(x):
+        found: Counted = x[0].__iterable__()
+        return found
     if not hasattr(type(x), "__contents__"):
         x = view_of(x)
     if isinstance(x, Staged):

@@ -23,6 +23,7 @@ import numpy as np
 from autograph.backend import (
     LISTS,
     UNBOUND,
+    ListItems,
     can_be_record,
     fill,
     is_container,
@@ -32,6 +33,7 @@ from autograph.backend import (
 from runtime.core.array_mode import want_record
 from runtime.core.array_promotion import join_arrays
 from runtime.core.graph import Graph
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import GraphList, GraphTensor
 from runtime.core.tensor_writes import Memory, memories_of
@@ -41,7 +43,7 @@ from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.numpy.array_choices import JoinedArray, SelectedArray, is_made_in, owners_of
 from runtime.numpy.array_objects import ArrayCell, StagedArray
 from runtime.staging.values.ambiguous_functions import redefined
-from runtime.staging.values.column_join import join_lists, join_tables, with_staged_lists
+from runtime.staging.values.column_join import has_table_rows, join_lists, join_tables, with_staged_lists
 from runtime.staging.values.describe import (
     absent,
     describe,
@@ -55,8 +57,7 @@ from runtime.staging.values.describe import (
     target_of,
 )
 from runtime.staging.values.enum_members import is_member
-from runtime.staging.values.list import StagedItems
-from runtime.staging.values.list_specs import both_dicts, both_lists
+from runtime.staging.values.list_specs import both_dicts, both_lists, is_container_reference
 from runtime.staging.values.references import Reference
 from runtime.staging.values.select import Select, alternatives_of, one_of_both
 from runtime.staging.values.set import StagedSet
@@ -199,18 +200,24 @@ def join(a: Spec, b: Spec, cells: Cells | None = None) -> Spec:
         return members
     if all(map(is_text, (a, b))):
         return TEXT
-    if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
-        return _join_nested(a, b, cells)
-    if (lists := both_lists(a, b)) is not None:
-        return join_lists(*lists)
-    if (dicts := both_dicts(a, b)) is not None:
-        return _join_dicts(*dicts, cells)
+    if (containers := _join_containers(a, b, cells)) is not None:
+        return containers
     if (joined := _join_arrays_or_sets(a, b)) is not None:
         return joined
     if isinstance(a, Custom) and isinstance(b, Custom) and a.alike(b) and len(a.children) == len(b.children):
         children = tuple([join(x, y, cells) for x, y in zip(a.children, b.children, strict=True)])
         return _collapsed(dataclasses.replace(a, children=children, target=target_of(a, b)))
     return _join_objects(a, b, cells) or _join_leaves(a, b)
+
+
+def _join_containers(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
+    """The join of two containers with the same parts, or of two lists or dicts; None for others."""
+    if isinstance(a, Nested) and isinstance(b, Nested) and a.alike(b):
+        return _join_nested(a, b, cells) if has_table_rows(a) == has_table_rows(b) else join_lists(a, b)
+    if (lists := both_lists(a, b)) is not None:
+        return join_lists(*lists)
+    dicts = both_dicts(a, b)
+    return None if dicts is None else _join_dicts(*dicts, cells)
 
 
 def _join_objects(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
@@ -220,6 +227,8 @@ def _join_objects(a: Spec, b: Spec, cells: Cells | None) -> Spec | None:
 
 def _join_references(a: Spec, b: Spec) -> Custom | None:
     """The join of two references to objects of different classes in one arena; None for others."""
+    if is_container_reference(a) and is_container_reference(b) and a.like.arena.takes(b.like.arena.empty):
+        OPERATIONS.unify(a.like.arena, b.like.arena)
     if not (isinstance(a, Custom) and isinstance(b, Custom) and isinstance(a.like, Reference)
             and isinstance(b.like, Reference) and a.like.__arena__ is b.like.__arena__):
         return None
@@ -374,7 +383,7 @@ def _join_optional(a: Spec, b: Spec, cells: Cells | None) -> Spec:
         child = join(children[0], children[1], cells)
     else:
         cell = None if cells is None else cells.alone(children[0])
-        child = _on_one_path(children[0]) if cell is None else _by_identity(cell)
+        child = _on_one_path(children[0], cells) if cell is None else _by_identity(cell)
     return Optional(_as_leaves(child), unbound, none)
 
 
@@ -390,10 +399,14 @@ def _want_record(value: Any) -> None:
                 f"Make {kind} a dataclass, or give that place an object before."), type(value))
 
 
-def _on_one_path(spec: Spec) -> Spec:
-    """The spec of an object bound on one path only: without a target, since on the other path it must not change."""
+def _on_one_path(spec: Spec, cells: Cells | None = None) -> Spec:
+    """The spec of an object bound on one path only: without a target, since on the other path it must not change.
+    Arrays in it that have other names are by identity."""
     if isinstance(spec, Nested):
-        return dataclasses.replace(spec, children=tuple(map(_on_one_path, spec.children)), target=None)
+        children = tuple([_on_one_path(child, cells) for child in spec.children])
+        return dataclasses.replace(spec, children=children, target=None)
+    if cells is not None and is_array(spec) and (array := cells.alone(spec)) is not None:
+        return _by_identity(array)
     if isinstance(spec, Custom):
         return dataclasses.replace(spec, target=None)
     return spec
@@ -401,7 +414,7 @@ def _on_one_path(spec: Spec) -> Spec:
 
 def _collapsed(spec: Nested | Custom) -> Spec:
     """An immutable container all of whose parts are unchanged is itself unchanged (`Static`)."""
-    changes = isinstance(spec.like, StagedItems) or is_container(spec.like)
+    changes = isinstance(spec.like, ListItems) or is_container(spec.like)
     if changes or not all(isinstance(c, Static) for c in spec.children):
         return spec
     own: Sequence[Any] = (list((parts_of(spec.like) or {}).values()) if isinstance(spec, Nested)

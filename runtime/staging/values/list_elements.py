@@ -16,6 +16,7 @@ from autograph.backend import (
     fill,
     has_staged_items,
     is_container,
+    is_reference,
     operators,
     parts_in,
     references,
@@ -27,7 +28,7 @@ from runtime.core.positions import staging_error, user_position
 from runtime.core.waiting_operands import Waiting
 from runtime.ops.logic import less, less_equal, logical_and, where
 from runtime.staging.values.alias_errors import refuse_element
-from runtime.staging.values.alias_tracking import is_in_use
+from runtime.staging.values.alias_tracking import aliases_of, is_in_use
 from runtime.staging.values.arrays_in_lists import PUTS
 from runtime.staging.values.index_signs import from_start, is_from_start
 from runtime.staging.values.indices import is_index
@@ -74,11 +75,13 @@ def record_taken(x: Any, owner: list[Any]) -> Any:
 
 def record_put(x: Any, owner: list[Any] | None = None, except_for: Collection[int] = ()) -> None:
     """Record that `x` becomes an element of a staged list. `except_for`: the ids of parts already recorded."""
-    for key, value in containers_in([x]).items() if bodies_open() else ():
+    whole = x.__alternatives__() if hasattr(type(x), "__alternatives__") else [x]  # it may be any of several
+    for key, value in containers_in(whole).items() if bodies_open() else ():
         if key not in except_for:
-            for e in elements_with(value):
-                if not e.is_taken:
-                    link(e.owner, owner, e.index)
+            for one in aliases_of(value):
+                for e in elements_with(one):
+                    if not e.is_taken:
+                        link(e.owner, owner, e.index if one is value else None)
             if any(body.is_loop and key in body.copies for body in bodies_open()):
                 note_shared()
             _record(Element(value, Changes([value]), user_position(), True, owner))
@@ -326,7 +329,7 @@ def check_identity(key: Any) -> None:
 
 def refuse_identity() -> NoReturn:
     """Raise the error for an identity test (`is`) of elements of lists that no graph can answer."""
-    want_references()
+    want_references(of_containers=True)
     raise staging_error(
         "whether two names have the same element of a list is asked here (`is`), and that is known only when the graph"
         " runs", "Compare their indices, or a number that each element has of its own.")
@@ -384,15 +387,21 @@ def put_back(element: Element) -> None:
 
 
 class following(AbstractContextManager[Element | None]):
-    """Change a list, dict or set, which may be an element of a list: that changes with it."""
+    """Change a list, dict or set, which may be an element of a list: that changes with it. A list by reference has its
+    items meanwhile."""
 
     def __init__(self, x: Any) -> None:
-        self.element = record_of(x)
+        self.open = x[0].opened(x) if is_reference(x) else None
+        self.element = None if self.open is not None else record_of(x)
 
     def __enter__(self) -> Element | None:
+        if self.open is not None:
+            self.open.__enter__()
         return self.element
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: Any, traceback: Any) -> None:
+        if self.open is not None:
+            self.open.__exit__(kind, error, traceback)
         if kind is None and self.element is not None and self.element.changes:
             put_back(self.element)
 

@@ -5,18 +5,29 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from autograph.backend import DICTS, is_list
+from autograph.backend import DICTS, ListItems, is_list
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.specs import Custom, Nested, Spec, Static, kind_of_list
 
 __all__ = [
-    "both_dicts", "both_lists", "empty_like", "is_list_spec", "is_staged_spec", "representatives", "text_of_kind"]
+    "both_dicts", "both_lists", "empty_like", "is_container_reference", "is_container_spec", "is_list_spec",
+    "is_staged_spec", "representatives", "text_of_kind"]
 
 
 def is_list_spec(spec: Spec) -> TypeGuard[Nested | Custom]:
     """Whether the value is a list or deque, with Python or staged items."""
     return (isinstance(spec, Nested) and is_list(spec.like)) or (
         isinstance(spec, Custom) and isinstance(spec.like, StagedItems) and is_list(spec.like.empty))
+
+
+def is_container_spec(spec: Spec) -> bool:
+    """Whether the value is a list, deque or dict by value."""
+    return is_list_spec(spec) or _kind_of_dict(spec) in DICTS
+
+
+def is_container_reference(spec: Spec) -> TypeGuard[Custom]:
+    """Whether the value is a list or dict by reference."""
+    return isinstance(spec, Custom) and isinstance(spec.like, ListItems) and spec.like.refers
 
 
 def is_staged_spec(spec: Spec) -> TypeGuard[Custom]:

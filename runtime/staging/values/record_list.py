@@ -146,7 +146,11 @@ class StagedRecords(StagedSequence):
     def append(self, x: Any, /) -> None:
         x = unview(x)
         self.fit(x)
-        put(x, self.owner, None, lambda: self._change(StagedList.append, self._leaves(x)))
+        put(x, self.owner, None, lambda: self.append_unrecorded(x))
+
+    def append_unrecorded(self, x: Any) -> None:
+        """Append an element that has the structure, and that no name has."""
+        self._change(StagedList.append, self._leaves(x))
 
     def extend(self, iterable: Any, /) -> None:
         iterable = OPERATIONS.listed(iterable) if stages(iterable) else iterable
@@ -198,8 +202,11 @@ class StagedRecords(StagedSequence):
             return
         x = unview(x)
         self.fit(x)
-        put(x, self.owner, index, lambda: self._change(
-            lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x)))
+        put(x, self.owner, index, lambda: self.set_unrecorded(index, x))
+
+    def set_unrecorded(self, index: Any, x: Any) -> None:
+        """Set an element that has the structure, and that no name has."""
+        self._change(lambda column, leaf: column.__setitem__(index, leaf), self._leaves(x))
 
     def copy(self) -> StagedRecords:
         made = super().copy()

@@ -18,7 +18,7 @@ from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record,
 
 __all__ = [
     "IDENTITY", "Attribute", "Attributes", "Reference", "References", "arenas_in", "is_hashable_reference",
-    "number_of", "other_attributes", "same_reference", "selected"]
+    "number_of", "number_of_place", "other_attributes", "same_reference", "selected"]
 
 
 class Reference:
@@ -149,8 +149,13 @@ def same_reference(value: Any, other: Any) -> Any:
 
 def number_of(x: Reference) -> Any:
     """A number that no other object has, such as `id` returns: an int64 scalar that acts as a Python int."""
-    place = apply(CAST, convert_to_tensor(x.__place__), dtype=int64, weak=True)
-    return place * _MOST_ARENAS + (2 * x.__arena__.number + 1)  # odd, unlike addresses
+    return number_of_place(x.__place__, x.__arena__.number)
+
+
+def number_of_place(place: Any, arena: int) -> Any:
+    """The number of what is at an index of an arena with that number."""
+    return apply(CAST, convert_to_tensor(place), dtype=int64, weak=True) * _MOST_ARENAS + (
+        2 * arena + 1)  # odd, unlike addresses
 
 
 _MOST_ARENAS: Final = 1 << 20
@@ -165,6 +170,9 @@ class References(LeafLayout):
     def check(self, x: Any) -> None:
         if not isinstance(x, Reference) or x.__arena__ is not self.arena:
             raise ValueError(f"the structures differ: a {type(x).__name__} is no {self.arena.name}")
+
+    def meet(self, other: References) -> None:
+        """Called where values of both layouts are to be stored in the same way."""
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
         return [x.__place__]

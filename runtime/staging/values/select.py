@@ -26,6 +26,7 @@ from autograph.backend import (
 from runtime.core import pytree
 from runtime.core.errors import StagingError
 from runtime.core.object_mode import want_references
+from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
 from runtime.core.text import Text
@@ -136,7 +137,8 @@ def _choose_object(values: Sequence[Any], at: Any) -> Any:
         objects = _objects(*values)
         numbers = {id(x): number for number, x in enumerate(objects)}
         return choose(objects, choose([_place(value, numbers) for value in values], at))
-    found = SELECTION.of_items(values, at, True)
+    found = OPERATIONS.choose_container(values, at)
+    found = SELECTION.of_items(values, at, True) if found is None else found
     if found is None:
         refuse_choice(len(values))
         return _class_for(values)(values, at)

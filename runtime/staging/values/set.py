@@ -20,8 +20,8 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import greater, logical_and, not_equal
-from runtime.staging.values.dict import (
-    View,
+from runtime.staging.values.dict import View
+from runtime.staging.values.dict_keys import (
     entry_of,
     is_alike,
     is_key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from autograph.backend import only_atoms
 from runtime.core.text import Text
 from runtime.core.types import TensorType, Type
 from runtime.numpy.array_choices import JoinedArray
@@ -12,7 +13,7 @@ from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import both_lists, is_list_spec, text_of_kind
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Shared, Spec, type_of
 
-__all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_lists", "text"]
+__all__ = ["Conflict", "contents_of_array", "kind_text", "remedy_for_lists", "text", "text_of_key"]
 
 
 def contents_of_array(spec: Spec) -> Spec:
@@ -69,7 +70,7 @@ def kind_text(value: Any) -> str:
 def _nested_text(spec: Nested) -> str:
     children = [text(child) for child in spec.children]
     if isinstance(spec.like, dict):
-        return "{" + ", ".join(f"{k!r}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
+        return "{" + ", ".join(f"{text_of_key(k)}: {c}" for k, c in zip(spec.keys, children, strict=True)) + "}"
     if isinstance(spec.like, list):
         return "[" + ", ".join(children) + "]"
     if isinstance(spec.like, deque):
@@ -92,3 +93,8 @@ class Conflict(Exception):
     def __init__(self, left: Spec, right: Spec) -> None:
         super().__init__(f"{text(left)} and {text(right)}")
         self.left, self.right = left, right
+
+
+def text_of_key(key: Any) -> str:
+    """A key of a dict in a message; the `repr` of an object may be that of the program, and need the graph."""
+    return repr(key) if only_atoms(key if type(key) is tuple else (key,)) else f"a {type(key).__name__}"

@@ -15,6 +15,7 @@ from traced_once import on
 
 import runtime as rt
 from runtime.staging.control import cond
+from tests.plain_values import check_places
 
 EXECUTORS = ("numpy", "native")
 
@@ -358,10 +359,12 @@ def chosen_before(n):
 _ROW = "a list that is a row of a list of lists is part of a tensor here, as a tensor was the index of these: "
 
 
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_rows_that_a_loop_exchanges(executor: str) -> None:
+    check_places(rows_swapped_in_a_loop, executor, (1,), (0,))
+
+
 @pytest.mark.parametrize(("program", "line", "what", "remedy"), [
-    (rows_swapped_in_a_loop, 3, "whether 'g' is the same list here as another name is known only when the graph runs,"
-     " and one of them is changed: staged code does not see the change by the other name",
-     "Give each name a list of its own where the program allows it: list(x)."),
     (longer, 4, _ROW + "it has no append()", "Make another list of it first: row[:]."),
     (which, 2, _ROW + "which one it is, is known only when the graph runs", "Compare their indices."),
     (a_list_in_it, 2, "an item of a list of lists that a tensor was the index of is set to list: such lists hold"

@@ -133,6 +133,35 @@ def missing(commands):
         return -1
 
 
+NEXT = {Direction.NORTH: Direction.EAST, Direction.EAST: Direction.SOUTH, Direction.SOUTH: Direction.NORTH}
+COSTS = {Direction.NORTH: 10, Direction.EAST: 20, Direction.SOUTH: 5}
+MOVES = {(Level.LOW, 0): Level.LOW, (Level.LOW, 1): Level.HIGH, (Level.HIGH, 0): Level.HIGH, (Level.HIGH, 1): Level.LOW}
+
+
+def transitions(commands):
+    state, total, visits = Direction.NORTH, 0, {each: 0 for each in NEXT}
+    for command in commands:
+        visits[state] += command
+        total += COSTS[state]
+        state = NEXT[state] if command > 0 else Direction.NORTH
+    return state.name, total, [*visits.values()], state in COSTS, NEXT.get(state, Direction.WEST).name
+
+
+def pairs(commands):
+    level = Level.LOW
+    for command in commands:
+        level = MOVES[level, command % 2]
+    return level is Level.HIGH, {Level.LOW: 1}.get(level, -1)
+
+
+def no_such_key(commands):
+    direction = Direction.NORTH if commands[0] > 0 else Direction.EAST
+    try:
+        return {Direction.EAST: 1}[direction]
+    except KeyError:
+        return -1
+
+
 def plain(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return type(x)(map(plain, x))
@@ -140,7 +169,8 @@ def plain(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-@pytest.mark.parametrize("fn", [turtle, levels, machine, counted, texts, combined, by_value, missing])
+@pytest.mark.parametrize("fn", [turtle, levels, machine, counted, texts, combined, by_value, missing, transitions,
+                                pairs, no_such_key])
 def test_members(fn: Any, executor: str, capsys: pytest.CaptureFixture[str]) -> None:
     traced = rt.function(fn, executor=executor)
     for commands in ([1, 0, 1, 1, 0], [1, 2], [0], [1, 1, 2, 0]):

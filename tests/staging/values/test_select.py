@@ -528,8 +528,8 @@ _INDEX = "Use its index, or its attributes and items."
 
 
 @pytest.mark.parametrize(("program", "line", "what", "remedy"), [
-    (as_a_key, 1, _WHICH + "type Body this is, is known only when the graph runs: it cannot be a key of a dict or an"
-     " item of a set", _INDEX),
+    (as_a_key, 1, _WHICH + "type Body this is, is known only when the graph runs: it cannot be a new key of a"
+     " dict", _INDEX),
     (of_all_attributes, 1, _WHICH + "type Body this is, is known only when the graph runs: so are all of its attributes"
      " together", _INDEX),
     (of_which_class, 1, "which of 2 values of type object this is, is known only when the graph runs: so is its class",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.plain_values import check_refused, check_sizes, executors
+from tests.plain_values import check_places, check_refused, check_sizes, executors
 
 
 def set_by_default(n: Any) -> Any:
@@ -199,9 +199,10 @@ def two_names(n: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize(("fn", "what"), [
-    (of_rows, "Use one dict with tuples as keys: d[i, j]."),
-    (two_names, "a dict is changed after it was read from another list here"),
-])
-def test_refused(fn: Callable[[Any], Any], what: str) -> None:
-    check_refused(fn, what)
+@executors
+def test_one_dict_in_two_places(executor: str) -> None:
+    check_places(two_names, executor, (3,), (4,))
+
+
+def test_refused() -> None:
+    check_refused(of_rows, "Use one dict with tuples as keys: d[i, j].")

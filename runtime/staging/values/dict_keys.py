@@ -1,0 +1,180 @@
+"""Keys of staged dicts and items of staged sets: which values can be such, and how they are looked up."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from runtime.core import pytree
+from runtime.core.errors import StagingError, UnimplementedError
+from runtime.core.op import CAST
+from runtime.core.positions import staging_error
+from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
+from runtime.core.text import Text
+from runtime.core.trace import apply
+from runtime.core.types import TensorType
+from runtime.ops.effects import raise_unless
+from runtime.ops.lists import ListValue
+from runtime.ops.logic import logical_and, not_equal, where
+from runtime.staging.values.hash_table import Table
+from runtime.staging.values.iterables import weak_int
+from runtime.staging.values.list import element_as_tensor
+from runtime.staging.values.list_elements import (
+    check_identity,
+)
+from runtime.staging.values.optional import Maybe, without_none
+from runtime.staging.values.references import Reference, References, is_hashable_reference
+
+__all__ = [
+    "certain", "entry_of", "is_alike", "is_choice", "is_key", "is_number", "is_staged_key", "is_tuple", "key_leaves",
+    "key_to_set", "missing_key", "raise_unless_there", "settled_key"]
+
+
+def is_number(x: Any) -> bool:
+    """Whether a value is a Python number, or a real numeric scalar tensor."""
+    return isinstance(x, (bool, int, float)) or (
+        isinstance(x, Tensor) and not x.ndim and not x.dtype.is_complex and not x.dtype.is_string)
+
+
+def is_key(key: Any) -> bool:
+    """Whether a value can be a key of a staged dict: a number, an object by reference, or a tuple of keys."""
+    return (all(map(is_key, key)) and bool(key)) if is_tuple(key) else is_number(key) or is_hashable_reference(key)
+
+
+def is_tuple(key: Any) -> bool:
+    """Whether a key is a tuple, or a named one that equals a tuple with the same items."""
+    return type(key) is tuple or (isinstance(key, tuple) and hasattr(type(key), "_fields") and (
+        type(key).__eq__ is tuple.__eq__ and type(key).__hash__ is tuple.__hash__))
+
+
+def _as_tuple(key: Any) -> Any:
+    return tuple(map(_as_tuple, key)) if is_tuple(key) else key
+
+
+def certain(value: Any) -> Any:
+    """The content of a conditionally present item, unless it may also be None; any other value unchanged."""
+    is_certain = not isinstance(value, Maybe) or value.presence.present is not None
+    return value if is_certain else value.content
+
+
+def is_staged_key(key: Any) -> bool:
+    """Whether a key is a graph value, or a tuple that contains one."""
+    if is_tuple(key):
+        return any(map(is_staged_key, key))
+    check_identity(key)
+    return isinstance(key, (Tensor, Text, *Maybe)) or hasattr(type(key), "__tensor__") or is_hashable_reference(
+        key) or is_choice(key)
+
+
+def is_choice(key: Any) -> bool:
+    """Whether a key is one of several objects of Python, such as members of an Enum, as the graph tells."""
+    return hasattr(type(key), "__alternatives__") and not hasattr(type(key), "__tensor__")
+
+
+def settled_key(key: Any) -> tuple[Any, Any]:
+    """The key with the contents of those parts that may be None, and whether none of them is: True, or a bool
+    scalar."""
+    if is_tuple(key):
+        parts = [settled_key(part) for part in key]
+        return pytree.rebuild(key, [part for part, _ in parts]), reduce(_both, [there for _, there in parts], True)
+    content, there = without_none(key)
+    if content is key:
+        return key, True
+    content, is_whole = settled_key(content)
+    return content, _both(there, is_whole)
+
+
+def _both(bit: Any, other: Any) -> Any:
+    return other if bit is True else bit if other is True else logical_and(bit, other)
+
+
+def key_to_set(key: Any) -> Any:
+    """A key that is set in a hash table, none of whose keys is or has None."""
+    key, there = settled_key(key)
+    if there is not True:
+        raise_unless(there, UnimplementedError(
+            "None is a key here of a dict, or an item of a set, whose others are numbers: use a number, such as -1"))
+    return key
+
+
+def entry_of(table: Table, structure: Any, key: Any) -> Any:
+    """The entry number of a key; 0, as an int or in the graph, if absent."""
+    key, there = settled_key(key)
+    leaves = key_leaves(structure, table.keys, key)
+    if leaves is None:
+        return 0
+    entry, _ = table.find(leaves)
+    return entry if there is True else where(there, entry, 0)
+
+
+def raise_unless_there(entry: Any, key: Any) -> None:
+    """Raise KeyError at run time if a key has no entry."""
+    key, there = settled_key(key)
+    if there is not True and not is_tuple(key):
+        raise_unless(there, KeyError(None))
+    raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(key))
+
+
+def missing_key(key: Any) -> KeyError:
+    """The error for a key that is missing, with numbers of Python's in place of scalar tensors."""
+    return KeyError(_as_number(key))
+
+
+def _as_number(key: Any) -> Any:
+    if is_tuple(key):
+        return pytree.map_structure(_as_number, key)
+    if isinstance(key, EagerTensor) and is_number(key):
+        return key.numpy().item()
+    if not isinstance(key, GraphTensor) or not is_number(key) or key.dtype.is_bool:
+        return key
+    return weak_int(key) if key.dtype.is_integer else apply(CAST, key, dtype=key.dtype, weak=True)
+
+
+def is_alike(structure: Any, value: Any) -> bool:
+    """Whether a key or value has this structure."""
+    try:
+        pytree.assert_same_structure(structure, value)
+    except StagingError:
+        raise
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def key_leaves(structure: Any, columns: Sequence[ListValue] | None, key: Any) -> list[Any] | None:
+    """The leaves of a key of that structure as tensors, of the columns' kinds if given; None if it cannot equal a key
+    of that structure. TypeError if it is not hashable."""
+    if not is_alike(_as_tuple(structure), _as_tuple(key)):
+        hash(_without_tensors(key))
+        return None
+    leaves = [_place_or_number(layout, leaf)
+              for layout, leaf in zip(pytree.flatten(structure), pytree.flatten(key), strict=True)]
+    if columns is not None:
+        leaves = [_as_kind(leaf, column.type.element) for column, leaf in zip(columns, leaves, strict=True)]
+    return None if any([leaf is None for leaf in leaves]) else [*map(element_as_tensor, leaves)]
+
+
+def _place_or_number(layout: Any, leaf: Any) -> Any:
+    """What is stored for a leaf of a key; None if it cannot equal one of that layout."""
+    if isinstance(leaf, Reference):
+        return leaf.__place__ if layout is leaf.__arena__.layout else None
+    return None if isinstance(layout, References) else leaf
+
+
+def _as_kind(leaf: Any, type: TensorType) -> Any:
+    """A leaf of a key as an equal number of the type's kind; None if there is none."""
+    if not is_number(leaf):
+        return None
+    if isinstance(leaf, Tensor):
+        if leaf.dtype.is_floating != type.dtype.is_floating:
+            raise staging_error(
+                f"a key of the type {leaf.type} is used here in a dict with keys of the type {type}",
+                "Cast it: the keys of a dict that changes in staged code are of one type.")
+        return leaf
+    if type.dtype.is_floating:
+        return float(leaf) if float(leaf) == leaf else None
+    return int(leaf) if leaf == leaf and abs(leaf) != float("inf") and leaf == int(leaf) else None
+
+
+def _without_tensors(key: Any) -> Any:
+    return tuple(map(_without_tensors, key)) if isinstance(key, tuple) else None if isinstance(key, Tensor) else key
