@@ -8,7 +8,8 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.core.tensor import Tensor
+from runtime.core.graph import Node, Value, shape_of
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
 from runtime.ops.concat_split import concat, pad
@@ -28,9 +29,9 @@ from runtime.ops.static_arguments import axes_of, axis_of
 __all__ = [
     "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup",
     "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
-    "log_sigmoid", "log_softmax", "moments", "relu", "relu6", "scale_regularization_loss", "selu", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
-    "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
+    "log_sigmoid", "log_softmax", "logits_of", "moments", "relu", "relu6", "scale_regularization_loss", "selu",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
+    "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
     "weighted_cross_entropy_with_logits", "weighted_moments",
 ]
 
@@ -129,6 +130,26 @@ def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """log(softmax(x)) along `axis`, exact where softmax underflows (`tf.nn.log_softmax`)."""
     x = _shifted("log_softmax", logits, axis)
     return math.subtract(x, math.log(reduce_sum(math.exp(x), axis, keepdims=True)), name)
+
+
+def logits_of(probabilities: Tensor, op: str) -> Tensor | None:
+    """x, for a graph tensor that is `softmax(x)` along the last axis, or `sigmoid(x)`, as `op` says; else None."""
+    if not isinstance(probabilities, GraphTensor) or (node := probabilities.value.node) is None:
+        return None
+    if op == "sigmoid":
+        return GraphTensor(node.inputs[0]) if node.op.name == op else None
+    if not (found := _inputs(node, "divide")) or not (shifted := _inputs(found[0].node, "exp")) or not (
+            terms := _inputs(shifted[0].node, "subtract")) or not (most := _inputs(terms[1].node, "stop_gradient")):
+        return None
+    x, along_last = terms[0], {"axis": (len(shape_of(terms[0].type)) - 1,), "keepdims": True}
+    is_softmax = _inputs(most[0].node, "reduce_max", along_last) == [x] and (
+        _inputs(found[1].node, "reduce_sum", along_last) == [found[0]])
+    return GraphTensor(x) if is_softmax else None
+
+
+def _inputs(node: Node | None, op: str, params: dict[str, Any] | None = None) -> list[Value]:
+    """The inputs of a node of that op, with these params; none for another."""
+    return node.inputs if node is not None and node.op.name == op and params in (None, node.params) else []
 
 
 def _shifted(op: str, logits: Any, axis: Any) -> Tensor:
