@@ -27,6 +27,7 @@ from runtime import (
     nn,
     numpy,
     profiler,
+    quantization,
     random,
     saved_model,
     signal,
@@ -37,7 +38,7 @@ from runtime import (
     version,
 )
 from runtime.absent import RaggedTensor, ragged
-from runtime.autodiff.custom import custom_gradient
+from runtime.autodiff.custom import custom_gradient, grad_pass_through
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
@@ -229,6 +230,7 @@ from runtime.ops.shape import (
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from runtime.ops.sparse import IndexedSlices, SparseTensor
+from runtime.ops.sparse_values import edit_distance
 from runtime.ops.string_tensors import add, as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray
@@ -329,6 +331,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "ensure_shape",
     "equal",
@@ -351,6 +354,7 @@ __all__ = [
     "get_logger",
     "get_static_value",
     "grad",
+    "grad_pass_through",
     "greater",
     "greater_equal",
     "group",
@@ -408,6 +412,7 @@ __all__ = [
     "print",
     "profiler",
     "py_function",
+    "quantization",
     "ragged",
     "random",
     "random_normal_initializer",
@@ -524,7 +529,7 @@ _OF_ONE_KIND = (strings, random, signal, sparse, image, io)
 hint_at_names(initializers, why=lambda name: "those of Keras are in rt.keras.initializers")
 hint_at_names(
     autodiff, autograph, compat, config, data, distribute, errors, experimental, lookup, nest, numpy, profiler,
-    saved_model, summary, train, *_OF_ONE_KIND, why=_absent)
+    quantization, saved_model, summary, train, *_OF_ONE_KIND, why=_absent)
 hint_at_names(*_FUNCTIONS, why=_place_of)
 
 

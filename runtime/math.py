@@ -124,22 +124,22 @@ from runtime.ops.segments import (
 )
 from runtime.ops.sequences import is_non_decreasing, is_strictly_increasing
 from runtime.ops.shape import dim, moveaxis, reshape
-from runtime.ops.sorting import in_top_k, top_k
+from runtime.ops.sorting import approx_max_k, approx_min_k, in_top_k, top_k
 from runtime.ops.special_functions import digamma
 from runtime.ops.static_arguments import axis_of
 from runtime.ops.string_tensors import add
 from runtime.staging.control_flow import while_loop
 
 __all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin", "asinh", "atan",
-    "atan2", "atanh", "betainc", "bincount", "ceil", "complex", "confusion_matrix", "conj", "cos", "cosh",
-    "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal",
-    "erf", "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "gcd", "greater",
-    "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite", "is_inf", "is_nan",
-    "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "lcm", "less", "less_equal", "lgamma",
-    "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal",
-    "polygamma", "polyval", "pow", "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any",
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "approx_max_k", "approx_min_k", "argmax",
+    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "bincount", "ceil", "complex", "confusion_matrix",
+    "conj", "cos", "cosh", "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide",
+    "divide_no_nan", "equal", "erf", "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod",
+    "gcd", "greater", "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite",
+    "is_inf", "is_nan", "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "lcm", "less",
+    "less_equal", "lgamma", "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter",
+    "not_equal", "polygamma", "polyval", "pow", "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any",
     "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
     "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
     "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax",
