@@ -505,8 +505,8 @@ __all__ = [
 
 
 _OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "inverse_mdct",
-    "map_structure_up_to", "mdct", "parse_sequence_example", "reduce_max"))
+    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "map_structure_up_to", "parse_sequence_example",
+    "reduce_max"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 
 
