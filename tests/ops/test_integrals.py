@@ -111,3 +111,10 @@ def test_derivatives(name: str, executor: str) -> None:
     at_zero = {"bessel_i1": 0.5, "bessel_i1e": 0.5, "bessel_j1": 0.5, "dawsn": 1, "fresnel_cos": 1}
     if name in at_zero or name in ("bessel_i0", "bessel_i0e", "bessel_j0", "fresnel_sin"):
         assert zero == at_zero.get(name, 0)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_row_by_row(executor: str) -> None:
+    x = np.linspace(0.1, 4, 12).reshape(4, 3)
+    traced = rt.function(lambda x: rt.vectorized_map(special.dawsn, x), executor=executor)
+    np.testing.assert_array_equal(traced(rt.constant(x)), special.dawsn(x))
