@@ -9,12 +9,14 @@ from runtime import (
     autodiff,
     autograph,
     bitwise,
+    compat,
     config,
     data,
     debugging,
     distribute,
     dtypes,
     errors,
+    experimental,
     image,
     initializers,
     io,
@@ -25,6 +27,7 @@ from runtime import (
     nn,
     numpy,
     profiler,
+    quantization,
     random,
     saved_model,
     signal,
@@ -32,17 +35,20 @@ from runtime import (
     strings,
     summary,
     train,
+    version,
 )
 from runtime.absent import RaggedTensor, ragged
-from runtime.autodiff.custom import custom_gradient
+from runtime.autodiff.custom import custom_gradient, grad_pass_through
 from runtime.autodiff.functional import grad, hessian, jacfwd, jacrev, jvp, value_and_grad, vjp
 from runtime.autodiff.recompute import recompute_grad
 from runtime.autodiff.tape import GradientTape, UnconnectedGradients
 from runtime.batching.vmap import vectorized_map, vmap
+from runtime.compat import get_logger
 from runtime.core.graph import Graph, UnrollingWarning
 from runtime.core.graph_views import Operation
 from runtime.core.tensor import Tensor
-from runtime.core.trace import init_scope
+from runtime.core.tf1_names import INSTEAD
+from runtime.core.trace import init_scope, inside_function
 from runtime.core.types import (
     DType,
     TensorShape,
@@ -66,7 +72,15 @@ from runtime.core.types import (
 from runtime.core.types import (
     bool_ as bool,
 )
-from runtime.debugging import Assert, ensure_shape, print
+from runtime.debugging import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_less,
+    assert_rank,
+    ensure_shape,
+    print,
+)
 from runtime.function.concrete import ConcreteFunction
 from runtime.function.decorate import function
 from runtime.function.function import Function
@@ -216,6 +230,7 @@ from runtime.ops.shape import (
 )
 from runtime.ops.sorting import argsort, searchsorted, sort, unique, unique_with_counts
 from runtime.ops.sparse import IndexedSlices, SparseTensor
+from runtime.ops.sparse_values import edit_distance
 from runtime.ops.string_tensors import add, as_string
 from runtime.staging.control_flow import case, cond, foldl, foldr, map_fn, scan, switch_case, while_loop
 from runtime.staging.values.tensor_array import TensorArray
@@ -233,7 +248,7 @@ _keras = deferred("runtime.keras")  # a package of its own, which need not be in
 newaxis = None
 double = float64
 half = float16
-__version__ = "0.1.0"
+__version__ = version.VERSION
 
 __all__ = [
     "Assert",
@@ -269,6 +284,10 @@ __all__ = [
     "as_string",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
     "atan",
     "atan2",
     "atanh",
@@ -288,6 +307,7 @@ __all__ = [
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",
+    "compat",
     "complex",
     "complex64",
     "complex128",
@@ -311,6 +331,7 @@ __all__ = [
     "dtypes",
     "dynamic_partition",
     "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "ensure_shape",
     "equal",
@@ -318,6 +339,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "experimental",
     "eye",
     "fill",
     "float16",
@@ -329,8 +351,10 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "get_logger",
     "get_static_value",
     "grad",
+    "grad_pass_through",
     "greater",
     "greater_equal",
     "group",
@@ -343,6 +367,7 @@ __all__ = [
     "image",
     "init_scope",
     "initializers",
+    "inside_function",
     "int8",
     "int16",
     "int32",
@@ -387,6 +412,7 @@ __all__ = [
     "print",
     "profiler",
     "py_function",
+    "quantization",
     "ragged",
     "random",
     "random_normal_initializer",
@@ -467,6 +493,7 @@ __all__ = [
     "unstack",
     "value_and_grad",
     "vectorized_map",
+    "version",
     "vjp",
     "vmap",
     "where",
@@ -478,8 +505,8 @@ __all__ = [
 
 
 _OTHERS = frozenset((
-    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "inverse_mdct",
-    "map_structure_up_to", "mdct", "parse_sequence_example", "reduce_max"))
+    "SparseTensorSpec", "VariableSpec", "assert_rank_in", "hessians", "map_structure_up_to", "parse_sequence_example",
+    "reduce_max"))
 """Names of TF that are missing, at least in some module, and are spelt like those of other functions."""
 
 
@@ -501,8 +528,8 @@ _OF_ONE_KIND = (strings, random, signal, sparse, image, io)
 """Modules in which a name means something else than in the others: `sparse.softmax`, `random.split`."""
 hint_at_names(initializers, why=lambda name: "those of Keras are in rt.keras.initializers")
 hint_at_names(
-    autodiff, autograph, config, data, distribute, errors, lookup, nest, numpy, profiler, saved_model, summary, train,
-    *_OF_ONE_KIND, why=_absent)
+    autodiff, autograph, compat, config, data, distribute, errors, experimental, lookup, nest, numpy, profiler,
+    quantization, saved_model, summary, train, *_OF_ONE_KIND, why=_absent)
 hint_at_names(*_FUNCTIONS, why=_place_of)
 
 
@@ -510,17 +537,6 @@ def __dir__() -> list[str]:
     """The public names, without the folders that they come from."""
     narrow = ["bfloat16"] if _util.find_spec("ml_dtypes") else []
     return [*__all__, *narrow, "__doc__", "__file__", "__name__", "__path__", "__version__"]
-
-
-_OF_TF1 = {
-    **dict.fromkeys(("ConfigProto", "InteractiveSession", "Session"), "TF 1's sessions are not there: call functions"),
-    **dict.fromkeys(("global_variables_initializer", "local_variables_initializer"),
-                    "variables have their values when they are made"),
-    "get_variable": "make an rt.Variable, or an rt.Module with variables",
-    "placeholder": "TF 1's graphs are not there: arguments of a function that is decorated with rt.function are inputs",
-    "variable_scope": "TF 1's scopes are not there: make an rt.Module with variables",
-}
-"""What to do instead, by names of TF 1."""
 
 
 def __getattr__(name: str) -> Any:
@@ -531,4 +547,4 @@ def __getattr__(name: str) -> Any:
         return getattr(__getattr__("keras"), name)
     if name == "bfloat16":  # it loads a package
         return dtypes.bfloat16
-    raise unknown(__name__, name, __all__, _place_of(name) or _OF_TF1.get(name, ""))
+    raise unknown(__name__, name, __all__, _place_of(name) or INSTEAD.get(name, ""))

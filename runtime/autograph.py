@@ -8,7 +8,8 @@ from typing import Any, Final
 import autograph
 from autograph import convert, do_not_convert, explain, set_loop_options, to_graph
 
-__all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options", "to_code", "to_graph"]
+__all__ = ["Feature", "convert", "do_not_convert", "experimental", "explain", "set_loop_options",
+           "set_verbosity", "to_code", "to_graph"]
 
 class Feature(Enum):
     """Features of TF2's AutoGraph (`tf.autograph.experimental.Feature`), all of which are supported."""
@@ -44,3 +45,8 @@ def to_code(
 ) -> str:
     """The converted source of a function: see `autograph.to_code`. The printer is loaded when this is called."""
     return autograph.to_code(entity, recursive, experimental_optional_features, stage=stage, internal=internal)
+
+
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """Does nothing: conversion logs nothing (`tf.autograph.set_verbosity`). `explain` says what it has decided, and
+    `to_code` shows its result."""

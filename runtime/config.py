@@ -7,7 +7,6 @@ from runtime.core.config import (
     autograph_unroll_seconds,
     check_executor,
     default_executor,
-    experimental,
     experimental_functions_run_eagerly,
     experimental_run_functions_eagerly,
     functions_run_eagerly,
@@ -21,8 +20,18 @@ from runtime.core.config import (
     threading,
     threads,
 )
+from runtime.core.config import (
+    experimental as core_experimental,
+)
 from runtime.function.executors import flush_subnormals
-from runtime.ops.program_order import LogicalDevice, PhysicalDevice, list_logical_devices, list_physical_devices
+from runtime.ops.program_order import (
+    LogicalDevice,
+    PhysicalDevice,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_visible_devices,
+)
 
 __all__ = [
     "LogicalDevice",
@@ -37,6 +46,7 @@ __all__ = [
     "experimental_run_functions_eagerly",
     "flush_subnormals",
     "functions_run_eagerly",
+    "get_visible_devices",
     "list_logical_devices",
     "list_physical_devices",
     "native_cache",
@@ -45,7 +55,17 @@ __all__ = [
     "set_autograph_unroll_seconds",
     "set_default_executor",
     "set_native_cache",
+    "set_visible_devices",
     "settings",
     "threading",
     "threads",
 ]
+
+
+class experimental(core_experimental):
+    """Memory statistics of native code, devices, and settings of TF that do nothing here (`tf.config.experimental`)."""
+
+    list_physical_devices = staticmethod(list_physical_devices)
+    list_logical_devices = staticmethod(list_logical_devices)
+    get_visible_devices = staticmethod(get_visible_devices)
+    set_visible_devices = staticmethod(set_visible_devices)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from runtime.core.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
@@ -10,7 +12,7 @@ from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.core.types import as_dtype, complex128, float64, int32
 from runtime.ops import math
 from runtime.ops.complex_numbers import conj
-from runtime.ops.concat_split import roll
+from runtime.ops.concat_split import concat, roll
 from runtime.ops.creation import eye, zeros_like
 from runtime.ops.creation import range as range_
 from runtime.ops.decompositions import eigh, eigvalsh, triangular_solve
@@ -20,13 +22,13 @@ from runtime.ops.gather import gather
 from runtime.ops.linalg import SOLVABLE, band_part, inv, matmul, matrix_transpose, solve
 from runtime.ops.logic import equal, greater, greater_equal, less, logical_and, where
 from runtime.ops.op_makers import check_dtype, named
-from runtime.ops.reduction import argmax, reduce_all, reduce_max
+from runtime.ops.reduction import argmax, reduce_all, reduce_max, reduce_sum
 from runtime.ops.shape import broadcast_to, dim, dims, expand_dims, reshape
 from runtime.ops.sorting import argsort
 from runtime.staging.control_flow import while_loop
 
-__all__ = ["eigh_tridiagonal", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "sqrtm", "tridiagonal_matmul",
-           "tridiagonal_solve"]
+__all__ = ["eigh_tridiagonal", "logm", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "sqrtm",
+           "tridiagonal_matmul", "tridiagonal_solve"]
 
 
 def _squares(op: str, x: Any) -> Tensor:
@@ -127,6 +129,30 @@ def sqrtm(input: Any, name: str | None = None) -> Tensor:
         lambda k, m, root: logical_and(less(k, _ROUNDS), greater(distance(m), 1e-13)), closer, (0, x, matmul(x, start)))
     raise_unless(less(distance(m), 1e-6), InvalidArgumentError("sqrtm found no principal square root"))
     return named(math.cast(root, given.dtype), name)
+
+
+def logm(input: Any, name: str | None = None) -> Tensor:
+    """The principal logarithms of square matrices without real eigenvalues that are negative or 0 (`tf.linalg.logm`,
+    which takes complex ones only). InvalidArgumentError for others.
+
+    By square roots until the matrix is near the identity, and then by Gauss-Legendre quadrature, in 64 bits (N. Higham,
+    "Functions of Matrices", 11.5).
+    """
+    given = _squares("logm", input)
+    x = math.cast(given, complex128 if given.dtype.is_complex else float64)
+    identity = eye(dim(x, x.ndim - 1), dtype=x.dtype)
+
+    def is_far(count: Any, root: Tensor) -> Tensor:
+        size = reduce_max(concat([[0.0], reshape(reduce_sum(math.abs(root - identity), -1), [-1])], 0))
+        return logical_and(less(count, _ROUNDS), greater(size, 0.25))
+
+    count, root = while_loop(is_far, lambda count, root: (count + 1, sqrtm(root)), (0, x))
+    rest = root - identity
+    total = zeros_like(rest)
+    for place, weight in zip(*np.polynomial.legendre.leggauss(9), strict=True):
+        total = total + weight / 2 * solve(identity + rest * ((place + 1) / 2), rest)
+    scale = math.cast(math.pow(convert_to_tensor(2.0, float64), math.cast(count, float64)), x.dtype)
+    return named(math.cast(total * scale, given.dtype), name)
 
 
 # Three diagonals.

@@ -25,6 +25,8 @@ from runtime.ops.image_files import (
     encode_png,
     is_jpeg,
 )
+from runtime.ops.sequence_examples import parse_single_sequence_example
+from runtime.ops.serialized_tensors import parse_tensor, serialize_tensor
 from runtime.ops.string_parts import decode_base64, encode_base64
 from runtime.ops.string_tensors import decode_raw
 from runtime.ops.whole_files import read_file, write_file
@@ -32,7 +34,7 @@ from runtime.ops.whole_files import read_file, write_file
 __all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "TFRecordOptions", "TFRecordWriter", "VarLenFeature",
            "decode_base64", "decode_bmp", "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw",
            "encode_base64", "encode_jpeg", "encode_png", "gfile", "is_jpeg", "parse_example", "parse_single_example",
-           "read_file", "write_file"]
+           "parse_single_sequence_example", "parse_tensor", "read_file", "serialize_tensor", "write_file"]
 
 
 class TFRecordOptions:

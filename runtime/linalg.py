@@ -13,6 +13,7 @@ from runtime.core.types import complex64, float32
 from runtime.eigenvalues import eig, eigvals
 from runtime.factorizations import (
     eigh_tridiagonal,
+    logm,
     lu,
     lu_matrix_inverse,
     lu_reconstruct,
@@ -87,8 +88,8 @@ __all__ = [
     "LinearOperatorFullMatrix", "LinearOperatorIdentity", "LinearOperatorKronecker", "LinearOperatorLowRankUpdate",
     "LinearOperatorLowerTriangular", "LinearOperatorScaledIdentity", "LinearOperatorZeros", "adjoint", "band_part",
     "cholesky", "cholesky_solve", "cross", "det", "diag", "diag_part", "eig", "eigh", "eigh_tridiagonal", "eigvals",
-    "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "inverse", "l2_normalize", "logdet", "lstsq", "lu",
-    "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec",
+    "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "inverse", "l2_normalize", "logdet", "logm", "lstsq",
+    "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "matmul", "matrix_rank", "matrix_transpose", "matvec",
     "norm", "normalize", "pinv", "qr", "set_diag", "slogdet", "solve", "sqrtm", "svd", "tensor_diag",
     "tensor_diag_part", "tensordot", "trace", "triangular_solve", "tridiagonal_matmul", "tridiagonal_solve",
 ]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from runtime import special
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import float32
@@ -11,6 +12,7 @@ from runtime.ops.complex_numbers import angle, complex, conj, imag, real
 from runtime.ops.creation import ones_like, zeros_like
 from runtime.ops.creation import range as range_
 from runtime.ops.gather import gather
+from runtime.ops.integrals import bessel_i0, bessel_i0e, bessel_i1, bessel_i1e
 from runtime.ops.linalg import l2_normalize
 from runtime.ops.logic import (
     equal,
@@ -124,28 +126,29 @@ from runtime.ops.segments import (
 )
 from runtime.ops.sequences import is_non_decreasing, is_strictly_increasing
 from runtime.ops.shape import dim, moveaxis, reshape
-from runtime.ops.sorting import in_top_k, top_k
+from runtime.ops.sorting import approx_max_k, approx_min_k, in_top_k, top_k
 from runtime.ops.special_functions import digamma
 from runtime.ops.static_arguments import axis_of
 from runtime.ops.string_tensors import add
 from runtime.staging.control_flow import while_loop
 
 __all__ = [
-    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "argmax", "argmin", "asin", "asinh", "atan",
-    "atan2", "atanh", "betainc", "bincount", "ceil", "complex", "confusion_matrix", "conj", "cos", "cosh",
-    "count_nonzero", "cumprod", "cumsum", "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal",
-    "erf", "erfc", "erfcinv", "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "gcd", "greater",
-    "greater_equal", "igamma", "igammac", "imag", "in_top_k", "invert_permutation", "is_finite", "is_inf", "is_nan",
-    "is_non_decreasing", "is_strictly_increasing", "l2_normalize", "lbeta", "lcm", "less", "less_equal", "lgamma",
-    "log", "log1p", "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "maximum", "minimum", "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal",
-    "polygamma", "polyval", "pow", "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any",
-    "reduce_euclidean_norm", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min", "reduce_prod",
-    "reduce_std", "reduce_sum", "reduce_variance", "rint", "round", "rsqrt", "scalar_mul", "segment_max",
-    "segment_mean", "segment_min", "segment_prod", "segment_sum", "sigmoid", "sign", "sin", "sinh", "softmax",
-    "softplus", "softsign", "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv",
-    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction", "zeta",
+    "abs", "accumulate_n", "acos", "acosh", "add", "add_n", "angle", "approx_max_k", "approx_min_k", "argmax",
+    "argmin", "asin", "asinh", "atan", "atan2", "atanh", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e",
+    "betainc", "bincount", "ceil", "complex", "confusion_matrix", "conj", "cos", "cosh", "count_nonzero", "cumprod",
+    "cumsum", "cumulative_logsumexp", "digamma", "divide", "divide_no_nan", "equal", "erf", "erfc", "erfcinv",
+    "erfinv", "exp", "expm1", "floor", "floordiv", "floormod", "gcd", "greater", "greater_equal", "igamma", "igammac",
+    "imag", "in_top_k", "invert_permutation", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
+    "is_strictly_increasing", "l2_normalize", "lbeta", "lcm", "less", "less_equal", "lgamma", "log", "log1p",
+    "log_sigmoid", "log_softmax", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
+    "mod", "multiply", "multiply_no_nan", "ndtri", "negative", "nextafter", "not_equal", "polygamma", "polyval", "pow",
+    "real", "reciprocal", "reciprocal_no_nan", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "rint",
+    "round", "rsqrt", "scalar_mul", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum",
+    "sigmoid", "sign", "sin", "sinh", "softmax", "softplus", "softsign", "special", "sqrt", "square",
+    "squared_difference", "subtract", "tan", "tanh", "top_k", "truediv", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "xdivy", "xlog1py", "xlogy", "zero_fraction", "zeta",
 ]
 
 

@@ -24,8 +24,12 @@ from runtime.ops.signal import (
     hamming_window,
     hann_window,
     idct,
+    inverse_mdct,
     inverse_stft,
     inverse_stft_window_fn,
+    kaiser_bessel_derived_window,
+    kaiser_window,
+    mdct,
     overlap_and_add,
     stft,
     vorbis_window,
@@ -33,7 +37,7 @@ from runtime.ops.signal import (
 
 __all__ = [
     "dct", "fft", "fft2d", "fft3d", "fftshift", "frame", "hamming_window", "hann_window", "idct", "ifft", "ifft2d",
-    "ifft3d", "ifftshift", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d",
-    "linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft", "rfft2d", "rfft3d",
-    "stft", "vorbis_window",
+    "ifft3d", "ifftshift", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn", "irfft", "irfft2d", "irfft3d",
+    "kaiser_bessel_derived_window", "kaiser_window", "linear_to_mel_weight_matrix", "mdct",
+    "mfccs_from_log_mel_spectrograms", "overlap_and_add", "rfft", "rfft2d", "rfft3d", "stft", "vorbis_window",
 ]

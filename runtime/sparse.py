@@ -17,9 +17,10 @@ from runtime.ops.sparse import (
     transpose,
 )
 from runtime.ops.sparse_shapes import concat, expand_dims, reorder, reshape, retain, slice
+from runtime.ops.sparse_values import bincount, softmax, to_indicator
 
 __all__ = [
-    "SparseTensor", "add", "concat", "expand_dims", "from_dense", "map_values", "maximum", "minimum", "reduce_sum",
-    "reorder", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "sparse_dense_matmul",
-    "to_dense", "transpose",
+    "SparseTensor", "add", "bincount", "concat", "expand_dims", "from_dense", "map_values", "maximum", "minimum",
+    "reduce_sum", "reorder", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
+    "sparse_dense_matmul", "to_dense", "to_indicator", "transpose",
 ]

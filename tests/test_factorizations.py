@@ -52,6 +52,34 @@ def test_sqrtm(way):
     np.testing.assert_allclose(root(positive).numpy() @ root(positive).numpy(), positive, atol=1e-10)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 100.0])
+def test_logm(way, scale):
+    log = WAYS[way](linalg.logm)
+    positive = scale * (MATRICES @ MATRICES.swapaxes(-1, -2) + np.eye(4))
+    found = log(rt.constant(positive))
+    np.testing.assert_allclose(linalg.expm(found), positive, rtol=1e-9, atol=1e-9 * scale)
+    values, vectors = np.linalg.eigh(positive)
+    np.testing.assert_allclose(found, vectors * np.log(values)[:, None] @ vectors.swapaxes(-1, -2), atol=1e-9)
+    turned = linalg.expm(rt.cast(0.3 * MATRICES, rt.complex128) * 1j)
+    np.testing.assert_allclose(log(turned), 0.3j * MATRICES, atol=1e-9)
+    np.testing.assert_allclose(log(rt.constant([[1.0, 1], [0, 1]])), [[0, 1], [0, 0]], atol=1e-6)  # not diagonalisable
+
+
+def test_the_gradient_of_logm():
+    x = MATRICES[0] @ MATRICES[0].T + np.eye(4)
+
+    def f(x):
+        return rt.reduce_sum(linalg.logm(x) * MATRICES[1])
+
+    found, step = rt.grad(f)(rt.constant(x)).numpy(), 1e-6
+    for place in (0, 0), (1, 3):
+        moved = [x.copy(), x.copy()]
+        moved[0][place] += step
+        moved[1][place] -= step
+        assert (float(f(moved[0])) - float(f(moved[1]))) / (2 * step) == pytest.approx(found[place], rel=1e-4)
+
+
 DIAGONALS = [[[1.0, 2, 3, 9], [4, 5, 6, 7], [9, 1, -1, 2]]]
 COLUMNS = [[[1.0, 0], [2, 1], [3, 0], [4, 1]]]
 SOLVED = [[[0.1891892, -0.0567568], [0.2432432, 0.2270270], [0.2972973, -0.0391892], [0.4864865, 0.1540541]]]
@@ -78,6 +106,7 @@ def test_three_diagonals(way):
     (lambda: linalg.lu(rt.ones([2, 2])), InvalidArgumentError, "Input matrix is not invertible"),
     (lambda: linalg.lu(rt.ones([2, 3])), ValueError, "lu takes square matrices"),
     (lambda: linalg.sqrtm(rt.constant([[-1.0, 0], [0, 1]])), InvalidArgumentError, "singular|principal square root"),
+    (lambda: linalg.logm(rt.constant([[-1.0, 0], [0, 1]])), InvalidArgumentError, "singular|principal square root"),
     (lambda: linalg.tridiagonal_solve(rt.ones([2, 4]), rt.ones([4])), ValueError, r"shape \[\.\.\., 3, n\]"),
     (lambda: linalg.tridiagonal_matmul(rt.ones([3, 4]), rt.ones([4, 1]), "rows"), ValueError, "diagonals_format"),
     (lambda: linalg.tridiagonal_solve(DIAGONALS, COLUMNS, perturb_singular=True), UnimplementedError, "perturb"),

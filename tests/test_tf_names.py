@@ -250,3 +250,56 @@ def test_settings_of_tf_that_do_nothing() -> None:
         rt.config.experimental.set_memory_growth(device, True)
     rt.config.experimental.set_memory_growth("CPU:0", True)
     rt.config.experimental.enable_op_determinism()
+    for devices in (rt.config.experimental.list_physical_devices, rt.config.experimental.list_logical_devices):
+        assert devices("GPU") == [] and len(devices()) == 1
+    rt.config.set_visible_devices([], "GPU")
+    rt.config.experimental.set_visible_devices(rt.config.get_visible_devices(), "CPU")
+    for hidden in ([], ["GPU:0"]):
+        with pytest.raises(ValueError, match="cannot be hidden|Unrecognized device: 'GPU:0'"):
+            rt.config.set_visible_devices(hidden)
+    rt.autograph.set_verbosity(3, alsologtostdout=True)
+    rt.experimental.numpy.experimental_enable_numpy_behavior(prefer_float32=True)
+
+
+def test_names_of_the_first_lines_of_scripts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rt.version.VERSION == rt.__version__ == ag.__version__
+    assert not rt.inside_function() and rt.function(lambda: rt.constant(rt.inside_function()))()
+    numpy = rt.experimental.numpy
+    assert isinstance(numpy.ones([2]), numpy.ndarray) and "sum" in dir(numpy) and numpy.sum(numpy.ones([2])) == 2
+    assert rt.compat.as_text(b"a") == rt.compat.as_str("a") == rt.compat.as_str_any(b"a") == "a"
+    assert rt.compat.as_bytes("é") == "é".encode() and rt.compat.as_str_any(1) == "1"
+    for wrong in (rt.compat.as_bytes, rt.compat.as_text):
+        with pytest.raises(TypeError, match="Expected binary or unicode string, got 1"):
+            wrong(1)
+
+
+def test_asserts_at_top_level() -> None:
+    for check, good, wrong in ((rt.assert_less, (1, 2), (2, 2)), (rt.assert_greater, (2, 1), (2, 2)),
+                               (rt.assert_equal, (2, 2), (1, 2))):
+        check(*good)
+        rt.function(lambda x, y, check=check: check(x, y))(*map(rt.constant, good))
+        with pytest.raises(rt.errors.InvalidArgumentError, match="did not hold"):
+            rt.function(lambda x, y, check=check: check(x, y))(*map(rt.constant, wrong))
+    rt.assert_rank(rt.zeros([2]), 1)
+
+
+def test_the_logger(caplog: pytest.LogCaptureFixture) -> None:
+    logging, logger = rt.compat.v1.logging, rt.get_logger()
+    level = logger.level
+    try:
+        logging.set_verbosity(logging.ERROR)
+        assert logging.get_verbosity() == logging.ERROR == logger.level
+        logging.warn("not shown")
+        logging.error("%d errors", 2)
+        logger.setLevel("DEBUG")
+        logging.debug("and details")
+        assert caplog.messages == ["2 errors", "and details"]
+    finally:
+        logger.setLevel(level)
+
+
+def test_names_of_tf_1_say_what_to_do() -> None:
+    with pytest.raises(AttributeError, match=r"runtime.compat.v1.*'Session': TF 1's sessions are not there"):
+        _ = rt.compat.v1.Session
+    with pytest.raises(AttributeError, match=r"runtime.compat.v1.*'losses': this version does not have it"):
+        _ = rt.compat.v1.losses

@@ -1,6 +1,7 @@
 """Functions with custom gradients: `custom_gradient` and `recompute_grad`."""
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ from runtime.core.tensor import EagerTensor, Tensor
 from runtime.core.trace import add_input, apply, convert_to_tensor, current_graph, set_outputs, tracing, wrap
 from runtime.ops.control import CUSTOM_GRADIENT
 
-__all__ = ["custom_gradient", "traceable"]
+__all__ = ["custom_gradient", "grad_pass_through", "traceable"]
 
 
 @handles("custom_gradient")
@@ -70,6 +71,25 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     ValueError for a wrong number of cotangents; TypeError for variables without `variables=`.
     """
     return custom_gradient if f is None else CustomGradient(f)
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, whose gradient is that of the identity, as a decorator (`tf.grad_pass_through`): its arguments get the
+    cotangents of its results, and variables that it reads get none, in graphs zeros."""
+
+    def passed(*args: Any, **kwargs: Any) -> Any:
+        def gradient(*cotangents: Any, variables: Sequence[Any] = ()) -> Any:
+            return (list(cotangents), [None] * len(variables)) if variables else list(cotangents)
+
+        return f(*args, **kwargs), gradient
+
+    custom = CustomGradient(passed)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return custom(*args, **kwargs)
+
+    return call
 
 
 class CustomGradient(MethodFunction):

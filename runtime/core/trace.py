@@ -42,7 +42,7 @@ from runtime.core.types import (
 
 __all__ = [
     "add_input", "announce_errors", "apply", "as_plain_tensor", "capture", "constant", "constant_tensor",
-    "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "init_scope",
+    "convert_beside", "convert_to_tensor", "current_graph", "hint", "holds_tensor", "init_scope", "inside_function",
     "is_watched", "promoted_arrays", "raising", "set_outputs", "stands_for_array", "tell_watchers", "tracing",
     "watchers", "watching", "wrap",
 ]
@@ -76,6 +76,11 @@ open_traces: Final[dict[int, None]] = {}
 def current_graph() -> Graph | None:
     """The graph that this thread is tracing, or None: then ops compute immediately."""
     return _state.graph
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced (`tf.inside_function`)."""
+    return _state.graph is not None
 
 
 class watching(AbstractContextManager[None]):

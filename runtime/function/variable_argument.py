@@ -18,7 +18,7 @@ from runtime.core.variable_bindings import Placeholder, bound
 from runtime.function.variable import Variable
 from runtime.staging.backend import BACKEND
 
-__all__ = ["VariableArgument", "VariableSpec", "is_exchangeable"]
+__all__ = ["VariableArgument", "VariableSpec", "identified", "is_exchangeable"]
 
 
 class VariableSpec(NamedTuple):
@@ -109,6 +109,13 @@ class VariableArgument(Variable, Placeholder):
 
     def ref(self) -> Reference[Variable]:
         return Reference(self._identified())
+
+
+def identified(x: Any) -> Any:
+    """`x`, or for a placeholder the variable of the call; a trace that asks serves only this variable."""
+    while isinstance(x, VariableArgument):
+        x = x._identified()
+    return x
 
 
 register(VariableArgument, BACKEND)

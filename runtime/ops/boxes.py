@@ -1,17 +1,60 @@
-"""Boxes in images: which of those that overlap are kept."""
+"""Boxes in images: drawn, and which of those that overlap are kept."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from runtime.core.errors import ShapeError
+from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import TensorSpec, float32, int32
+from runtime.ops import math
+from runtime.ops.creation import range as range_
 from runtime.ops.effects import numpy_function
+from runtime.ops.gather import gather_slices
+from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import named
+from runtime.ops.reduction import reduce_max
+from runtime.ops.shape import dims, stack
+from runtime.ops.sliding_windows import tensor
 
-__all__ = ["non_max_suppression", "non_max_suppression_with_scores"]
+__all__ = ["combined_non_max_suppression", "draw_bounding_boxes", "non_max_suppression",
+           "non_max_suppression_with_scores"]
+
+_COLORS: Final = ((1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1), (0.5, 0.5, 0, 1),
+                  (0.5, 0, 0, 1), (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1))
+
+
+def draw_bounding_boxes(images: Any, boxes: Any, colors: Any = None, name: str | None = None) -> Tensor:
+    """Images, floats [b, h, w, channels], with the outlines of boxes [b, n, (y1, x1, y2, x2)], whose coordinates are
+    shares of the height and width; a later box covers earlier ones (`tf.image.draw_bounding_boxes`).
+
+    `colors` [m, channels] are taken in turn; without them there are 10, of at most 4 channels. There is no gradient.
+    ShapeError for other shapes.
+    """
+    x = math.stop_gradient(tensor("draw_bounding_boxes", "images", images, 2))
+    places = math.cast(math.stop_gradient(tensor("draw_bounding_boxes", "boxes", boxes, 1)), float32)
+    height, width, channels = dims(x)[1:]
+    sides = math.cast(stack([height - 1, width - 1] * 2), float32)
+    top, left, bottom, right = (math.cast(places * sides, int32)[..., i, None, None] for i in range(4))
+    row, column = range_(height)[:, None], range_(width)[None]
+    in_rows, in_columns = (row >= top) & (row <= bottom), (column >= left) & (column <= right)
+    is_on = (equal(row, top) | equal(row, bottom)) & in_columns | (equal(column, left) | equal(column, right)) & in_rows
+    is_box = (top <= bottom) & (left <= right)
+    last = reduce_max(where(is_on & is_box, range_(dims(places)[1])[:, None, None], -1), 1)
+    table = _table(channels) if colors is None else convert_to_tensor(colors, dtype_hint=x.dtype)
+    color = gather_slices(math.cast(table, x.dtype), math.maximum(last, 0) % dims(table)[0])
+    return where((last >= 0)[..., None], color, x, name)
+
+
+def _table(channels: Any) -> Any:
+    """The colours of boxes for images of so many channels."""
+    if not isinstance(channels, int) or channels > 4:
+        raise located(ShapeError(f"draw_bounding_boxes has colours for images of 1 to 4 channels, not of {channels}",
+                                 remedy="Pass colors, of the shape [m, channels]."))
+    return convert_to_tensor(np.array([color[:channels] if channels > 1 else (1,) for color in _COLORS], np.float32))
 
 
 def non_max_suppression(
@@ -66,3 +109,53 @@ def _suppressed(boxes: Any, scores: Any, count: Any, iou: Any, least: Any, sigma
         else:
             is_open &= overlap <= iou
     return np.array(chosen, np.int32), np.array(found, np.float32)
+
+
+def combined_non_max_suppression(
+    boxes: Any, scores: Any, max_output_size_per_class: Any, max_total_size: Any, iou_threshold: float = 0.5,
+    score_threshold: float = float("-inf"), pad_per_class: bool = False, clip_boxes: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`non_max_suppression` in each class, and of its results the best of all classes
+    (`tf.image.combined_non_max_suppression`).
+
+    boxes: [b, n, q, 4], where q is 1 or the number of classes; scores: [b, n, classes]. Returns for each image the
+    boxes [b, m, 4], their scores [b, m] and classes [b, m], as floats, and the number of boxes, int32[b]; the rest of
+    the m = `max_total_size` are zeros. With `pad_per_class` m is at most `max_output_size_per_class` for each class.
+    `clip_boxes`: coordinates are clipped to [0, 1].
+    """
+    x, y = convert_to_tensor(boxes, float32), convert_to_tensor(scores, float32)
+    if x.ndim != 4 or y.ndim != 3 or x.type.shape[3] not in (4, None):
+        raise located(ShapeError(f"combined_non_max_suppression takes boxes [b, n, q, 4] and scores [b, n, classes], "
+                                 f"not {x.type} and {y.type}"))
+    batch, _, classes = y.type.shape
+    each, total = (int(np.asarray(size)) for size in (max_output_size_per_class, max_total_size))
+    if pad_per_class:
+        if classes is None:
+            raise located(ShapeError("pad_per_class takes scores of a known number of classes"))
+        total = min(total, each * classes)
+    results = numpy_function(
+        lambda x, y: _best_of_classes(x, y, each, total, iou_threshold, score_threshold, clip_boxes), [x, y],
+        [TensorSpec([batch, total, 4], float32), TensorSpec([batch, total], float32),
+         TensorSpec([batch, total], float32), TensorSpec([batch], int32)])
+    found, best, kinds, count = results
+    return named(found, name), best, kinds, count
+
+
+def _best_of_classes(
+    boxes: Any, scores: Any, each: int, total: int, iou: float, least: float, clips: bool
+) -> tuple[Any, ...]:
+    size, _, classes = scores.shape
+    found, best, kinds = (np.zeros(shape, np.float32) for shape in ((size, total, 4), (size, total), (size, total)))
+    count = np.zeros(size, np.int32)
+    for image in range(size):
+        rows = []
+        for k in range(classes):
+            own = boxes[image, :, k if boxes.shape[2] > 1 else 0]
+            chosen, values = _suppressed(own, scores[image, :, k], each, np.float32(iou), np.float32(least), 0)
+            rows += [(value, k, own[number]) for number, value in zip(chosen, values, strict=True)]
+        rows = sorted(rows, key=lambda row: -row[0])[:total]
+        count[image] = len(rows)
+        for place, (value, k, box) in enumerate(rows):
+            found[image, place], best[image, place], kinds[image, place] = box, value, k
+    return np.clip(found, 0, 1) if clips else found, best, kinds, count

@@ -22,7 +22,8 @@ from runtime.ops.creation import range as range_
 from runtime.ops.shape import size
 from runtime.ops.sparse import SparseTensor
 
-__all__ = ["FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example", "parse_single_example"]
+__all__ = ["KINDS", "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "Wanted", "all_values", "array_of",
+           "parse_example", "parse_single_example", "values_of", "wanted_of"]
 
 
 class FixedLenFeature(NamedTuple):
@@ -48,24 +49,30 @@ class VarLenFeature(NamedTuple):
     dtype: Any
 
 
-_Wanted = tuple[str, tuple[int | None, ...], DType, tuple[Any, ...] | None]
+Wanted = tuple[str, tuple[int | None, ...], DType, tuple[Any, ...] | None]
 """The name, shape, dtype and default values of a feature."""
-_KINDS: Final = {t.string: BytesList, t.float32: FloatList, t.int64: Int64List}
+KINDS: Final = {t.string: BytesList, t.float32: FloatList, t.int64: Int64List}
 
 
-def _array(example: Example, wanted: _Wanted) -> Any:
+def values_of(name: str, kind: Any, dtype: DType) -> list[Any]:
+    """The values of a feature's list. InvalidArgumentError if they are of another dtype."""
+    if not isinstance(kind, KINDS[dtype]):
+        raise InvalidArgumentError(f"Key: {name}. Data types don't match. Expected type: {dtype.name}, but the feature "
+                                   f"is a {type(kind).__name__}")
+    return kind.value
+
+
+def array_of(features: Mapping[str, Feature], wanted: Wanted) -> Any:
+    """The array of a feature, or its default. InvalidArgumentError if it is missing, or of another kind or number."""
     name, shape, dtype, default = wanted
-    feature = example.features.feature.get(name)
+    feature = features.get(name)
     kind = feature.kind if feature is not None else None
     if kind is None:
         if default is None:
             raise InvalidArgumentError(f"Feature: {name} (data type: {dtype.name}) is required but could not be found.")
         values: Any = default
-    elif not isinstance(kind, _KINDS[dtype]):
-        raise InvalidArgumentError(f"Key: {name}. Data types don't match. Expected type: {dtype.name}, but the feature "
-                                   f"is a {type(kind).__name__}")
     else:
-        values = kind.value
+        values = values_of(name, kind, dtype)
     array = np.empty(len(values), dtype.np)
     array[:] = values
     try:
@@ -78,7 +85,7 @@ def _array(example: Example, wanted: _Wanted) -> Any:
 class _Parser:
     """Parses examples for certain features. Layouts of earlier messages, by their lengths, are tried on later ones."""
 
-    def __init__(self, features: tuple[_Wanted, ...]) -> None:
+    def __init__(self, features: tuple[Wanted, ...]) -> None:
         self.features = features
         self._layouts: dict[int, Layout] = {}
 
@@ -141,7 +148,7 @@ class _Parser:
             example = Example.FromString(data)
         except (ValueError, TypeError) as error:
             raise InvalidArgumentError(f"Could not parse example input: {error}") from None
-        return [_array(example, wanted) for wanted in self.features]
+        return [array_of(example.features.feature, wanted) for wanted in self.features]
 
 
 _NUMBERS: Final = {STRINGS: t.string, FLOATS: t.float32, INTS: t.int64}
@@ -149,7 +156,7 @@ _LAYOUTS: Final = 256
 _parser = functools.lru_cache(maxsize=64)(_Parser)
 
 
-def _parse_kernel(serialized: Any, *, features: tuple[_Wanted, ...]) -> tuple[Any, ...]:
+def _parse_kernel(serialized: Any, *, features: tuple[Wanted, ...]) -> tuple[Any, ...]:
     parse = _parser(features)
     if not serialized.ndim:
         return tuple(parse(serialized[()]))
@@ -162,7 +169,7 @@ def _parse_kernel(serialized: Any, *, features: tuple[_Wanted, ...]) -> tuple[An
         for column, (_, shape, dtype, _) in zip(columns, features, strict=True)])
 
 
-def _parse_rule(serialized: TensorType, *, features: tuple[_Wanted, ...]) -> tuple[TensorType, ...]:
+def _parse_rule(serialized: TensorType, *, features: tuple[Wanted, ...]) -> tuple[TensorType, ...]:
     if serialized.ndim > 1:
         raise ShapeError(f"an example is a string, and several are a vector of strings, not {serialized}")
     return tuple([TensorType(dtype, serialized.shape + shape) for _, shape, dtype, _ in features])
@@ -180,7 +187,7 @@ _PARSE: Final = Op("parse_example", _parse_kernel, _parse_rule, samples=_parse_s
                    doc="The features of serialized examples.")
 
 
-def _wanted(name: str, feature: Any, single: bool) -> _Wanted:
+def wanted_of(name: str, feature: Any, single: bool) -> Wanted:
     if isinstance(feature, VarLenFeature) and single:
         feature = FixedLenSequenceFeature([], feature.dtype, allow_missing=True)
     if not isinstance(feature, (FixedLenFeature, FixedLenSequenceFeature)):
@@ -190,7 +197,7 @@ def _wanted(name: str, feature: Any, single: bool) -> _Wanted:
             remedy="Use rt.io.FixedLenFeature; or parse_single_example before batches are made, with VarLenFeature or "
             "FixedLenSequenceFeature(shape, dtype, allow_missing=True)."))
     dtype = as_dtype(feature.dtype)
-    if dtype not in _KINDS:
+    if dtype not in KINDS:
         raise located(ValueError(f"the feature {name!r} is string, float32 or int64, not {dtype.name}"))
     shape = tuple(map(int, feature.shape))
     if isinstance(feature, FixedLenSequenceFeature):
@@ -233,13 +240,13 @@ def _parsed(serialized: Any, features: Mapping[str, Any], rank: int) -> dict[str
     if x.ndim != rank:
         raise located(ShapeError(f"{'parse_example' if rank else 'parse_single_example'} takes strings of rank {rank}, "
                                  f"not {x.type}"))
-    wanted = tuple([_wanted(key, feature, not rank) for key, feature in sorted(features.items())])
+    wanted = tuple([wanted_of(key, feature, not rank) for key, feature in sorted(features.items())])
     found = dict(zip([each[0] for each in wanted], apply(_PARSE, x, features=wanted), strict=True))
-    return {key: _all_values(value) if isinstance(features[key], VarLenFeature) else value
+    return {key: all_values(value) if isinstance(features[key], VarLenFeature) else value
             for key, value in found.items()}
 
 
-def _all_values(values: Tensor) -> SparseTensor:
+def all_values(values: Tensor) -> SparseTensor:
     """A sparse vector that has a value everywhere."""
     count = size(values, t.int64)
     return SparseTensor(range_(count)[:, None], values, count[None])

@@ -9,16 +9,13 @@ from runtime.core.errors import InvalidArgumentError, ShapeError
 from runtime.core.positions import located
 from runtime.core.tensor import Tensor
 from runtime.core.types import float32
-from runtime.ops.concat_split import pad
 from runtime.ops.convolution import depthwise_conv2d
-from runtime.ops.creation import range as range_of
-from runtime.ops.gather import gather
 from runtime.ops.image import convert_image_dtype, image_of
-from runtime.ops.math import cast, maximum, square
+from runtime.ops.math import cast, square
 from runtime.ops.op_makers import named
 from runtime.ops.reduction import reduce_mean
-from runtime.ops.shape import dims, expand_dims, reshape, transpose
-from runtime.ops.static_arguments import static_ints
+from runtime.ops.shape import dims, reshape, transpose
+from runtime.ops.window_axes import pair_of, windows
 
 __all__ = ["extract_patches", "ssim"]
 
@@ -38,34 +35,13 @@ def extract_patches(
     if padding not in ("SAME", "VALID"):
         raise located(InvalidArgumentError(f'the padding of extract_patches is "SAME" or "VALID", not {padding!r}'))
     lengths = []
-    for axis, (size, stride, rate) in enumerate(zip(*(_pair(n) for n in (sizes, strides, rates)), strict=True), 1):
-        x, count = _windows(x, 2 * axis - 1, size, stride, rate, padding == "SAME")
+    pairs = [pair_of("extract_patches", values) for values in (sizes, strides, rates)]
+    for axis, (size, stride, rate) in enumerate(zip(*pairs, strict=True), 1):
+        x, count = windows(x, 2 * axis - 1, size, stride, rate, padding == "SAME")
         lengths += [count, size]
     first, *_, channels = dims(x)  # [n, rows, patch rows, columns, patch columns, channels]
     inner = transpose(x, [0, 1, 3, 2, 4, 5])
     return named(reshape(inner, [first, lengths[0], lengths[2], lengths[1] * lengths[3] * channels]), name)
-
-
-def _pair(values: Any) -> tuple[int, ...]:
-    found = static_ints("the sizes, strides and rates of extract_patches", values)
-    if len(found) != 4 or found[0] != 1 or found[3] != 1 or min(found) < 1:
-        raise located(InvalidArgumentError(
-            f"sizes, strides and rates of extract_patches are [1, of rows, of columns, 1], not {list(found)}"))
-    return found[1:3]
-
-
-def _windows(x: Tensor, axis: int, size: int, stride: int, rate: int, same: bool) -> tuple[Tensor, Any]:
-    """An axis as two, windows and places in a window; and the number of windows."""
-    length, span = dims(x)[axis], (size - 1) * rate + 1
-    if same:
-        count = (length + stride - 1) // stride
-        missing = (count - 1) * stride + span - length
-        missing = max(missing, 0) if isinstance(missing, int) else maximum(missing, 0)
-        x = pad(x, [[missing // 2, missing - missing // 2] if k == axis else [0, 0] for k in range(x.ndim)])
-    else:
-        count = (length - span) // stride + 1
-    starts = expand_dims(range_of(count) * stride, 1)
-    return gather(x, starts + cast(range_of(size) * rate, starts.dtype), axis=axis), count
 
 
 def ssim(

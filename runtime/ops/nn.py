@@ -8,7 +8,8 @@ import numpy as np
 
 from runtime.core import types as t
 from runtime.core.errors import DTypeError, InvalidArgumentError, ShapeError
-from runtime.core.tensor import Tensor
+from runtime.core.graph import Node, Value, shape_of
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.trace import convert_beside, convert_to_tensor
 from runtime.ops import math
 from runtime.ops.concat_split import concat, pad
@@ -21,17 +22,17 @@ from runtime.ops.math import sigmoid, tanh
 from runtime.ops.op_makers import FLOATS, REAL, check_dtype, named, unary
 from runtime.ops.random import uniform
 from runtime.ops.reduction import add_n, reduce_max, reduce_mean, reduce_sum
-from runtime.ops.shape import dim, dims, reshape, squeeze
+from runtime.ops.shape import dim, dims, product, reshape, squeeze
 from runtime.ops.sorting import in_top_k, top_k
 from runtime.ops.static_arguments import axes_of, axis_of
 
 __all__ = [
-    "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup",
-    "gelu", "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
-    "log_sigmoid", "log_softmax", "moments", "relu", "relu6", "scale_regularization_loss", "selu", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits", "softplus",
-    "softsign", "sparse_softmax_cross_entropy_with_logits", "swish", "tanh", "top_k",
-    "weighted_cross_entropy_with_logits", "weighted_moments",
+    "batch_normalization", "bias_add", "compute_average_loss", "crelu", "dropout", "elu", "embedding_lookup", "gelu",
+    "in_top_k", "l2_loss", "l2_normalize", "leaky_relu", "local_response_normalization", "log_poisson_loss",
+    "log_sigmoid", "log_softmax", "logits_of", "moments", "normalize_moments", "relu", "relu6",
+    "scale_regularization_loss", "selu", "sigmoid", "sigmoid_cross_entropy_with_logits", "silu", "softmax",
+    "softmax_cross_entropy_with_logits", "softplus", "softsign", "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics", "swish", "tanh", "top_k", "weighted_cross_entropy_with_logits", "weighted_moments",
 ]
 
 # Activations.
@@ -129,6 +130,26 @@ def log_softmax(logits: Any, axis: Any = -1, name: str | None = None) -> Tensor:
     """log(softmax(x)) along `axis`, exact where softmax underflows (`tf.nn.log_softmax`)."""
     x = _shifted("log_softmax", logits, axis)
     return math.subtract(x, math.log(reduce_sum(math.exp(x), axis, keepdims=True)), name)
+
+
+def logits_of(probabilities: Tensor, op: str) -> Tensor | None:
+    """x, for a graph tensor that is `softmax(x)` along the last axis, or `sigmoid(x)`, as `op` says; else None."""
+    if not isinstance(probabilities, GraphTensor) or (node := probabilities.value.node) is None:
+        return None
+    if op == "sigmoid":
+        return GraphTensor(node.inputs[0]) if node.op.name == op else None
+    if not (found := _inputs(node, "divide")) or not (shifted := _inputs(found[0].node, "exp")) or not (
+            terms := _inputs(shifted[0].node, "subtract")) or not (most := _inputs(terms[1].node, "stop_gradient")):
+        return None
+    x, along_last = terms[0], {"axis": (len(shape_of(terms[0].type)) - 1,), "keepdims": True}
+    is_softmax = _inputs(most[0].node, "reduce_max", along_last) == [x] and (
+        _inputs(found[1].node, "reduce_sum", along_last) == [found[0]])
+    return GraphTensor(x) if is_softmax else None
+
+
+def _inputs(node: Node | None, op: str, params: dict[str, Any] | None = None) -> list[Value]:
+    """The inputs of a node of that op, with these params; none for another."""
+    return node.inputs if node is not None and node.op.name == op and params in (None, node.params) else []
 
 
 def _shifted(op: str, logits: Any, axis: Any) -> Tensor:
@@ -231,6 +252,31 @@ def moments(x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: 
     if keepdims or not dropped:
         return mean, variance
     return squeeze(mean, dropped), squeeze(variance, dropped)
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The number of elements along `axes`, the sums of these and of their squares, after subtracting `shift`, and
+    `shift`, for `normalize_moments` (`tf.nn.sufficient_statistics`)."""
+    x = _float("sufficient_statistics", x)
+    sizes = dims(x)
+    count = math.cast(product([sizes[axis] for axis in axes_of("sufficient_statistics", axes, x.ndim)]), x.dtype)
+    moved = None if shift is None else convert_beside(shift, x.dtype)
+    shifted = x if moved is None else math.subtract(x, moved)
+    total = reduce_sum(shifted, axes, keepdims=keepdims)
+    return count, total, reduce_sum(math.square(shifted), axes, keepdims=keepdims, name=name), moved
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any = None, name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of the results of `sufficient_statistics` (`tf.nn.normalize_moments`)."""
+    total = _float("normalize_moments", mean_ss)
+    share = math.divide(1, math.cast(counts, total.dtype))
+    mean = math.multiply(total, share)
+    variance = math.subtract(math.multiply(variance_ss, share), math.square(mean))
+    return named(mean if shift is None else math.add(mean, shift), name), variance
 
 
 def weighted_moments(

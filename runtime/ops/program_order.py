@@ -12,7 +12,8 @@ from runtime.core.trace import convert_to_tensor
 from runtime.ops.creation import identity
 
 __all__ = [
-    "is_symbolic_tensor", "list_logical_devices", "list_physical_devices", "no_op", "tuple",
+    "get_visible_devices", "is_symbolic_tensor", "list_logical_devices", "list_physical_devices", "no_op",
+    "set_visible_devices", "tuple",
 ]
 
 
@@ -38,6 +39,22 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices: one CPU (`tf.config.list_logical_devices`)."""
     return [LogicalDevice("/device:CPU:0", "CPU")] if device_type in (None, "CPU") else []
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices that programs use: the CPU (`tf.config.get_visible_devices`)."""
+    return list_physical_devices(device_type)
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Choose the devices that programs use (`tf.config.set_visible_devices`): no GPU, or the CPU. ValueError for
+    others."""
+    chosen = [devices] if isinstance(devices, (PhysicalDevice, str)) else list(devices)
+    if not chosen and device_type in (None, "CPU"):
+        raise ValueError("the CPU is the only device, and cannot be hidden")
+    for each in chosen:
+        if each not in list_physical_devices(device_type):
+            raise ValueError(f"Unrecognized device: {each!r}; there are {list_physical_devices(device_type)}")
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Generator:
     the key (for "threefry" 2, a counter and a key). Without either the state is drawn from the system. The numbers are
     those of Philox, also where `alg` is "threefry", which TF has on accelerators only.
 
-    What changes or asks for the state, and `split`, is done outside of traced functions (FailedPreconditionError).
+    What replaces the state, and `split`, is done outside of traced functions (FailedPreconditionError).
     """
 
     def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
@@ -87,15 +87,16 @@ class Generator:
 
     @property
     def state(self) -> Tensor:
-        """What determines the next numbers, for `from_state` and `reset`: int64 [3], for "threefry" [2]."""
-        _outside("the state of a Generator")
+        """What determines the next numbers, for `from_state` and `reset`: int64 [3], for "threefry" [2]. In a traced
+        function it is that of each run, at this point."""
+        if current_graph() is not None:
+            return self.skip(0)[3 - self._size():]
         return convert_to_tensor(self._source.words[3 - self._size():].copy())
 
     @property
     def key(self) -> Tensor:
         """What the sequences of numbers differ in that do not overlap: int64 []."""
-        _outside("the key of a Generator")
-        return convert_to_tensor(self._source.words[2].copy())
+        return self.state[-1]
 
     @property
     def algorithm(self) -> int:

@@ -11,21 +11,22 @@ from runtime.core.tensor import Tensor
 from runtime.core.trace import convert_to_tensor
 from runtime.core.types import as_dtype, complex64, complex128, float32, float64, int32
 from runtime.ops import complex_numbers, math
-from runtime.ops.concat_split import concat, pad, tile
+from runtime.ops.concat_split import concat, pad, split, tile
 from runtime.ops.creation import ones
 from runtime.ops.creation import range as range_of
 from runtime.ops.fourier import irfft, rfft
 from runtime.ops.gather import gather, segment_totals
 from runtime.ops.indexing import getitem, reverse
+from runtime.ops.integrals import bessel_i0e
 from runtime.ops.logic import equal, where
 from runtime.ops.op_makers import FLOATS, check_dtype, named
-from runtime.ops.reduction import reduce_sum
+from runtime.ops.reduction import cumsum, reduce_sum
 from runtime.ops.shape import dim, dims, expand_dims, reshape, transpose
 from runtime.ops.static_arguments import axis_of, static_int
 
 __all__ = [
-    "dct", "frame", "hamming_window", "hann_window", "idct", "inverse_stft", "inverse_stft_window_fn",
-    "overlap_and_add", "stft", "vorbis_window",
+    "dct", "frame", "hamming_window", "hann_window", "idct", "inverse_mdct", "inverse_stft", "inverse_stft_window_fn",
+    "kaiser_bessel_derived_window", "kaiser_window", "mdct", "overlap_and_add", "stft", "vorbis_window",
 ]
 
 _FLOATS_OF_FFT: Final = (float32, float64)
@@ -120,6 +121,76 @@ def vorbis_window(window_length: Any, dtype: Any = float32, name: str | None = N
     size = _size("the window_length", window_length)
     inner = math.sin(python_math.pi / math.cast(size, kind) * (math.cast(range_of(size), kind) + 0.5))
     return named(math.sin(python_math.pi / 2 * inner * inner), name)
+
+
+def kaiser_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None,
+) -> Tensor:
+    """The window I0(beta sqrt(1 - t**2)) / I0(beta), for t from -1 to 1 (`tf.signal.kaiser_window`)."""
+    kind = as_dtype(dtype)
+    check_dtype("kaiser_window", kind, FLOATS)
+    size = _size("the window_length", window_length)
+    if isinstance(size, int) and size == 1:
+        return ones([1], kind)
+    half = (math.cast(size, float32) - 1.0) / 2.0
+    place = math.cast((math.cast(range_of(size), float32) - half) / half, kind)
+    width = math.cast(beta, kind)
+    inner = width * math.sqrt(math.maximum(1.0 - place * place, 0.0))
+    window = math.exp(inner - width) * (bessel_i0e(inner) / bessel_i0e(width))
+    return named(window if isinstance(size, int) else where(equal(size, 1), ones([1], kind), window), name)
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = float32, name: str | None = None,
+) -> Tensor:
+    """The window of the square roots of the running shares of a Kaiser window's sum, rising and falling, for `mdct`
+    (`tf.signal.kaiser_bessel_derived_window`). `window_length` is even."""
+    half = math.floordiv(window_length, 2) if isinstance(window_length, Tensor) else window_length // 2
+    sums = cumsum(kaiser_window(half + 1, beta, dtype))
+    rising = math.sqrt(sums[:-1] / sums[-1])
+    return concat([rising, reverse(rising, [0])], 0, name)
+
+
+# Modified discrete cosine transforms.
+
+def mdct(
+    signals: Any, frame_length: Any, window_fn: Callable[..., Any] | None = vorbis_window, pad_end: bool = False,
+    norm: str | None = None, name: str | None = None,
+) -> Tensor:
+    """The modified discrete cosine transforms of frames, which overlap by half: [..., frames, frame_length / 2]
+    (`tf.signal.mdct`).
+
+    `frame_length` is a multiple of 4 (else ValueError). `window_fn(frame_length, dtype=...)` makes the window; without
+    it frames are scaled by 1 / sqrt(2). `norm`: None or "ortho", see `dct`.
+    """
+    length = static_int(frame_length)
+    if length is not None and length % 4:
+        raise located(ValueError("The frame length must be a multiple of 4."))
+    step = math.floordiv(frame_length, 2) if length is None else length // 2
+    x = _windowed(frame(signals, frame_length, step, pad_end=pad_end), frame_length, window_fn)
+    a, b, c, d = split(x, 4, -1)
+    return dct(concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1), 4, norm=norm, name=name)
+
+
+def inverse_mdct(
+    mdcts: Any, window_fn: Callable[..., Any] | None = vorbis_window, norm: str | None = None, name: str | None = None,
+) -> Tensor:
+    """The signals [..., samples] with these transforms [..., frames, n], but for half a frame at both ends
+    (`tf.signal.inverse_mdct`). `window_fn` and `norm` are those of `mdct`."""
+    x = convert_to_tensor(mdcts)
+    if x.ndim < 2:
+        raise located(ShapeError(f"inverse_mdct takes transforms [..., frames, n], not {x.type}"))
+    size = dim(x, x.ndim - 1)
+    back = dct(x, 4, norm=norm)
+    a, b = split(back if norm is not None else back * (0.5 / math.cast(size, x.dtype)), 2, -1)
+    frames = concat([b, -reverse(b, [-1]), -reverse(a, [-1]), -a], -1)
+    return overlap_and_add(_windowed(frames, 2 * size, window_fn), size, name)
+
+
+def _windowed(frames: Tensor, length: Any, window_fn: Callable[..., Any] | None) -> Tensor:
+    if window_fn is None:
+        return math.multiply(frames, 1.0 / python_math.sqrt(2.0))
+    return math.multiply(frames, window_fn(length, dtype=frames.dtype))
 
 
 # Short-time Fourier transforms.

@@ -16,10 +16,10 @@ from runtime.ops.effects import raise_unless
 from runtime.ops.gather import gather
 from runtime.ops.indexing import getitem
 from runtime.ops.logic import greater, greater_equal, less, logical_and
-from runtime.ops.math import cast
+from runtime.ops.math import cast, negative
 from runtime.ops.op_makers import ALL, BOOL, INTS, REAL, apply_one, check_dtype, random_array
 from runtime.ops.reduction import reduce_sum
-from runtime.ops.shape import dim, transpose
+from runtime.ops.shape import dim, moveaxis, transpose
 from runtime.ops.static_arguments import axis_of, merge_shapes
 
 # Sorting, along the last axis.
@@ -130,6 +130,28 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = t.int32
     if type(k) is int:
         order.set_shape([None] * (x.ndim - 1) + [k])  # holds by the check above
     return TopK(_along_last(x, order), cast(order, index_type))
+
+
+def approx_max_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The k greatest elements along an axis, greatest first, and their indices (`tf.math.approx_max_k`). They are
+    exact, as in TF on CPUs, so the three arguments that say how exact they are have no effect."""
+    x = convert_to_tensor(operand)
+    axis = axis_of("approx_max_k", reduction_dimension, x.ndim)
+    values, indices = top_k(moveaxis(x, axis, -1), k)
+    return moveaxis(values, -1, axis), moveaxis(indices, -1, axis)
+
+
+def approx_min_k(
+    operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True, name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The k least elements along an axis, least first, and their indices, as `approx_max_k`
+    (`tf.math.approx_min_k`)."""
+    values, indices = approx_max_k(negative(operand), k, reduction_dimension)
+    return negative(values), indices
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:

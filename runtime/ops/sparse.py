@@ -156,6 +156,10 @@ class SparseTensor(_Operators):
     def get_shape(self) -> TensorShape:
         return self.shape
 
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Other values at the same positions (`tf.SparseTensor.with_values`)."""
+        return SparseTensor(self.indices, new_values, self.sizes)
+
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices!r}, values={self.values!r}, dense_shape={text_of(self.shape)})"
 

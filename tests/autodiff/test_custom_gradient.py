@@ -230,3 +230,21 @@ def test_functions_are_copied_by_name() -> None:
     assert pickle.loads(pickle.dumps(softplus)) is copy.deepcopy(softplus) is softplus
     holder = Holder()
     assert copy.deepcopy(holder.scaled) != holder.scaled
+
+
+@pytest.mark.parametrize("trace", [lambda f: f, rt.function, lambda f: rt.function(f, executor="numpy")],
+                         ids=["eager", "native", "numpy"])
+def test_gradients_pass_through(trace):
+    v = rt.Variable(3.0)
+    rounded = rt.grad_pass_through(rt.round)
+
+    def run(x):
+        with rt.GradientTape() as tape:
+            tape.watch(x)
+            y = 3 * rounded(2 * x) + rt.grad_pass_through(lambda a: a * v)(x)
+        return y, *tape.gradient(y, [x, v])
+
+    y, dx, dv = trace(run)(rt.constant([0.3, 1.7]))
+    np.testing.assert_allclose(y, [3.9, 14.1], rtol=1e-6)
+    assert dx.numpy().tolist() == [7, 7] and (dv is None or dv == 0)
+    assert rounded.__name__ == "round"

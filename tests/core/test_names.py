@@ -66,8 +66,8 @@ def test_submodules_and_names_of_tf1_say_what_to_write() -> None:
                                    "dir(runtime.random) lists what there is"),
         (lambda: rt.sparse.reduce_max, "module 'runtime.sparse' has no attribute 'reduce_max': TF has it, but this "
                                        "version does not"),
-        (lambda: rt.signal.mdct, "module 'runtime.signal' has no attribute 'mdct': TF has it, but this version does "
-                                 "not"),
+        (lambda: rt.io.parse_sequence_example, "module 'runtime.io' has no attribute 'parse_sequence_example': TF has "
+                                               "it, but this version does not"),
         (lambda: rt.linalg.xyzzy, "module 'runtime.linalg' has no attribute 'xyzzy': this version does not have it; "
                                   "dir(runtime.linalg) lists what there is"),
         (lambda: rt.initializers.GlorotUniform, "module 'runtime.initializers' has no attribute 'GlorotUniform': those "

@@ -79,6 +79,33 @@ def test_losses() -> None:
     np.testing.assert_allclose(both(lambda z, c: rt.nn.log_poisson_loss(z, c, True), counts, logs), want + full)
 
 
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shift", [None, 0.5])
+def test_moments_of_sufficient_statistics(shift: float | None, keepdims: bool, executor: str) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)
+    traced = rt.function(lambda x: rt.nn.sufficient_statistics(x, [0, 2], shift, keepdims), executor=executor)
+    count, total, squares, moved = traced(x)
+    y = x if shift is None else x - shift
+    assert count == 6 and (moved is None if shift is None else moved == shift)
+    np.testing.assert_allclose(total, y.sum((0, 2), keepdims=keepdims), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(squares, (y ** 2).sum((0, 2), keepdims=keepdims), rtol=1e-4)
+    mean, variance = rt.nn.normalize_moments(count, total, squares, moved)
+    np.testing.assert_allclose(mean, x.mean((0, 2), keepdims=keepdims), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(variance, x.var((0, 2), keepdims=keepdims), rtol=1e-3)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_the_greatest_and_least_along_an_axis(axis: int, executor: str) -> None:
+    x = np.random.default_rng(0).normal(size=(3, 7, 4)).astype(np.float32)
+    for function, ordered in ((rt.math.approx_max_k, np.argsort(-x, axis)),
+                              (rt.math.approx_min_k, np.argsort(x, axis))):
+        values, indices = rt.function(lambda x, f=function: f(x, 2, reduction_dimension=axis), executor=executor)(x)
+        np.testing.assert_array_equal(indices, ordered.take([0, 1], axis))
+        np.testing.assert_array_equal(values, np.take_along_axis(x, ordered.take([0, 1], axis), axis))
+
+
 def test_weighted_moments() -> None:
     x, weights = np.arange(24.0).reshape(2, 3, 4), np.array([[1.0], [2.0], [0.5]])
     mean, variance = rt.nn.weighted_moments(x, [0, 1], weights)

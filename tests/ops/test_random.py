@@ -135,10 +135,28 @@ def test_what_generators_refuse() -> None:
             (rt.errors.ShapeError, r"algorithm is 3 ints, not a tensor of int32\[4\]", lambda: one.reset([1] * 4))):
         with pytest.raises(error, match=text):
             call()
-    for use in (lambda: one.state, lambda: one.key, lambda: one.split(1), lambda: one.reset([1, 2, 3]),
-                lambda: one.reset_from_seed(1)):
+    for use in (lambda: one.split(1), lambda: one.reset([1, 2, 3]), lambda: one.reset_from_seed(1)):
         with pytest.raises(rt.errors.FailedPreconditionError, match="belongs outside of traced functions"):
             rt.function(use)()
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("alg", ["philox", "threefry"])
+def test_the_state_in_a_function_is_that_of_each_run(alg: str, executor: str) -> None:
+    one, other = (rt.random.Generator.from_seed(123, alg) for _ in range(2))
+
+    def states(generator):
+        before = generator.state
+        generator.normal([2])
+        return before, generator.key, generator.state
+
+    traced = rt.function(lambda: states(one), executor=executor)
+    for _ in range(2):
+        for found, expected in zip(traced(), states(other), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(one.state, other.state)
+    if alg == "philox":
+        assert one.state.numpy().tolist() == [1147, 0, 0]  # TensorFlow 2.21
 
 
 def test_the_global_generator() -> None:

@@ -137,3 +137,45 @@ def test_derivatives():
         step = np.zeros(16)
         step[i] = 1e-5
         np.testing.assert_allclose(gradient[i], (energy(x + step) - energy(x - step)) / 2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+@pytest.mark.parametrize("size", [1, 2, 7, 16])
+@pytest.mark.parametrize("beta", [0.0, 5.0, 12.0])
+def test_kaiser_windows(beta, size, executor):
+    expected = np.kaiser(size, beta)
+    np.testing.assert_allclose(rt.signal.kaiser_window(size, beta), expected, rtol=1e-4, atol=1e-6)
+    traced = rt.function(lambda n: rt.signal.kaiser_window(n, beta, rt.float64), executor=executor)
+    np.testing.assert_allclose(traced(rt.constant(size)), expected, rtol=1e-6, atol=1e-8)
+    if size % 2 == 0:
+        half = np.kaiser(size // 2 + 1, beta).cumsum()
+        rising = np.sqrt(half[:-1] / half[-1])
+        found = rt.signal.kaiser_bessel_derived_window(size, beta)
+        np.testing.assert_allclose(found, [*rising, *rising[::-1]], rtol=1e-4)
+
+
+@pytest.mark.parametrize("executor", ["eager", "native", "numpy"])
+@pytest.mark.parametrize("norm", [None, "ortho"])
+@pytest.mark.parametrize("window", [rt.signal.vorbis_window, rt.signal.kaiser_bessel_derived_window, None])
+def test_modified_cosine_transforms(window, norm, executor):
+    x, size = np.random.default_rng(0).normal(size=(2, 72)), 16
+
+    def run(x):
+        found = rt.signal.mdct(x, size, window, norm=norm)
+        return found, rt.signal.inverse_mdct(found, window, norm)
+
+    found, back = (run if executor == "eager" else rt.function(run, executor=executor))(rt.constant(x))
+    n, k = np.arange(size), np.arange(size // 2)
+    own = np.full(size, 0.5 ** 0.5) if window is None else window(size, dtype=rt.float64).numpy()
+    frames = np.stack([x[:, i:i + size] for i in range(0, 72 - size + 1, size // 2)], 1) * own
+    basis = 2 * np.cos(np.pi / (size // 2) * (n[:, None] + 0.5 + size / 4) * (k + 0.5))
+    scale = 1 if norm is None else 0.5 * (2 / (size // 2)) ** 0.5
+    np.testing.assert_allclose(found, frames @ basis * scale, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(back[:, size // 2:-size // 2], x[:, size // 2:-size // 2], rtol=1e-5, atol=1e-6)
+
+
+def test_modified_cosine_transforms_refuse():
+    with pytest.raises(ValueError, match="must be a multiple of 4"):
+        rt.signal.mdct(np.zeros(20), 6)
+    with pytest.raises(rt.errors.ShapeError, match=r"transforms \[..., frames, n\]"):
+        rt.signal.inverse_mdct(np.zeros(4))

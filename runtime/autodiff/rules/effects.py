@@ -18,8 +18,8 @@ constant("strings have no derivative", "decode_base64", "decode_raw", "encode_ba
          "string_reduce_join", "string_split", "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_legacy",
          "string_to_hash_bucket_strong", "string_to_number", "string_upper", "substr", "unicode_decode",
          "unicode_encode", "unicode_transcode")
-constant("it looks up keys", "hash_find", "hash_slots", "parse_example", "table_count", "table_export",
-         "table_find", "table_read")
+constant("it looks up keys", "hash_find", "hash_slots", "parse_example", "parse_sequence_example", "table_count",
+         "table_export", "table_find", "table_read")
 constant("its result is of a caught error", "error_text", "error_part")
 constant("its result comes from a dataset", "iterator_next", "iterator_next_or_none")
 constant("it runs code on NumPy arrays, whose derivative nobody knows: rt.py_function has one", "numpy_function")

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any
+from math import pi
+from typing import Any, Final
 
 from runtime.autodiff.rules.broadcasting import broadcast_like, reshape_like
 from runtime.autodiff.rules.elementwise import total
@@ -11,7 +12,9 @@ from runtime.autodiff.rules.registry import Applied, constant, jvp, vjp
 from runtime.core.types import int64
 from runtime.ops.concat_split import concat
 from runtime.ops.indexing import getitem
-from runtime.ops.math import add, cast, exp2, multiply, negative
+from runtime.ops.integrals import SPECIAL
+from runtime.ops.logic import equal, where
+from runtime.ops.math import add, cast, cos, exp, exp2, log, multiply, negative, sign, sin
 from runtime.ops.op_makers import apply_one
 from runtime.ops.python_math import STATISTICS
 from runtime.ops.reduction import reduce_sum
@@ -23,6 +26,43 @@ from runtime.ops.special_functions import POLYGAMMA, digamma
 @jvp("polygamma")
 def _polygamma(node: Applied, t: Any) -> Sequence[Any]:
     return [multiply(t, apply_one(POLYGAMMA, node.inputs[0], order=node.params["order"] + 1))]
+
+
+def _of(function: str, x: Any) -> Any:
+    return apply_one(SPECIAL, x, function=function)
+
+
+_SLOPES: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "bessel_i0": lambda x, y: _of("bessel_i1", x),
+    "bessel_i0e": lambda x, y: _of("bessel_i1e", x) - sign(x) * y,
+    "bessel_i1": lambda x, y: _of("bessel_i0", x) - _over(y, x, 0.5),
+    "bessel_i1e": lambda x, y: _of("bessel_i0e", x) - sign(x) * y - _over(y, x, 0.5),
+    "bessel_j0": lambda x, y: -_of("bessel_j1", x),
+    "bessel_j1": lambda x, y: _of("bessel_j0", x) - _over(y, x, 0.5),
+    "bessel_y0": lambda x, y: -_of("bessel_y1", x),
+    "bessel_y1": lambda x, y: _of("bessel_y0", x) - y / x,
+    "bessel_k0": lambda x, y: -_of("bessel_k1", x),
+    "bessel_k0e": lambda x, y: y - _of("bessel_k1e", x),
+    "bessel_k1": lambda x, y: -_of("bessel_k0", x) - y / x,
+    "bessel_k1e": lambda x, y: y - y / x - _of("bessel_k0e", x),
+    "dawsn": lambda x, y: 1.0 - 2.0 * x * y,
+    "expint": lambda x, y: exp(x) / x,
+    "fresnel_cos": lambda x, y: cos(x * x * (pi / 2)),
+    "fresnel_sin": lambda x, y: sin(x * x * (pi / 2)),
+    "spence": lambda x, y: where(equal(x, 1.0), -1.0, log(x) / (1.0 - where(equal(x, 1.0), 2.0, x)))}
+"""The derivative of each function by its argument and its value."""
+
+
+def _over(y: Any, x: Any, limit: float) -> Any:
+    """y / x, with its limit at 0."""
+    is_zero = equal(x, 0.0)
+    return where(is_zero, limit, y / where(is_zero, 1.0, x))
+
+
+@vjp("special_function")
+@jvp("special_function")
+def _special(node: Applied, t: Any) -> Sequence[Any]:
+    return [multiply(t, _SLOPES[node.params["function"]](node.inputs[0], node.outputs[0]))]
 
 
 # Functions of Python's `math`. Their results may have more bits than their operands.

@@ -14,7 +14,8 @@ from runtime.batching.rules.registry import Call, aligned, batching
     "greater_equal", "hypot", "imag", "invert", "lcm", "left_shift", "less", "less_equal", "log", "log10", "log1p",
     "log2", "maximum",
     "minimum", "mod", "multiply", "multiply_fits", "negative", "next_after", "not_equal", "polygamma", "pow", "real",
-    "relu", "right_shift", "rint", "sigmoid", "sign", "sin", "sinh", "softplus", "sqrt", "stop_gradient", "subtract",
+    "relu", "right_shift", "rint", "sigmoid", "sign", "sin", "sinh", "softplus", "special_function", "sqrt",
+    "stop_gradient", "subtract",
     "subtract_fits", "tan", "tanh", "where")
 def _elementwise(call: Call) -> Sequence[Any]:
     rank = max(type.ndim for type in call.types)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +10,7 @@ from keras.src import tree
 from keras.src.backend import floatx, is_float_dtype
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.data_adapters.data_adapter import DataAdapter
+from keras.src.trainers.data_adapters.data_adapter_utils import unpack_x_y_sample_weight
 from keras.src.trainers.epoch_iterator import EpochIterator
 
 from runtime.core.tensor import EagerTensor
@@ -24,10 +25,12 @@ _MEMORY: Final = 1 << 24  # bytes of these
 
 
 class DatasetAdapter(DataAdapter):  # type: ignore[misc]
-    """Adapts a dataset whose elements are batches: `x`, `(x, y)` or `(x, y, sample_weight)`."""
+    """Adapts a dataset whose elements are batches: `x`, `(x, y)` or `(x, y, sample_weight)`. With `class_weight`, those
+    of `(x, y)` get the weights of their classes."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Dataset, class_weight: Mapping[int, float] | None = None) -> None:
         self._dataset = dataset
+        self._class_weight = class_weight
         self._iterator: Any = None
         self._begin: Any = None
 
@@ -36,7 +39,8 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
         if self._begin is not None:
             self._iterator.restore(self._begin)
             self._begin = None
-        return (tree.map_structure(lambda x: x.numpy(), element) for element in self._iterator)
+        found = (tree.map_structure(lambda x: x.numpy(), element) for element in self._iterator)
+        return found if self._class_weight is None else (_weighted(batch, self._class_weight) for batch in found)
 
     def position(self) -> Any:
         """The position of the last iterator (`DatasetIterator.state`)."""
@@ -62,6 +66,22 @@ class DatasetAdapter(DataAdapter):  # type: ignore[misc]
     @property
     def partial_batch_size(self) -> None:
         return None
+
+
+def _weighted(batch: Any, class_weight: Mapping[int, float]) -> tuple[Any, Any, Any]:
+    """A batch (x, y) with the weights of its labels, which are class numbers or scores of classes along the last axis;
+    a class without a weight has 1."""
+    x, labels, sample_weight = unpack_x_y_sample_weight(batch)
+    if sample_weight is not None:
+        raise ValueError("`class_weight` cannot be given beside a dataset of (x, y, sample_weight): multiply the "
+                         "weights in its `map` instead")
+    if labels is None or tree.is_nested(labels):
+        raise ValueError("`class_weight` needs a dataset of (x, y) where y is one array, that of a model with one "
+                         "output")
+    numbers = labels if labels.ndim < 2 else labels[..., 0] if labels.shape[-1] == 1 else labels.argmax(-1)
+    classes, places = np.unique(np.round(numbers).astype(np.int64), return_inverse=True)
+    weights = np.array([class_weight.get(number, 1.0) for number in classes.tolist()], floatx())
+    return x, labels, weights[places.reshape(numbers.shape)]
 
 
 class _Batches(EpochIterator):  # type: ignore[misc]
@@ -171,9 +191,9 @@ def batches(x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any 
     """The batches of an epoch, of any data that Keras takes and of datasets of this runtime. Taking them raises
     ValueError if there are none."""
     if isinstance(x, Dataset):
-        for name, argument in (("y", y), ("sample_weight", sample_weight), ("class_weight", class_weight)):
+        for name, argument in (("y", y), ("sample_weight", sample_weight)):
             if argument is not None:
                 raise ValueError(f"`{name}` cannot be given beside a dataset, whose elements have all: x, (x, y) or "
                                  "(x, y, sample_weight)")
-        x = DatasetAdapter(x)
+        x, class_weight = DatasetAdapter(x, class_weight), None
     return _Batches(x=x, y=y, sample_weight=sample_weight, class_weight=class_weight, **options)

@@ -11,6 +11,7 @@ from keras.src.optimizers.base_optimizer import BaseOptimizer
 from autograph.backend import accept
 from runtime.autodiff.tape import variable_of
 from runtime.core.trace import current_graph, init_scope
+from runtime.function.variable_argument import identified
 from runtime.keras.backend.core import cast
 from runtime.keras.backend.layer import parts_of
 from runtime.ops.sparse import IndexedSlices
@@ -19,12 +20,15 @@ __all__ = ["RuntimeOptimizer"]
 
 
 def _building_first(apply: Callable[..., Any]) -> Callable[..., Any]:
-    """The method `apply` of an optimizer, which in a trace builds the optimizer before anything else."""
+    """The method `apply` of an optimizer, which in a trace builds the optimizer before anything else, and finds its
+    slots by the variables themselves where these are arguments of the traced function."""
 
     @functools.wraps(apply)
     def applied(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
-        if trainable_variables is not None and not self.built and current_graph() is not None:
-            trainable_variables = list(trainable_variables)
+        if trainable_variables is None or current_graph() is None:
+            return apply(self, grads, trainable_variables)
+        trainable_variables = [identified(variable) for variable in trainable_variables]
+        if not self.built:
             with init_scope(), backend.name_scope(self.name, caller=self):
                 self.build(trainable_variables)
             self.built = True

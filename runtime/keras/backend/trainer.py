@@ -72,11 +72,18 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
         return self(x, training=False) if self._call_has_training_arg else self(x)
 
-    def _symbolic_build(self, iterator: Any = None, data_batch: Any = None) -> None:
-        """Make all variables before the first step; those of a model without `call` are made in its own steps."""
-        owner = next(cls for cls in type(self).__mro__ if "call" in vars(cls))
-        if owner.__module__ not in ("keras.src.models.model", "keras.src.layers.layer"):
-            super()._symbolic_build(None if iterator is None else _with_string_tensors(iterator), data_batch)
+    def _build_before(self, step: str, iterator: Any = None, data_batch: Any = None) -> None:
+        """Make all variables before the first `step`. If that is the user's, its batches may be anything, also what
+        `call` does not take, so it makes the variables of layers, metrics and optimizer itself; but those that the
+        model's own `build` makes are there, if the model can be called with the batches."""
+        is_of_users = self._is_of_users(step)
+        method = "build" if is_of_users else "call"
+        if _module_of(method, self) not in ("keras.src.models.model", "keras.src.layers.layer"):
+            with contextlib.suppress(*[Exception] * is_of_users):
+                self._symbolic_build(None if iterator is None else _with_string_tensors(iterator), data_batch)
+
+    def _is_of_users(self, step: str) -> bool:
+        return step in vars(self) or not _module_of(step, self).startswith(("keras.src.", __name__))
 
     # Functions that run the batches of one execution.
 
@@ -128,7 +135,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         epoch_iterator = batches_of(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps_per_epoch,
             shuffle=shuffle, class_weight=class_weight, steps_per_execution=self.steps_per_execution)
-        self._symbolic_build(iterator=epoch_iterator)
+        self._build_before("train_step", iterator=epoch_iterator)
         epoch_iterator.reset()
         callbacks = self._callbacks(callbacks, epoch_iterator, verbose, epochs, add_history=True)
         self.stop_training = False
@@ -211,7 +218,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
         epoch_iterator = self._eval_epoch_iterator if is_cached else batches_of(
             x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps, shuffle=False,
             steps_per_execution=self.steps_per_execution)
-        self._symbolic_build(iterator=epoch_iterator)
+        self._build_before("test_step", iterator=epoch_iterator)
         epoch_iterator.reset()
         callbacks = self._callbacks(callbacks, epoch_iterator, verbose)
         self.make_test_function()
@@ -272,7 +279,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
                                  f"Received: sample_weight={sample_weight}, class_weight={class_weight}")
             sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
         batch = _batch(x, y, sample_weight)
-        self._symbolic_build(data_batch=batch)
+        self._build_before("train_step", data_batch=batch)
         self.make_train_function()
         assert self.train_function is not None
         self.reset_metrics()
@@ -281,7 +288,7 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, return_dict: bool = False) -> Any:
         self._assert_compile_called("test_on_batch")
         batch = _batch(x, y, sample_weight)
-        self._symbolic_build(data_batch=batch)
+        self._build_before("test_step", data_batch=batch)
         self.make_test_function()
         assert self.test_function is not None
         self.reset_metrics()
@@ -295,6 +302,11 @@ class RuntimeTrainer(base_trainer.Trainer):  # type: ignore[misc]
     def _batch_logs(self, logs: Any, return_dict: bool) -> Any:
         logs = pythonify_logs(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
+
+
+def _module_of(method: str, model: Any) -> str:
+    """The module of the class that defines a method of the model."""
+    return next(cls.__module__ for cls in type(model).__mro__ if method in vars(cls))
 
 
 def _handles_batches(what: str, callbacks: Any) -> bool:

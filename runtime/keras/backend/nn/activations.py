@@ -26,7 +26,10 @@ def relu6(x: Any) -> Tensor:
 
 
 def sigmoid(x: Any) -> Tensor:
-    return math.sigmoid(floating(x))
+    x = floating(x)
+    found = math.sigmoid(x)
+    found._keras_logits = x
+    return found
 
 
 def sparse_sigmoid(x: Any) -> Tensor:
@@ -130,7 +133,10 @@ def threshold(x: Any, threshold: Any, default_value: Any) -> Tensor:
 
 
 def softmax(x: Any, axis: Any = -1) -> Tensor:
-    return _along(nn.softmax, floating(x), axis)
+    x = floating(x)
+    found = _along(nn.softmax, x, axis)
+    found._keras_logits = x
+    return found
 
 
 def log_softmax(x: Any, axis: Any = -1) -> Tensor:

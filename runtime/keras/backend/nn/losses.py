@@ -1,6 +1,7 @@
 """Losses, and the encodings of classes for them."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from keras.src.backend import config
@@ -47,14 +48,25 @@ def _same_shapes(target: Tensor, output: Tensor) -> None:
                          f"target.shape={tuple(target.shape)}, output.shape={tuple(output.shape)}")
 
 
-def _log_probabilities(output: Tensor, from_logits: bool, axis: int) -> Tensor:
+def _logits(output: Any, from_logits: bool, op: str, loss: str) -> tuple[Tensor, bool]:
+    """The output and whether it is logits. Probabilities that `op` has computed are exchanged for what it got, since
+    those of 0 and 1 have no gradient: in graphs for any softmax or sigmoid, eagerly for those of Keras only."""
+    logits = getattr(output, "_keras_logits", None)
+    if logits is None and isinstance(output, Tensor):
+        logits = nn.logits_of(output, op)
+    if logits is None:
+        return floating(output), from_logits
+    if from_logits:
+        warnings.warn(f'"`{loss}` received `from_logits=True`, but the `output` argument was produced by a '
+                      f"{op.capitalize()} activation and thus does not represent logits. Was this intended?",
+                      stacklevel=3)
+    return floating(logits), True
+
+
+def _check_rank(output: Tensor) -> None:
     if not output.ndim:
         raise ValueError("Arguments `target` and `output` must be at least rank 1. Received: "
                          f"output.shape={tuple(output.shape)}")
-    if from_logits:
-        return nn.log_softmax(output, axis)
-    share = output / reduction.reduce_sum(output, axis, True)
-    return math.log(_clipped(share))
 
 
 def _clipped(x: Tensor) -> Tensor:
@@ -62,18 +74,25 @@ def _clipped(x: Tensor) -> Tensor:
 
 
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
+    logits, from_logits = _logits(output, from_logits, "softmax", "categorical_crossentropy")
     target, output = tensor(target), floating(output)
+    _check_rank(output)
     _same_shapes(target, output)
-    found = _log_probabilities(output, from_logits, axis)
+    if from_logits:
+        found = nn.log_softmax(logits, axis)
+    else:
+        found = math.log(_clipped(output / reduction.reduce_sum(output, axis, True)))
     target, found = agreed(target, found)
     return -reduction.reduce_sum(target * found, axis)
 
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
-    target, output = in_dtype(tensor(target), "int32"), floating(output)
+    output, from_logits = _logits(output, from_logits, "softmax", "sparse_categorical_crossentropy")
+    target = in_dtype(tensor(target), "int32")
+    _check_rank(output)
     if target.ndim == output.ndim and target.type.shape[-1] == 1:
         target = shapes.squeeze(target, [target.ndim - 1])
-    found = _log_probabilities(output, from_logits, axis)
+    found = nn.log_softmax(output if from_logits else math.log(_clipped(output)), axis)
     if target.ndim != output.ndim - 1 or any(None not in pair and pair[0] != pair[1] for pair in zip(
             target.type.shape, output.type.shape[:-1], strict=True)):
         raise ValueError("Arguments `target` and `output` must have the same shape up until the last dimension: "
@@ -84,9 +103,10 @@ def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool 
 
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+    logits, from_logits = _logits(output, from_logits, "sigmoid", "binary_crossentropy")
     target, output = tensor(target), floating(output)
     _same_shapes(target, output)
-    target, output = agreed(target, output)
+    target, output = agreed(target, logits if from_logits else output)
     if from_logits:
         return math.softplus(output) - output * target  # type: ignore[no-any-return]
     share = _clipped(output)
