@@ -132,13 +132,13 @@ def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
     parts = (real,) if imag is _MISSING else (real, imag)
     if not stages(*parts):
         return of_python(builtins.complex, parts, {})
-    numbers = [x if isinstance(x, (builtins.int, builtins.float, builtins.complex)) else _scalar(x, "complex")
-               for x in parts]
+    numbers: list[Any] = [
+        x if isinstance(x, (builtins.int, builtins.float, builtins.complex)) else _scalar(x, "complex") for x in parts]
     if len(parts) == 1 or any(_is_complex(x) for x in numbers):
         values = [builtins.complex(x) if not isinstance(x, Tensor) else _weak(x, t.complex128) for x in numbers]
         return values[0] if len(values) == 1 else values[0] + values[1] * 1j
-    return _weak(complex_of_parts(*[np.float64(x) if not isinstance(x, Tensor) else _weak(x, t.float64) for x in numbers]),
-                 t.complex128)
+    reals = [np.float64(x) if not isinstance(x, Tensor) else _weak(x, t.float64) for x in numbers]
+    return _weak(complex_of_parts(*reals), t.complex128)
 
 
 def _is_complex(x: Any) -> builtins.bool:
