@@ -284,8 +284,10 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
 
     Strong dtypes must be equal; a weak one adapts to a strong one of its kind or a wider kind (int, float, complex;
     bool never adapts); weak ones among themselves take the widest. If it `widens`, a strong one of a lesser kind is
-    converted by `DType.widened`. DTypeError otherwise.
+    converted by `DType.widened`; int scalars then become numbers of Python, too, so that sums of these and of floats
+    are Python's floats. DTypeError otherwise.
     """
+    types = tuple(types)
     strong: DType | None = None
     weak: DType | None = None
     for t in types:
@@ -302,7 +304,7 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
         return weak, True
     if weak is not None and weak is not strong and (weak.level > strong.level or strong.is_bool):
         if widens and strong.is_numeric:
-            return strong.widened(weak.level), False
+            return strong.widened(weak.level), strong.is_integer and not any(t.shape for t in types)
         kind = ("bool", "int", "float", "complex")[weak.level]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
                          remedy=string_arrays.remedy(strong, otherwise=(
@@ -361,7 +363,8 @@ def join_shapes(a: Shape, b: Shape) -> Shape | None:
 
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     """The join, or None: differing dimensions become unknown; ranks and dtypes must be equal. If it `adapts`, a weak
-    dtype adapts as in `promote`; beside a Python float ints become floats, a scalar one a Python float."""
+    dtype adapts as in `promote`; beside a Python float ints become floats, a scalar one a Python float. So do scalar
+    ints beside the floats that `/` makes of them."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
             return None
@@ -372,6 +375,8 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     shape = join_shapes(a.shape, b.shape)
     if shape is None or (a.dtype is not b.dtype and not adapts):
         return None
+    if adapts and not shape and (quotient := _quotient(a, b)) is not None:
+        return TensorType(quotient, shape)
     try:
         of_arrays = (a.of_arrays or b.of_arrays) and all(type.of_arrays or type.weak for type in (a, b))
         dtype, weak = promote((a, b), widens=adapts)
@@ -379,6 +384,14 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
         return TensorType(dtype, shape, weak or (a.weak != b.weak and becomes_number), of_arrays)
     except DTypeError:
         return None
+
+
+def _quotient(a: TensorType, b: TensorType) -> DType | None:
+    """The dtype of one of two tensors, if the other one has ints and `/` makes floats of this dtype of them."""
+    if a.weak or b.weak or a.of_arrays or b.of_arrays:
+        return None
+    ints, floats = (a, b) if a.dtype.is_integer else (b, a)
+    return floats.dtype if ints.dtype.is_integer and ints.dtype.widened(2) is floats.dtype else None
 
 
 def shape_text(shape: Shape) -> str:
