@@ -71,6 +71,7 @@ from runtime.staging.containers.sequence_methods import (
     method_of_sequence,
     put_item_at,
     put_slice,
+    take_out_slice,
 )
 from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.containers.unpacking import parts_of
@@ -555,7 +556,7 @@ def _delitem(container: Any, index: Any) -> None:
         with following(container):
             del _written(container)[index]
     elif type(index) is slice:
-        put_slice(container, index, [])
+        take_out_slice(container, index)
     else:
         method_of_sequence(container.pop)(index)
 
