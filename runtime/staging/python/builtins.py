@@ -269,9 +269,14 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     iterable = _items(iterable)
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
-    if stages(iterable, start):
+    if not stages(iterable, start):
+        return builtins.enumerate(iterated(iterable), start)
+    try:
         return once(StagedEnumerate(iterable, start))
-    return builtins.enumerate(iterated(iterable), start)
+    except StagingError:
+        if stages(iterable):
+            raise
+        return builtins.map(lambda pair: (start + pair[0], pair[1]), builtins.enumerate(iterable))
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
