@@ -28,6 +28,7 @@ from autograph.core.backend import (
     keyed,
     register_indexed,
     register_keyed,
+    staging_backend,
 )
 from autograph.core.code_cache import inside, per_code, until_gone
 from autograph.core.collection import rarely_collected
@@ -207,6 +208,7 @@ __all__ = [
     "scopes",
     "settle",
     "split",
+    "staging_backend",
     "take_out",
     "taken_by",
     "truth_value",

@@ -284,8 +284,9 @@ class _Classifier:
         inner_jumps = frozenset().union(*(escapes(s) for s in node.body)) if node.body else frozenset()
         if inner_jumps:
             return None
-        if isinstance(node, gast.While):
-            return "its test is never a tensor" if never_tensor(node.test) else None
+        if isinstance(node, gast.While):  # `while True` may end by an error that the graph raises
+            is_endless = isinstance(node.test, gast.Constant) and bool(node.test.value)
+            return "its test is never a tensor" if never_tensor(node.test) and not is_endless else None
         if isinstance(node.iter, (gast.Tuple, gast.List, gast.Set, gast.Dict, gast.Constant)):
             return "it loops over a literal"
         return None

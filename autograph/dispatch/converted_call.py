@@ -206,12 +206,12 @@ def _construct(cls: Any, init: Any, converted: Any, making: Any, /, *args: Any, 
 # --- Builtins -----------------------------------------------------------------------------------------------
 
 
-def _by_arguments(choose: Callable[[tuple[Any, ...]], Callable[..., Any]], name: str) -> Callable[..., Any]:
-    """A builtin of that name that calls what `choose` returns for the arguments."""
+def _by_arguments(choose: Callable[..., Callable[..., Any]], name: str) -> Callable[..., Any]:
+    """A builtin of that name that calls what `choose` returns for the arguments: those by position, and all."""
 
     def builtin(*args: Any, **kwargs: Any) -> Any:
         try:
-            return choose(args)(*args, **kwargs)
+            return choose(args, (*args, *kwargs.values()))(*args, **kwargs)
         except BaseException as error:
             prune(error)
             raise
@@ -227,11 +227,12 @@ def _override(original: Callable[..., Any]) -> Callable[..., Any]:
     is_len, takes_items = original is len, original in _TAKING
     of_one = _OF_ONE.get(original)
 
-    def answering(args: tuple[Any, ...]) -> Callable[..., Any]:  # no `len`, which a user may have replaced
+    def answering(args: tuple[Any, ...], values: tuple[Any, ...]) -> Callable[..., Any]:
+        # no `len`, which a user may have replaced
         is_one = bool(args) and not args[1:]
         if is_one and type(args[0]) in plain and ambient.backend is None:
             return original
-        for value in args:
+        for value in values:
             if type(value) in keyed:
                 backend = ambient.backend if is_len else deciding(value)
             else:
@@ -328,7 +329,7 @@ _OF_ONE: Final[Mapping[Any, Callable[[Any], Any]]] = {
 _python_print = print  # `differential_check` replaces it for a time
 
 
-def _print(values: tuple[Any, ...]) -> Callable[..., Any]:
+def _print(_: tuple[Any, ...], values: tuple[Any, ...]) -> Callable[..., Any]:
     """`print`. While a backend traces, prints of Python values are staged as well, to keep the order of output."""
     backend = ambient.backend or _backend_within(values)
     return _python_print if backend is None else backend.builtins.get(_python_print, _python_print)
@@ -361,7 +362,7 @@ _overrides.update(OVERRIDES)
 def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
     """A C function that the tracing backend replaces whatever the arguments are."""
 
-    def answer(_: tuple[Any, ...]) -> Callable[..., Any]:
+    def answer(*_: tuple[Any, ...]) -> Callable[..., Any]:
         return original if ambient.backend is None else ambient.backend.builtins.get(original, original)
 
     return _by_arguments(answer, original.__name__)

@@ -27,6 +27,7 @@ from autograph.operators import loop_rotation
 from autograph.operators.assertions import assert_
 from autograph.operators.containers import (
     add,
+    bitand,
     bitor,
     delitem,
     dict_of,
@@ -35,20 +36,25 @@ from autograph.operators.containers import (
     ge,
     gt,
     iadd,
+    ibitand,
     ibitor,
     imul,
     is_bool,
     is_none,
     is_same,
+    isub,
     item,
     le,
     lt,
     merged,
     mul,
     ne,
+    neg,
     parts,
+    pos,
     set_of,
     spread,
+    sub,
 )
 from autograph.operators.counting import loop_over_count, only_counts
 from autograph.operators.exceptions import Except, kept_handler, kept_try, run_try, run_with, trace_try, trace_with
@@ -75,19 +81,20 @@ from autograph.state.converted_text_bodies import part
 from autograph.state.statement_state import Body, State, checkpoint, rollback, staged
 
 __all__ = [
-    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitor", "call", "caller", "cond",
-    "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge", "gen_exp",
-    "gt", "hasattr", "iadd", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none", "is_same", "item",
-    "kept_handler", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged", "mod", "mul", "ne", "nested",
-    "not_", "note", "or_", "parts", "place", "read", "reduce", "set_comp", "set_of", "setitem", "shown", "slice",
-    "spread", "text", "to_delete", "try_", "unpack", "while_loop", "with_", "yielded",
+    "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call", "caller",
+    "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge",
+    "gen_exp", "gt", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none",
+    "is_same", "isub", "item", "kept_handler", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged",
+    "mod", "mul", "ne", "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "read", "reduce", "set_comp",
+    "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_", "unpack", "while_loop",
+    "with_", "yielded",
 ]
 
 slice = _builtins.slice
-isub, imatmul = _operator.isub, _operator.imatmul
+imatmul = _operator.imatmul
 itruediv, ifloordiv, ipow = _operator.itruediv, _operator.ifloordiv, _operator.ipow
-ilshift, irshift, iand, ixor = _operator.ilshift, _operator.irshift, _operator.iand, _operator.ixor
-ior = ibitor
+ilshift, irshift, ixor = _operator.ilshift, _operator.irshift, _operator.ixor
+iand, ior = ibitand, ibitor
 Thunk = Callable[[], Any]
 
 

@@ -14,8 +14,9 @@ from autograph.core.tracebacks import own_errors
 from autograph.state.structure import is_container
 
 __all__ = [
-    "add", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitor", "imul",
-    "is_bool", "is_none", "is_same", "item", "le", "lt", "merged", "mul", "ne", "parts", "set_of", "split", "spread",
+    "add", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitand",
+    "ibitor", "imul", "is_bool", "is_none", "is_same", "isub", "item", "le", "lt", "merged", "mul", "ne", "neg",
+    "parts", "pos", "set_of", "split", "spread", "sub",
 ]
 
 
@@ -38,7 +39,24 @@ def _arithmetic(name: str) -> Callable[[Any, Any], Any]:
 
 
 _CHANGING = frozenset({*LISTS, *(kind for kind in keyed)})
-add, mul, iadd, imul, bitor, ibitor = map(_arithmetic, ("add", "mul", "iadd", "imul", "or_", "ior"))
+add, sub, mul, iadd, isub, imul = map(_arithmetic, ("add", "sub", "mul", "iadd", "isub", "imul"))
+bitand, bitor, ibitand, ibitor = map(_arithmetic, ("and_", "or_", "iand", "ior"))
+
+
+def _unary(name: str) -> Callable[[Any], Any]:
+    python: Callable[[Any], Any] = getattr(operator, name)
+
+    @own_errors
+    def apply(value: Any, /) -> Any:
+        if ambient.backend is not None and type(value) in _CHANGING:
+            return ambient.backend.operation(name, value)
+        return python(value)
+
+    apply.__name__ = apply.__qualname__ = name
+    return apply
+
+
+neg, pos = map(_unary, ("neg", "pos"))
 
 
 @own_errors

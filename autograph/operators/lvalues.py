@@ -7,6 +7,7 @@ for a list or dict, whose index may be the backend's (`place`).
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from autograph.core.slots import is_users_class
 from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import own_errors
 from autograph.core.untracked_mutables import is_array
-from autograph.operators.containers import bounds_of, item, spread
+from autograph.operators.containers import bounds_of, iadd, ibitand, ibitor, imul, isub, item, spread
 
 __all__ = ["attribute", "attributes", "element", "fields", "place"]
 
@@ -44,7 +45,9 @@ class _Container:
         self.container, self.around = container, around
 
     def __getitem__(self, index: Any) -> Any:
-        return item(self.container, index)
+        """The item, which an operator of an augmented assignment changes."""
+        value = item(self.container, index)
+        return _Changing(value) if type(value) in _KINDS else value
 
     @own_errors
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -62,6 +65,26 @@ class _Container:
             self.container[index] = spread(value) if type(index) is slice else value
         if after is not None:
             after()
+
+
+class _Changing:
+    """Proxy for a list or dict on the left of `+=` and the like, which are the backend's where it knows more of it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _in_place(name: str) -> Callable[[_Changing, Any], Any]:
+    apply = _OF_CONTAINERS.get(name) or getattr(operator, name)
+    return lambda self, other: apply(self.value, other)
+
+
+_OF_CONTAINERS = {"iadd": iadd, "isub": isub, "imul": imul, "iand": ibitand, "ior": ibitor}
+for _name in ("iadd", "isub", "imul", "iand", "ior", "ixor", "imatmul", "itruediv", "ifloordiv", "imod", "ipow",
+              "ilshift", "irshift"):
+    setattr(_Changing, f"__{_name}__", _in_place(_name))
 
 
 def _stages_slice(bounds: slice, value: Any) -> bool:

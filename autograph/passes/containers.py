@@ -216,6 +216,11 @@ class _Containers:
         name = name or (None if isinstance(node.op, gast.Mod) else _name_of(node.op, node.left, node.right))
         return node if name is None else operator_call(name, [node.left, node.right], node)
 
+    def unary(self, node: Any) -> Any:
+        name = None if isinstance(node.operand, _NO_CONTAINERS) else _OF_CONTAINERS.get(type(node.op))
+        self.below(node)
+        return node if name is None else operator_call(name, [node.operand], node)
+
     def augmented(self, node: Any) -> Any:
         """`x += y`, `x.a += y`, where `x` may be a list or text."""
         target = node.target
@@ -280,8 +285,10 @@ class _Containers:
 
 _OF_ATTRIBUTES = {"__dict__": "attributes", "f_back": "caller"}
 """Attributes whose reads are operators."""
-_OF_CONTAINERS = {gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor"}
-"""Operators that lists and dicts support."""
+_OF_CONTAINERS = {
+    gast.Add: "add", gast.Mult: "mul", gast.BitOr: "bitor", gast.Sub: "sub", gast.BitAnd: "bitand", gast.USub: "neg",
+    gast.UAdd: "pos"}
+"""Operators that lists, dicts and counters support."""
 _NO_CONTAINERS = (gast.Constant, gast.JoinedStr, gast.UnaryOp)
 
 
@@ -299,7 +306,7 @@ _METHODS: dict[type, Any] = {
     gast.Attribute: _Containers.attribute,
     gast.Subscript: _Containers.subscript, gast.Compare: _Containers.compare, gast.List: _Containers.list_,
     gast.Dict: _Containers.dict_, gast.Set: _Containers.set_, gast.BinOp: _Containers.operation,
-    gast.AugAssign: _Containers.augmented,
+    gast.UnaryOp: _Containers.unary, gast.AugAssign: _Containers.augmented,
     gast.Starred: _Containers.starred, gast.YieldFrom: _Containers.starred, gast.JoinedStr: _Containers.joined,
     gast.FormattedValue: _Containers.formatted, gast.Call: _Containers.call,
 }

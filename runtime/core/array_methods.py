@@ -57,9 +57,17 @@ class ArrayMethods:
     def T(self) -> Tensor:
         return _call("transpose", self)
 
+    @T.setter
+    def T(self, value: Any) -> None:
+        raise self._immutable("T", "x = rt.transpose(value); for a row of x.T, t = x.T, t[i] = value, x = t.T")
+
     @property
     def mT(self) -> Tensor:
         return _call("matrix_transpose", self)
+
+    @mT.setter
+    def mT(self, value: Any) -> None:
+        raise self._immutable("mT", "x = rt.linalg.matrix_transpose(value)")
 
     @property
     def real(self) -> Tensor:

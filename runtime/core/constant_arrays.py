@@ -42,6 +42,10 @@ def constant_array(value: Any, dtype: DType | None = None, strings: bool = False
             raise DTypeError(
                 f"{_short(value)} is text, and a tensor of numbers is wanted",
                 remedy="rt.constant makes a tensor of strings, rt.strings.to_number one of numbers.") from None
+        if array.dtype.names:
+            fields = ", ".join(map(repr, array.dtype.names))
+            raise DTypeError(f"no tensor can hold a structured array, which has the fields {fields}",
+                             remedy="Take a field before its items: a['x'][i] in place of a[i]['x'].") from None
         raise DTypeError(f"no tensor can hold {_short(value)}, which is of dtype {array.dtype}",
                          remedy=f"There are the dtypes {', '.join(d.name for d in ALL)}.") from None
     if array.dtype.byteorder not in "=|":

@@ -133,6 +133,7 @@ class Operations(Late):
     index: Callable[..., Any]
     remove: Callable[..., None]
     replace_slice: Callable[[Any, slice, Any], None]
+    delete_slice: Callable[[Any, slice], None]
     sort: Callable[..., None]
     repeat: Callable[..., Any]
     """`sequence * tensor`; NotImplemented where that is arithmetic."""

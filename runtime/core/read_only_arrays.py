@@ -102,10 +102,13 @@ def written_error(error: BaseException) -> Exception | None:
             place = Position(frame.f_code.co_filename, entry.tb_lineno, frame.f_code.co_name)
             name, found = _name_in(frame)
         entry = entry.tb_next
+    is_structured = found is not None and found.dtype.names is not None
+    other = ("Pass the fields of the structured array, f(a['x'], a['m']): they are arrays, which change in it"
+             if is_structured else "Use a tensor or an rt.Variable")
     made = StagingError(
         f"{name} that was there before the call is changed here: that would happen once, while the function is"
-        " traced, and not at each call", remedy="Use a tensor or an rt.Variable; or return what is to be in the array,"
-        " and put it there after the call.")
+        " traced, and not at each call",
+        remedy=f"{other}; or return what is to be in the array, and put it there after the call.")
     locate(made, place or user_position())
     return want_objects(made, _trace.locked[-1].arrays if found is None and _trace.locked else [found])
 

@@ -1,4 +1,4 @@
-"""Dtypes, shapes and the types of graph values.
+"""Dtypes and the types of graph values, with the functions on shapes of `shapes.py`.
 
 `DType`, `TensorShape` and `TensorSpec` are TF2's; `TensorType` and `ListType` are the types of graph values.
 """
@@ -11,18 +11,18 @@ from typing import Any, Final, overload
 
 import numpy as np
 
+from autograph.backend import staging_backend
 from runtime.core import narrow_floats, string_arrays
 from runtime.core.array_mode import has_arrays
 from runtime.core.dtype_attributes import NumpyAttributes
 from runtime.core.errors import DTypeError, OutOfMemoryError, ShapeError
+from runtime.core.shapes import Shape, broadcast_shapes, compatible_shapes, join_shapes, shape_text
 
 __all__ = [
     "MAX_BYTES", "DType", "ListType", "Shape", "TensorShape", "TensorSpec", "TensorType", "Type", "Weak",
     "as_dtype", "broadcast_shapes", "check_room", "compatible_shapes", "dtype_of", "join_shapes", "join_types",
-    "promote", "type_of_array",
+    "promote", "shape_text", "type_of_array",
 ]
-
-Shape = tuple[int | None, ...]
 
 _NumpyDType = np.dtype[Any]  # inside DType, `np` is an attribute
 _LEVELS: Final = {"O": -1, "b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -284,8 +284,10 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
 
     Strong dtypes must be equal; a weak one adapts to a strong one of its kind or a wider kind (int, float, complex;
     bool never adapts); weak ones among themselves take the widest. If it `widens`, a strong one of a lesser kind is
-    converted by `DType.widened`. DTypeError otherwise.
+    converted by `DType.widened`; int scalars then become numbers of Python, too, so that sums of these and of floats
+    are Python's floats. DTypeError otherwise.
     """
+    types = tuple(types)
     strong: DType | None = None
     weak: DType | None = None
     for t in types:
@@ -302,35 +304,12 @@ def promote(types: Iterable[TensorType], what: str = "operands", widens: bool = 
         return weak, True
     if weak is not None and weak is not strong and (weak.level > strong.level or strong.is_bool):
         if widens and strong.is_numeric:
-            return strong.widened(weak.level), False
+            return strong.widened(weak.level), strong.is_integer and not any(t.shape for t in types)
         kind = ("bool", "int", "float", "complex")[weak.level]
         raise DTypeError(f"{what} have different dtypes: {strong.name} and a Python {kind}",
                          remedy=string_arrays.remedy(strong, otherwise=(
                              f"Cast the tensor, for example rt.cast(x, rt.{weak.name}).")))
     return strong, False
-
-
-def broadcast_shapes(*shapes: Shape, what: str = "shapes") -> Shape:
-    """The shape that all of `shapes` broadcast to; an unknown dimension is assumed to fit.
-
-    ShapeError, with `what` as the subject, if there is none.
-    """
-    first = shapes[0]
-    if all(shape == first for shape in shapes) and None not in first:
-        return first
-    out: list[int | None] = []
-    for axis in range(-max(map(len, shapes)), 0):
-        result: int | None = 1
-        for shape in shapes:
-            dim = shape[axis] if -axis <= len(shape) else 1
-            if dim == result or dim == 1:
-                continue
-            if result == 1 or (result is None and dim is not None):
-                result = dim
-            elif dim is not None:
-                raise ShapeError(f"{what} do not broadcast: {' and '.join(map(shape_text, shapes))}")
-        out.append(result)
-    return tuple(out)
 
 
 MAX_BYTES: Final = 1 << 47
@@ -349,19 +328,10 @@ def check_room(what: str, shape: Iterable[int], dtype: DType) -> None:
                                "have: 2**47 bytes")
 
 
-def compatible_shapes(a: Shape, b: Shape) -> bool:
-    """Whether some array could have both shapes."""
-    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
-
-
-def join_shapes(a: Shape, b: Shape) -> Shape | None:
-    """The most specific shape that allows both, or None if the ranks differ."""
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True)) if len(a) == len(b) else None
-
-
 def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     """The join, or None: differing dimensions become unknown; ranks and dtypes must be equal. If it `adapts`, a weak
-    dtype adapts as in `promote`; beside a Python float ints become floats, a scalar one a Python float."""
+    dtype adapts as in `promote`; beside a Python float ints become floats, a scalar one a Python float. So do scalar
+    ints beside the floats that `/` makes of them."""
     if isinstance(a, ListType) or isinstance(b, ListType):
         if not (isinstance(a, ListType) and isinstance(b, ListType)):
             return None
@@ -372,6 +342,8 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
     shape = join_shapes(a.shape, b.shape)
     if shape is None or (a.dtype is not b.dtype and not adapts):
         return None
+    if adapts and not shape and (quotient := _quotient(a, b)) is not None:
+        return TensorType(quotient, shape)
     try:
         of_arrays = (a.of_arrays or b.of_arrays) and all(type.of_arrays or type.weak for type in (a, b))
         dtype, weak = promote((a, b), widens=adapts)
@@ -381,8 +353,12 @@ def join_types(a: Type, b: Type, adapts: bool = False) -> Type | None:
         return None
 
 
-def shape_text(shape: Shape) -> str:
-    return f"[{','.join('?' if dim is None else str(dim) for dim in shape)}]"
+def _quotient(a: TensorType, b: TensorType) -> DType | None:
+    """The dtype of one of two tensors, if the other one has ints and `/` makes floats of this dtype of them."""
+    if a.weak or b.weak or a.of_arrays or b.of_arrays:
+        return None
+    ints, floats = (a, b) if a.dtype.is_integer else (b, a)
+    return floats.dtype if ints.dtype.is_integer and ints.dtype.widened(2) is floats.dtype else None
 
 
 ShapeLike = Any  # a TensorShape, a sequence of int or None, an int, or None for unknown rank
@@ -391,7 +367,7 @@ ShapeLike = Any  # a TensorShape, a sequence of int or None, an int, or None for
 class TensorShape:
     """A shape with known and unknown dimensions, perhaps of unknown rank (`tf.TensorShape`).
 
-    A sequence of int or None; true if the rank is known.
+    A sequence of int or None; true if the rank is known. With dimensions that only a graph knows, `+` makes a tuple.
     """
 
     __slots__ = ("_dims",)
@@ -503,11 +479,11 @@ class TensorShape:
             return TensorShape(None if self._dims is None else self._dims[index])
         return None if self._dims is None else self._dims[index]
 
-    def __add__(self, other: ShapeLike) -> TensorShape:
-        return self.concatenate(other)
+    def __add__(self, other: ShapeLike) -> TensorShape | tuple[Any, ...]:
+        return (*self._known(), *other) if _of_graph(other) else self.concatenate(other)
 
-    def __radd__(self, other: ShapeLike) -> TensorShape:
-        return TensorShape(other).concatenate(self)
+    def __radd__(self, other: ShapeLike) -> TensorShape | tuple[Any, ...]:
+        return (*other, *self._known()) if _of_graph(other) else TensorShape(other).concatenate(self)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TensorShape):
@@ -530,6 +506,11 @@ class TensorShape:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return TensorShape, (self._dims,)
+
+
+def _of_graph(dims: ShapeLike) -> bool:
+    """Whether these are dimensions of which some are known only when the graph runs."""
+    return isinstance(dims, (tuple, list)) and any(staging_backend(dim) is not None for dim in dims)
 
 
 def _dimension(dim: Any) -> int | None:

@@ -173,11 +173,11 @@ class StagedArray(GraphTensor):
 
     # Views and copies.
 
-    @property
+    @property  # type: ignore[misc]  # as in NumPy it cannot be set
     def T(self) -> Any:
         return self.transpose()
 
-    @property
+    @property  # type: ignore[misc]
     def mT(self) -> Any:
         return ElementsView(self, arrays.matrix_transpose, arrays.matrix_transpose, lambda x: x.swapaxes(-1, -2))
 

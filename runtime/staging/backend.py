@@ -1,6 +1,7 @@
 """The runtime as a backend of autograph: stages control flow of converted code on tensors."""
 from __future__ import annotations
 
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -62,7 +63,7 @@ from runtime.numpy.grids import GRIDS, at_index
 from runtime.ops import number_methods  # noqa: F401  it fills the table of operations
 from runtime.ops.indexing import setitem
 from runtime.staging.containers.comparison import compare
-from runtime.staging.containers.counter_functions import COUNTER_OPERATORS
+from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
 from runtime.staging.containers.dict_lookup import delete_item_of, dict_comp, dict_of, item_of, put_item_of, union
 from runtime.staging.containers.membership import contains
 from runtime.staging.containers.row_table import Row
@@ -72,6 +73,7 @@ from runtime.staging.containers.sequence_methods import (
     method_of_sequence,
     put_item_at,
     put_slice,
+    take_out_slice,
 )
 from runtime.staging.containers.settled_keys import settle_keys
 from runtime.staging.containers.unpacking import parts_of
@@ -568,19 +570,17 @@ def _delitem(container: Any, index: Any) -> None:
         with following(container):
             del _written(container)[index]
     elif type(index) is slice:
-        put_slice(container, index, [])
+        take_out_slice(container, index)
     else:
         method_of_sequence(container.pop)(index)
 
 
-def _with_counters(name: str, otherwise: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A binary operator, extended to counters with items that only the graph knows."""
-    def operation(left: Any, right: Any) -> Any:
-        counters = isinstance(left, Counter) and isinstance(right, Counter) and (
-            has_staged_items(left) or has_staged_items(right))
-        if counters and name in COUNTER_OPERATORS:
-            return operators.call(COUNTER_OPERATORS[name])(left, right)
-        return otherwise(left, right)
+def _with_counters(name: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator, extended to counters with items or counts that only the graph knows."""
+    def operation(*operands: Any) -> Any:
+        if name in COUNTER_OPERATORS and are_staged_counters(*operands):
+            return operators.call(COUNTER_OPERATORS[name])(*operands)
+        return otherwise(*operands)
 
     return operation
 
@@ -592,6 +592,7 @@ _OPERATIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "parts": parts_of, "dict_comp": dict_comp, "dict_of": dict_of, "set_comp": set_comp, "set_of": set_of,
     **{name: partial(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
     **{name: _with_counters(name, partial(list_operation, name)) for name in ("add", "mul", "iadd", "imul")},
+    **{name: _with_counters(name, getattr(operator, name)) for name in ("sub", "isub", "and_", "iand", "neg", "pos")},
 }
 
 register_indexed(*GRIDS)

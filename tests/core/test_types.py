@@ -141,6 +141,28 @@ def test_broadcast_shapes(shapes: list[t.Shape], expected: t.Shape) -> None:
     assert t.broadcast_shapes(*shapes) == expected and t.broadcast_shapes(*shapes[::-1]) == expected
 
 
+INT, FLOAT = TensorType(t.int32), TensorType(t.float32, weak=True)
+
+
+@pytest.mark.parametrize(("types", "expected"), [
+    ([INT, FLOAT], (t.float64, True)), ([TensorType(t.int8), FLOAT], (t.float32, True)),
+    ([TensorType(t.int32, (2,)), FLOAT], (t.float64, False)), ([TensorType(t.float32), FLOAT], (t.float32, False)),
+    ([INT, TensorType(t.complex128, weak=True)], (t.complex128, True)),
+    ([TensorType(t.float64), TensorType(t.complex128, weak=True)], (t.complex128, False)),
+])
+def test_promote_widens_ints_beside_numbers_of_python(types: list[TensorType], expected: tuple[t.DType, bool]) -> None:
+    assert t.promote(types, widens=True) == t.promote(types[::-1], widens=True) == expected
+
+
+@pytest.mark.parametrize(("a", "b", "joined"), [
+    (INT, FLOAT, TensorType(t.float64, weak=True)), (INT, TensorType(t.float64), TensorType(t.float64)),
+    (INT, TensorType(t.float32), None), (TensorType(t.int8), TensorType(t.float32), TensorType(t.float32)),
+    (TensorType(t.int32, (2,)), TensorType(t.float64, (2,)), None),
+])
+def test_join_of_ints_and_floats(a: TensorType, b: TensorType, joined: TensorType | None) -> None:
+    assert t.join_types(a, b, adapts=True) == t.join_types(b, a, adapts=True) == joined
+
+
 def test_broadcast_shapes_refuses() -> None:
     with pytest.raises(ShapeError, match=r"^shapes do not broadcast: \[2\] and \[3\]$"):
         t.broadcast_shapes((2,), (3,))

@@ -118,6 +118,18 @@ def maybe(x):
     return x if t is None else x * t
 
 
+def complex_numbers(x):
+    s = 0.0
+    for _ in rt.range(7):
+        s += 0.1
+    if x > 0:
+        s += 0.1
+    root = s ** 0.5
+    z = complex(s, 0.3) * complex(0.1 * s, s) + complex(x, 0.1)
+    return (complex(s).real, complex(s, s).imag, complex(s, 0.0).real, complex(root, 1.0).real, complex(0.7, s).real,
+            complex(s, 1e999).real, complex(complex(s, 1.0), s).imag, z.real, z.imag)
+
+
 @rt.function
 def inner(x, t):
     return x * t, t * 1.1
@@ -132,7 +144,7 @@ def nested(x):
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])
 @pytest.mark.parametrize("fn", [
-    operand, branch, statement, counted, until, a_list, items, handler, division, mixed, maybe],
+    operand, branch, statement, counted, until, a_list, items, handler, division, mixed, maybe, complex_numbers],
     ids=lambda fn: fn.__name__)
 def test_as_in_python(fn: Any, executor: str) -> None:
     if executor == "native":
@@ -190,6 +202,13 @@ def test_what_is_float32() -> None:
         assert got.dtype is rt.float32
         np.testing.assert_array_equal(got.numpy(), np.float32(want))
     assert seen == [rt.float32]
+
+
+def test_complex_numbers_are_weak() -> None:
+    f = rt.function(lambda x, z: (complex(x, 0.5), complex(x) * z))
+    number, product = f(rt.constant(2.0), rt.constant(1 + 1j, rt.complex64))
+    assert (number.dtype, number.numpy(), product.dtype, product.numpy()) == (
+        rt.complex128, 2 + 0.5j, rt.complex64, 2 + 2j)
 
 
 @pytest.mark.parametrize("executor", ["numpy", "native"])

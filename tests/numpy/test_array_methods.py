@@ -234,8 +234,12 @@ def test_tensors_do_not_change(staged: bool) -> None:
     def adds(x: Any) -> None:
         np.add.at(x, [0], 1.0)
 
+    def transposed(x: Any) -> None:
+        x.T = x
+
     for f, text, remedy in [(fills, "as with 'fill'", "np.full_like"), (sorts, "as with 'sort'", "rt.sort"),
-                            (real, "as with 'real'", "rt.complex"), (adds, "numpy.add.at changes an array", "scatter")]:
+                            (transposed, "as with 'T'", "rt.transpose"), (real, "as with 'real'", "rt.complex"),
+                            (adds, "numpy.add.at changes an array", "scatter")]:
         with pytest.raises(StagingError, match=text) as caught:
             (rt.function(f) if staged else f)(rt.constant([2.0, 1.0]))
         assert remedy in str(caught.value) and str(caught.value).startswith(f"{__file__}:")

@@ -81,3 +81,14 @@ def test_of_a_tensor_unknown_sizes_are_none() -> None:
         return x.shape[1]
 
     assert int(f.get_concrete_function(rt.TensorSpec([None, 3]))(rt.ones([2, 3]))) == 3
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("image", [np.zeros((5, 4)), rt.zeros([5, 4])], ids=["array", "tensor"])
+def test_a_size_of_the_graph_beside_a_shape(image: Any, executor: str) -> None:
+    def made(a: Any, n: Any) -> Any:
+        return (np.zeros((n,) + a.shape[1:]), np.ones((n, n) + a.shape[2:]), rt.zeros(a.shape[:1] + (n,)),
+                rt.zeros([n] + a.shape[1:]), rt.fill((n,) + a.shape, 2.0))
+
+    found = rt.function(made, executor=executor)(image, rt.constant(3))
+    assert [tuple(x.shape) for x in found] == [(3, 4), (3, 3), (5, 3), (3, 4), (3, 5, 4)]

@@ -1226,7 +1226,7 @@ def test_a_python_loop_that_unrolls_without_end_names_its_line(monkeypatch) -> N
 
     @rt.function
     def endless(limit):
-        while True:
+        while (source,):  # only Python knows that it is true
             source.assign_add(1)
             if source > limit:
                 raise ValueError("over")

@@ -12,6 +12,7 @@ from typing import Any, Final
 from autograph.backend import LISTS, has_staged_items, is_container, operators
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or
+from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
 from runtime.staging.containers.heapq_bisect import compare_items
 from runtime.staging.values.deque import DequeMethods
 from runtime.staging.values.dict_presence import have_other_keys
@@ -41,6 +42,8 @@ def compare(name: str, left: Any, right: Any) -> Any:
     tensor; other values are compared by their own methods."""
     if isinstance(left, Maybe) or isinstance(right, Maybe):
         return _compare_optional(name, left, right)
+    if are_staged_counters(left, right):
+        return operators.call(COUNTER_OPERATORS[name])(left, right)
     if left is right and has_staged_items(left):
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and (same := _is_same(left, right)) is not None:
@@ -143,6 +146,8 @@ def equals(value: Any, item: Any) -> Any:
     are compared one by one, up to the first difference."""
     if value is item and isinstance(value, (*LISTS, tuple, dict)):
         return True
+    if are_staged_counters(value, item):
+        return compare("eq", value, item)
     if have_other_keys(value, item):
         return False
     value, item = view_of(value), view_of(item)

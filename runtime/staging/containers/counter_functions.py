@@ -1,5 +1,5 @@
-"""Convertible Python versions of the methods of `collections.Counter`, of `OrderedDict` and of `dict.fromkeys`, for
-items that only the graph knows."""
+"""Convertible Python versions of the methods and operators of `collections.Counter`, of `OrderedDict` and of
+`dict.fromkeys`, for items that only the graph knows."""
 # The code that converts has no annotations: the items may be anything.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, var-annotated, misc"
 from __future__ import annotations
@@ -8,9 +8,10 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from autograph.backend import convert_file
+from autograph.backend import convert_file, has_staged_items
+from runtime.staging.values.iterables import stages
 
-__all__ = ["COUNTERS", "COUNTER_OPERATORS"]
+__all__ = ["COUNTERS", "COUNTER_OPERATORS", "are_staged_counters"]
 
 convert_file(__file__)
 
@@ -64,8 +65,21 @@ def _add(self, other, /):
     return _combined(self, other, lambda a, b: a + b)
 
 
+def _subtracted(self, other, /):
+    return _combined(self, other, lambda a, b: a - b)
+
+
 def _or(self, other, /):
     return _combined(self, other, max)
+
+
+def _and(self, other, /):
+    made = Counter()
+    for item, count in self.items():
+        found = min(count, other[item])
+        if found > 0:
+            made[item] = found
+    return made
 
 
 def _combined(self, other, combine):
@@ -75,9 +89,18 @@ def _combined(self, other, combine):
         if found > 0:
             made[item] = found
     for item, count in other.items():
-        if item not in self and count > 0:
-            made[item] = count
+        found = combine(0, count)
+        if item not in self and found > 0:
+            made[item] = found
     return made
+
+
+def _pos(self, /):
+    return _combined(self, Counter(), lambda a, b: a)
+
+
+def _neg(self, /):
+    return _combined(self, Counter(), lambda a, b: -a)
 
 
 def _iadd(self, other, /):
@@ -88,11 +111,45 @@ def _ior(self, other, /):
     return _become(self, _or(self, other))
 
 
+def _isub(self, other, /):
+    return _become(self, _subtracted(self, other))
+
+
+def _iand(self, other, /):
+    return _become(self, _and(self, other))
+
+
 def _become(self, other):
     self.clear()
     for item, count in other.items():
         self[item] = count
     return self
+
+
+def _eq(self, other, /):
+    return all(count == other[item] for item, count in self.items()) and all(
+        self[item] == count for item, count in other.items())
+
+
+def _ne(self, other, /):
+    return not _eq(self, other)
+
+
+def _le(self, other, /):
+    return all(count <= other[item] for item, count in self.items()) and all(
+        self[item] <= count for item, count in other.items())
+
+
+def _ge(self, other, /):
+    return _le(other, self)
+
+
+def _lt(self, other, /):
+    return _le(self, other) and _ne(self, other)
+
+
+def _gt(self, other, /):
+    return _lt(other, self)
 
 
 def _ordered(items=(), /, **more):
@@ -109,10 +166,20 @@ def _fromkeys(keys, value=None, /):
     return made
 
 
+COUNTER_OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": _add, "sub": _subtracted, "or_": _or, "and_": _and, "iadd": _iadd, "isub": _isub, "ior": _ior,
+    "iand": _iand, "pos": _pos, "neg": _neg, "eq": _eq, "ne": _ne, "le": _le, "ge": _ge, "lt": _lt, "gt": _gt}
+"""By the name of an operator in `operator`: the function for counters."""
 COUNTERS: Final[Mapping[Any, Callable[..., Any]]] = {
     Counter: _counter, Counter.update: _update, Counter.subtract: _subtract, Counter.copy: _copy,
     Counter.most_common: _most_common, Counter.total: _total, Counter.elements: _elements, OrderedDict: _ordered,
-    dict.fromkeys: _fromkeys}
+    dict.fromkeys: _fromkeys,
+    **{getattr(Counter, f"__{name.strip('_')}__"): method for name, method in COUNTER_OPERATORS.items()}}
 """By function or class: its convertible replacement in traced functions."""
-COUNTER_OPERATORS: Final[Mapping[str, Callable[..., Any]]] = {"add": _add, "or_": _or, "iadd": _iadd, "ior": _ior}
-"""By the name of a binary operator in `operator`: the function for two counters."""
+
+
+def are_staged_counters(*values: Any) -> bool:
+    """Whether all of the values are counters, and the graph knows items or counts of some."""
+    return all(isinstance(value, Counter) for value in values) and any(
+        has_staged_items(value) or stages(*dict.values(value))
+        for value in values)

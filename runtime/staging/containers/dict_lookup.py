@@ -165,6 +165,10 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     spec = None if is_there else table_spec(mapping, [(key, value)])
     if spec is not None:
         become_table(mapping, spec)
+    elif not is_there:
+        retrace_for_elements(staging_error(
+            "an object or a set becomes the value of a key that only the graph knows", "Make its class a dataclass, or"
+            " keep its parts in dicts of their own."), describe([value]))
     return spec is not None
 
 
@@ -377,10 +381,6 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 def _check_set(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> None:
     """UnimplementedError if a key would be added."""
-    if not mapping:
-        retrace_for_elements(staging_error(
-            "an object or a set becomes the value of a key that only the graph knows", "Make its class a dataclass, or"
-            " keep its parts in dicts of their own."), describe([value]))
     if _has_all_choices(mapping, key):
         return
     if not _is_known(mapping, key):

@@ -1,11 +1,11 @@
-"""One of several lists, tuples or dicts, selected by a tensor: `adjacent[v]`, `rows[i].append(x)`,
+"""One of several lists, tuples, sets or dicts, selected by a tensor: `adjacent[v]`, `rows[i].append(x)`,
 `inventory[i]["coins"] += 1`."""
 from __future__ import annotations
 
 import functools
 import itertools
 import operator
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +30,7 @@ from runtime.staging.values.select import (
     alternatives_of,
     call_method,
     choose,
+    class_of_selects,
     is_one,
     replaced,
     unknown,
@@ -206,10 +207,14 @@ class _SomeLength(_OfItems, Staged):
         raise unknown(self, "its length is, too", "Use len() in converted code.")
 
     def __iter__(self) -> Iterator[Any]:
-        raise unknown(self, "it cannot be iterated over here", "Loop over it in converted code.")
+        raise _refused_iteration(self)
 
 
-def _length(x: Select) -> Any:
+def _refused_iteration(x: Any) -> Exception:
+    return unknown(x, "it cannot be iterated over here", "Loop over it in converted code.")
+
+
+def _length(x: Any) -> Any:
     one_of, at = alternatives_of(x)
     return weak_int(choose([operators.call(len)(one) for one in one_of], at))
 
@@ -335,6 +340,47 @@ class _Iterated:
         return _length(self.lists)
 
 
+class _SetItems(Staged):
+    """The items of one of several sets that Python knows, in its order."""
+
+    __slots__ = ()
+
+    length = property(lambda self: _length(self))
+
+    def __getattribute__(self, name: str) -> Any:
+        return _length(self) if name == "length" else super().__getattribute__(name)
+
+    def __truth__(self) -> Any:
+        return _length(self) != 0
+
+    def __iterable__(self) -> Counted | None:  # type: ignore[override]
+        length, items = _length(self), _items(self)
+        return None if isinstance(length, int) else Counted(length, lambda i: items[i])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not isinstance(_length(self), int):
+            raise _refused_iteration(self)
+        return iter(_items(self))
+
+
+class _Set(_SetItems, class_of_selects(set, False)):  # type: ignore[misc]
+    """One of several sets."""
+
+    __slots__ = ()
+
+
+class _FrozenSet(_SetItems, class_of_selects(frozenset, False)):  # type: ignore[misc]
+    """One of several frozensets."""
+
+    __slots__ = ()
+
+
+def _items(x: Any) -> Any:
+    """A list of the items of one of several sets."""
+    one_of, at = alternatives_of(x)
+    return choose([[*one] for one in one_of], at)
+
+
 class _Dict(Select):
     """One of several dicts."""
 
@@ -373,6 +419,10 @@ class _Dict(Select):
 
     def __contains__(self, key: Any) -> Any:
         return use(self, _is_in, key)
+
+    def __iterated__(self) -> Any:
+        """For autograph: what a loop over the dict runs over."""
+        return operators.call(self.keys)()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(_keys(self))
@@ -429,8 +479,8 @@ def _contents(x: Any) -> dict[Any, Any]:
 def _keys(x: Select) -> list[Any]:
     if _have_one_order(x):
         return list(alternatives_of(x)[0][0])
-    raise unknown(x, "only the graph knows the keys of one of them: loop over x.keys(), or a copy" if _is_staged(x)
-                  else "they have not the same keys")
+    raise unknown(x, "only the graph knows the keys of one of them" if _is_staged(x) else "they have not the same keys",
+                  "Loop over x.keys(), or a copy.")
 
 
 def _get(x: Select, key: Any, default: Any = None, /) -> Any:
@@ -454,16 +504,19 @@ _OF_DICTS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 _Lists.__name__, _Deques.__name__, _Dict.__name__ = "list", "deque", "dict"  # the names in messages
+_Set.__name__, _FrozenSet.__name__ = "set", "frozenset"
+_KINDS: Final[Mapping[Any, Callable[[Sequence[Any], Any], Select]]] = {
+    dict: _Dict, deque: _Deques, set: _Set, frozenset: _FrozenSet, **{
+        kind: type(kind.__name__, (_Dict,), {"__slots__": (), "__stands_for__": kind})
+        for kind in (defaultdict, OrderedDict, Counter)}}
 
 
 def of_items(values: Sequence[Any], at: Any, rows: bool) -> Any:
-    """The selection among several lists and tuples, or several dicts; None for other values. `rows`: lists may be
+    """The selection among several lists and tuples, sets, or dicts; None for other values. `rows`: lists may be
     converted to rows of one tensor, or to staged lists."""
     kinds = {type(value) for value in values}
-    if kinds == {dict}:
-        return _Dict(values, at)
-    if kinds == {deque}:
-        return _Deques(values, at)
+    if len(kinds) == 1 and (made := _KINDS.get(type(values[0]))) is not None:
+        return made(values, at)
     if not all(issubclass(kind, (StagedSequence, Row)) or kind in (list, tuple) for kind in kinds):
         return None
     if not rows:

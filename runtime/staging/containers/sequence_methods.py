@@ -44,6 +44,7 @@ from runtime.staging.containers.comparison import equals
 from runtime.staging.containers.row_table import ChosenRow, are_rows, remake_before, store
 from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
+from runtime.staging.containers.stepped_slices import delete_items, set_items
 from runtime.staging.values.alias_tracking import is_carried
 from runtime.staging.values.container_arenas import refer_elements
 from runtime.staging.values.deque import as_deque, extend_left
@@ -72,7 +73,7 @@ from runtime.staging.values.shared_elements import note_shared
 from runtime.staging.values.strings import item_of_text, repeated_text
 from runtime.staging.values.truthiness import truth
 
-__all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice"]
+__all__ = ["item_at", "list_operation", "method_of_sequence", "put_item_at", "put_slice", "take_out_slice"]
 
 
 def repeat(sequence: Any, count: Any, in_place: bool = False) -> Any:
@@ -350,10 +351,11 @@ def insert(sequence: Any, place: Any, value: Any, /) -> None:
 
 def replace_slice(view: StagedSequence, bounds: slice, items: Any) -> None:
     """`view[bounds] = items` for a list with staged items."""
-    if not (bounds.step is None or (isinstance(bounds.step, int) and bounds.step == 1)):
-        raise staging_error(
-            "a slice with a step is assigned or deleted here, and only the graph knows the step or the length of the"
-            " list", "Set or delete the items one by one.")
+    if _has_step(bounds):
+        made = view[:0]
+        made.extend(view_of(items))
+        operators.call(set_items)(view.owner, bounds.start, bounds.stop, bounds.step, made.owner)
+        return
     size = view.length
     start = 0 if bounds.start is None else _bound(bounds.start, size)
     stop = size if bounds.stop is None else maximum(_bound(bounds.stop, size), start)
@@ -361,6 +363,19 @@ def replace_slice(view: StagedSequence, bounds: slice, items: Any) -> None:
     made.extend(view_of(items))
     made.extend(rest)
     refill(view.owner, [*made.owner])
+
+
+def delete_slice(view: StagedSequence, bounds: slice) -> None:
+    """`del view[bounds]` for a list with staged items."""
+    if _has_step(bounds):
+        operators.call(delete_items)(view.owner, bounds.start, bounds.stop, bounds.step)
+    else:
+        replace_slice(view, bounds, [])
+
+
+def _has_step(bounds: slice) -> bool:
+    """Whether a slice has a step that is not known to be 1."""
+    return not (bounds.step is None or (isinstance(bounds.step, int) and bounds.step == 1))
 
 
 def _bound(place: Any, size: Any) -> Any:
@@ -373,11 +388,21 @@ def put_slice(sequence: Any, bounds: slice, items: Any) -> None:
     """`sequence[bounds] = items` for a list, where the bounds, or one of the lists, are graph values."""
     if not (stages(items) or isinstance(items, LISTS)):
         items = [*items]  # an iterator may run over the list
+    _cut(sequence)[bounds] = items
+
+
+def take_out_slice(sequence: Any, bounds: slice) -> None:
+    """`del sequence[bounds]` for a list, where the bounds, or the list, are graph values."""
+    del _cut(sequence)[bounds]
+
+
+def _cut(sequence: Any) -> Any:
+    """The view of a list that a slice changes which only the graph knows."""
     if not has_staged_items(sequence) and not (type(sequence) is list and _becomes_staged(sequence)):
         raise staging_error(
             "a slice of a list is assigned here that only the graph knows, and the list cannot be one of the graph: it"
             " is empty, or its items have no common type", "Give its items one type, or set them one by one.")
-    view_of(sequence)[bounds] = items
+    return view_of(sequence)
 
 
 def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
@@ -496,5 +521,6 @@ _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "count": count, "index": index, "insert": insert, "pop": pop, "remove": remove, "rotate": rotate,
     "sort": sort_in_place}
 OPERATIONS.define(
-    count=count, index=index, remove=remove, replace_slice=replace_slice, sort=sort_in_place, repeat=repeat)
+    count=count, index=index, remove=remove, replace_slice=replace_slice, delete_slice=delete_slice, sort=sort_in_place,
+    repeat=repeat)
 SELECTION.define(of_items=of_items)

@@ -25,6 +25,7 @@ from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor, current_graph
 from runtime.core.types import DType
 from runtime.numpy.reductions import is_array
+from runtime.ops.complex_numbers import complex as complex_of_parts
 from runtime.ops.effects import raise_unless, stage_print
 from runtime.ops.logic import equal, greater, greater_equal, less_equal, not_equal, where
 from runtime.ops.math import cast
@@ -127,14 +128,21 @@ def _float(x: Any = 0.0) -> Any:
 
 
 def _complex(real: Any = 0, imag: Any = _MISSING) -> Any:
-    """`complex(real, imag)`: a weak complex64, or complex128 if a part has 64 bits."""
+    """`complex(real, imag)`: a weak complex128, whose parts have the 64 bits of Python's floats."""
     parts = (real,) if imag is _MISSING else (real, imag)
     if not stages(*parts):
         return of_python(builtins.complex, parts, {})
-    tensors = [_scalar(x, "complex") for x in parts]
-    wide = any(x.dtype in (t.float64, t.complex128) for x in tensors)
-    values = [_weak(x, t.complex128 if wide else t.complex64) for x in tensors]
-    return values[0] if len(values) == 1 else values[0] + values[1] * 1j
+    numbers: list[Any] = [
+        x if isinstance(x, (builtins.int, builtins.float, builtins.complex)) else _scalar(x, "complex") for x in parts]
+    if len(parts) == 1 or any(_is_complex(x) for x in numbers):
+        values = [builtins.complex(x) if not isinstance(x, Tensor) else _weak(x, t.complex128) for x in numbers]
+        return values[0] if len(values) == 1 else values[0] + values[1] * 1j
+    reals = [np.float64(x) if not isinstance(x, Tensor) else _weak(x, t.float64) for x in numbers]
+    return _weak(complex_of_parts(*reals), t.complex128)
+
+
+def _is_complex(x: Any) -> builtins.bool:
+    return x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex)
 
 
 def _bool(x: Any = False) -> Any:
@@ -261,9 +269,14 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     iterable = _items(iterable)
     if isinstance(iterable, StagedGenerator) and can_be_enumerated(iterable):
         return enumerated(iterable, start)
-    if stages(iterable, start):
+    if not stages(iterable, start):
+        return builtins.enumerate(iterated(iterable), start)
+    try:
         return once(StagedEnumerate(iterable, start))
-    return builtins.enumerate(iterated(iterable), start)
+    except StagingError:
+        if stages(iterable):
+            raise
+        return builtins.map(lambda pair: (start + pair[0], pair[1]), builtins.enumerate(iterable))
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:

@@ -172,9 +172,13 @@ def callee(fn: Any) -> Any:
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
     operator.lt: operators.lt, operator.le: operators.le, operator.gt: operators.gt, operator.ge: operators.ge,
     operator.eq: operators.eq, operator.ne: operators.ne, operator.not_: operators.not_,
+    operator.add: operators.add, operator.iadd: operators.iadd, operator.mul: operators.mul,
+    operator.imul: operators.imul, operator.sub: operators.sub, operator.isub: operators.isub,
+    operator.and_: operators.bitand, operator.iand: operators.iand, operator.or_: operators.bitor,
+    operator.ior: operators.ior, operator.neg: operators.neg, operator.pos: operators.pos,
     operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items),
     functools.cmp_to_key: cmp_to_key}
-"""Functions of `operator` and `functools` that compare, or look up items of containers."""
+"""Functions of `operator` and `functools` that compare or combine containers, or look up their items."""
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 

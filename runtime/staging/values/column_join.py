@@ -33,7 +33,7 @@ from runtime.staging.values.element_layout import (
     leaf_layouts,
     row_type,
 )
-from runtime.staging.values.element_structures import Empty, Fresh, Together, join_structures, widen
+from runtime.staging.values.element_structures import Beside, Empty, Fresh, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_container_reference, is_staged_spec, representatives
 from runtime.staging.values.references import Reference, References
@@ -44,7 +44,8 @@ __all__ = ["join_lists", "join_tables", "with_staged_lists"]
 
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 _BYTES: Final = Leaf(TensorType(as_dtype("uint8"), (None,)))
-_BIT: Final = Leaf(TensorType(as_dtype(bool)))
+_BOOL: Final = TensorType(as_dtype(bool))
+_BIT: Final = Leaf(_BOOL)
 _NUMBER: Final = Leaf(TensorType(as_dtype("int32")))
 _SLOTS: Final = Leaf(ListType(TensorType(as_dtype("int32"))))
 
@@ -299,6 +300,8 @@ def _specs_of(column: Any) -> Sequence[Spec]:
         return ()
     if isinstance(column, Fresh):
         return ()
+    if isinstance(column, Beside):
+        return (Leaf(row_type(_BOOL)),) if column.bits else ()
     return () if column is None else (_BIT,) if column is True else (column,)
 
 

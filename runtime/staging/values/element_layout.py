@@ -71,6 +71,7 @@ __all__ = [
     "layout_of",
     "leaf_layouts",
     "leaves_of",
+    "lengths_of",
     "may_change",
     "row_type",
     "same_layout",
@@ -229,7 +230,7 @@ class Rows(LeafLayout):
             check_empty(view_of(x).length)
             x = []
         if isinstance(x, list) and not is_staged_list(x):
-            inner = self._inner(types)
+            inner = self.inner(types)
             rows = [columns_of(self.structure, leaves_of(self.structure, item), inner) for item in x]
             columns = [StagedList.from_items([row[k] for row in rows], type).__leaves__()[0]
                        for k, type in enumerate(inner)]
@@ -238,9 +239,9 @@ class Rows(LeafLayout):
         else:
             columns = view_of(x).__leaves__()
         return [each for column, is_ragged in zip(columns, self.of_items, strict=True)
-                for each in ([list_concat(column), _lengths(column)] if is_ragged else [list_stack(column)])]
+                for each in ([list_concat(column), lengths_of(column)] if is_ragged else [list_stack(column)])]
 
-    def _inner(self, types: Sequence[TensorType]) -> list[TensorType]:
+    def inner(self, types: Sequence[TensorType]) -> list[TensorType]:
         """The types of the columns of the items; `types` are those of the columns."""
         rest = iter(types)
         found = [(next(rest), *islice(rest, int(is_ragged))) for is_ragged in self.of_items]
@@ -423,7 +424,7 @@ def attributes_of(x: Any) -> dict[str, Any]:
     return found
 
 
-def _lengths(column: ListValue) -> Any:
+def lengths_of(column: ListValue) -> Any:
     """The lengths of the elements of a list, as a vector of int32."""
     def add(i: Any, lengths: Any) -> tuple[Any]:
         return (list_append(lengths, cast(convert_to_tensor(dim(list_get(column, i), 0)), int32)),)

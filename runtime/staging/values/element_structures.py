@@ -35,22 +35,27 @@ from runtime.staging.values.element_layout import (
     NoItems,
     Record,
     Rows,
+    StagedStructures,
     Tables,
     attributes_of,
     check_empty,
     is_unknown,
+    is_unknown_row,
     layout_of,
     leaf_layouts,
+    lengths_of,
     row_type,
     same_layout,
     types_of,
 )
+from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
 from runtime.staging.values.references import Reference, References
 
 __all__ = [
-    "Empty", "Fresh", "Together", "fitted", "join_structures", "structure_by_value", "structure_of", "widen", "widened"]
+    "Beside", "Empty", "Fresh", "Together", "as_row", "fitted", "join_structures", "structure_by_value", "structure_of",
+    "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
@@ -171,10 +176,18 @@ class Fresh:
     size: int
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A column of rows, as long as those of `column`, of bits that are all set, or of items that are not known."""
+
+    column: Any
+    bits: bool
+
+
 def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     """The columns of a list with elements of that structure as those of a wider one (`join_structures`). New columns
-    are True for bits that are all set, None for elements that are not known, `Together` or `Empty` for rows, and
-    `Fresh` for tables."""
+    are True for bits that are all set, None for elements that are not known, `Together`, `Empty` or
+    `Beside` for rows, and `Fresh` for tables."""
     if isinstance(wider, MaybeNone):
         is_bit_there = isinstance(structure, MaybeNone)
         return [next(columns) if is_bit_there else True,
@@ -203,7 +216,19 @@ def _widened_rows(structure: Any, wider: Rows, columns: Iterator[Any]) -> list[A
         return [Together([part[k] for part in parts]) for k in range(wider.size)]
     if isinstance(structure, Rows) and structure.structure is None is not wider.structure:
         return [Empty(next(columns))] * wider.size
+    if isinstance(structure, Rows) and structure.size and not (any(wider.of_items) or same_layout(structure, wider)):
+        mine = [next(columns) for _ in range(structure.size)]
+        return [_beside(mine[0], column) for column in widen(structure.structure, wider.structure, iter(mine))]
     return None
+
+
+def _beside(rows: Any, column: Any) -> Any:
+    """A column of rows, given one of `widen` for their items, and other `rows`."""
+    if column is None or column is True:
+        return Beside(rows, column is True)
+    if isinstance(column, (Together, Empty, Fresh)):
+        raise ValueError("the structures of the items of two lists differ")
+    return column
 
 
 def widened(columns: Sequence[ListValue], structure: Any, wider: Any, types: Sequence[TensorType]) -> list[ListValue]:
@@ -224,6 +249,11 @@ def _made(column: Any, size: Any, type: TensorType) -> Any:
     if isinstance(column, Fresh):
         zero = zeros([size * column.size, *type.shape[1:]], type.dtype)
         return list_cast(list_split(zero, fill([size], column.size)), type)
+    if isinstance(column, Beside):
+        rows = list_concat(column.column)
+        items = fill([dim(rows, 0)], True) if column.bits else zeros(
+            [dim(rows, 0), *[known or 0 for known in type.shape[1:]]], type.dtype)
+        return list_cast(list_split(items, lengths_of(column.column)), type)
     if not isinstance(column, Empty):
         return column
     if not is_unknown(column.column.type.element):
@@ -254,6 +284,16 @@ def fitted(
         return None
 
 
+def as_row(structure: Any, x: Any, types: Sequence[TensorType]) -> Any:
+    """`x`, or if it is a list of the graph, and elements of that structure are lists with a wider one, such a list.
+    `types`: those of the columns of the elements. ValueError if there is none."""
+    if not (isinstance(structure, Rows) and is_staged_list(x)) or is_unknown_row(x) or same_layout(
+            structure.structure, x[0].structure):
+        return x
+    leaves = widened(view_of(x).__leaves__(), x[0].structure, structure.structure, structure.inner(types))
+    return [StagedStructures(leaves, structure.structure)]
+
+
 def _type(column: Any) -> Any:
     """The type of the elements of a column of `widen`; None if it is not known."""
     if column is True:
@@ -261,6 +301,8 @@ def _type(column: Any) -> Any:
     if isinstance(column, Together):
         known = [type for type in map(_type, column.columns) if type is not None]
         return row_type(reduce(join_elements, known)) if known else None
+    if isinstance(column, Beside):
+        return row_type(TensorType(bool_)) if column.bits else None
     return None if isinstance(column, (Empty, Fresh)) else column.type.element if hasattr(column, "type") else column
 
 

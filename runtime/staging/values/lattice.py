@@ -25,6 +25,7 @@ from autograph.backend import (
     UNBOUND,
     ListItems,
     can_be_record,
+    fields_in,
     fill,
     is_container,
     is_record,
@@ -392,7 +393,8 @@ def _want_record(value: Any) -> None:
     it may be absent."""
     if trials.depth == 0 and can_be_record(type(value)):
         graph = current_graph()
-        if any(isinstance(part, GraphTensor) and not part.graph.contains(graph) for part in vars(value).values()):
+        parts = (fields_in(value) or {}).values()
+        if any(isinstance(part, GraphTensor) and not part.graph.contains(graph) for part in parts):
             kind = type(value).__name__
             want_record(staging_error(
                 f"a {kind} that is made here on one path has tensors, and there is none on another",

@@ -205,7 +205,7 @@ class StagedSequence(StagedView):
 
     def __delitem__(self, index: Any) -> None:
         if isinstance(index, slice):
-            OPERATIONS.replace_slice(self, index, [])
+            OPERATIONS.delete_slice(self, index)
         else:
             self.pop(index)
 

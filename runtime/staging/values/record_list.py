@@ -34,7 +34,7 @@ from runtime.staging.values.element_layout import (
     same_layout,
     types_of,
 )
-from runtime.staging.values.element_structures import fitted, structure_of
+from runtime.staging.values.element_structures import as_row, fitted, structure_of
 from runtime.staging.values.iterables import Counted, stages, view_of
 from runtime.staging.values.list import StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
@@ -88,15 +88,16 @@ class StagedRecords(StagedSequence):
         return cls([StagedList.from_items([row[k] for row in rows], type) for k, type in enumerate(types)], structure)
 
     def _leaves(self, x: Any) -> list[Any]:
+        types = [leaf.type.element for leaf in self.__leaves__()]
         try:
-            leaves = leaves_of(self.structure, x)
+            leaves = leaves_of(self.structure, as_row(self.structure, x, types))
         except (TypeError, ValueError) as exc:
             want_references()
             error = StagingError(f"an element of another structure than the others of this list: {exc}",
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
             raise error from None
-        return columns_of(self.structure, leaves, [leaf.type.element for leaf in self.__leaves__()])
+        return columns_of(self.structure, leaves, types)
 
     def stacked(self) -> Any:
         """The tensor of all elements, each a list or tuple of numbers or of such lists."""

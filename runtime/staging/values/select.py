@@ -51,6 +51,7 @@ __all__ = [
     "among",
     "call_method",
     "choose",
+    "class_of_selects",
     "either",
     "has_attribute",
     "identities_of",
@@ -517,11 +518,11 @@ SPECIAL: Final = frozenset([
 
 def _class_for(values: Sequence[Any]) -> type[Select]:
     kinds: set[Any] = {type(value) for value in values}
-    return _made(kinds.pop() if len(kinds) == 1 else object, all(map(callable, values)))
+    return class_of_selects(kinds.pop() if len(kinds) == 1 else object, all(map(callable, values)))
 
 
 @functools.cache
-def _made(kind: Any, is_callable: bool) -> type[Select]:
+def class_of_selects(kind: Any, is_callable: bool) -> type[Select]:
     """The class of selects among objects of one class, or (`object`) of several."""
     namespace: dict[str, Any] = {"__slots__": (), "__stands_for__": kind, "__hash__": Select.__hash__}
     special = {name for name in SPECIAL if _found(kind, name) is not _found(object, name)}

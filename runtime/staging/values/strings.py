@@ -130,8 +130,30 @@ class TextAmong(Text):
         return called
 
 
+class TextPart(Text):
+    """A part, known when the graph runs, of a text that is known at trace time: `size` characters from `start` on."""
+
+    __slots__ = ("size", "start", "whole")
+
+    whole: str
+    start: Any
+    size: Any
+
+    @classmethod
+    def between(cls, whole: str, start: Any, stop: Any, value: Value) -> TextPart:
+        """`whole[start:stop]`, whose UTF-8 is `value`."""
+        text = cls.of_utf8(value)
+        assert isinstance(text, TextPart)
+        text.whole, text.start, text.size = whole, start, stop - start
+        return text
+
+    def character(self, at: Any) -> Text:
+        """The character at an index, from 0 and in range."""
+        return text_at(self.whole, self.start + at)
+
+
 def _table(numbers: Sequence[bool | int | float]) -> Tensor:
-    return convert_to_tensor(np.array(numbers)) if type(numbers[0]) is bool else stacked([*numbers])
+    return convert_to_tensor([*numbers]) if type(numbers[0]) is bool else stacked([*numbers])
 
 
 def text_at(texts: Sequence[str | Text], place: Tensor) -> Text:
@@ -162,6 +184,8 @@ class _Characters(Staged):
         if isinstance(self.text, str):
             text = self.text
             return Counted(len(text), lambda i: text_at(text, i))
+        if isinstance(self.text, TextPart):
+            return Counted(self.text.size, self.text.character)
         whole, begins = as_bytes(self.text), _begins(self.text)
         return Counted(weak_int(dim(begins, 0) - 1), lambda i: _cut(whole, begins, i, i + 1))
 
@@ -170,6 +194,8 @@ def item_of_text(text: str | Text, index: Any) -> Any:
     """`text[index]`, where the text or the index, which may be a slice, is known only at run time."""
     if isinstance(text, TextAmong) and not _of_graph(index):
         return text.of_each(lambda each: each[index])
+    if isinstance(text, TextPart) and not isinstance(index, slice):
+        return text.character(normalised_index(index, text.size, "string index out of range"))
     begins = _begins(text)
     whole, count = as_bytes(text), weak_int(dim(begins, 0) - 1)
     if not isinstance(index, slice):
@@ -179,7 +205,9 @@ def item_of_text(text: str | Text, index: Any) -> Any:
         return _picked(whole, begins, index)
     start = 0 if index.start is None else _bound(index.start, count)
     stop = count if index.stop is None else _bound(index.stop, count)
-    return _cut(whole, begins, start, maximum(start, stop))
+    stop = maximum(start, stop)
+    found = _cut(whole, begins, start, stop)
+    return TextPart.between(text, start, stop, found.values[0]) if isinstance(text, str) and text else found
 
 
 def _of_graph(index: Any) -> bool:
@@ -290,6 +318,8 @@ def length_of_text(text: Text) -> Any:
     """The number of characters of a text, each one to four bytes."""
     if isinstance(text, TextAmong):
         return text.of_each(len)
+    if isinstance(text, TextPart):
+        return text.size
     begins = not_equal(bitwise_and(as_bytes(text), 0xC0), 0x80)
     return weak_int(reduce_sum(cast(begins, int32)))
 

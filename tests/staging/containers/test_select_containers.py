@@ -1,6 +1,8 @@
 """One of many lists, as a tensor tells: its uses are staged in parts that grow as n log n."""
 from __future__ import annotations
 
+import collections
+import copy
 import heapq
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import runtime as rt
 from runtime.staging.control import cond
 from tests.gradients import EXECUTORS
+from tests.plain_values import executors, plain
 
 
 def neighbours(edges, n):  # type: ignore[no-untyped-def]
@@ -184,3 +187,61 @@ def test_many_lists_are_elements_of_one_list() -> None:
         sizes.append(sum(node.op.name != "const" for node in concrete.graph.walk()))
     assert sizes[0] < 200
     assert sizes[1] - sizes[0] == 2 * (512 - 64)  # to make the lists, and not for each use
+
+
+def of_sets(sets, k):  # type: ignore[no-untyped-def]
+    total = 0
+    for v in sets[k]:
+        total = total * 10 + v
+    return (total, sum(sets[k]), max(sets[k]), sorted(sets[k]), list(sets[k]), len(sets[k]), 2 in sets[k],
+            [x + 1 for x in sets[k]], any(x > 2 for x in sets[k]), 1 if sets[k] else 0)
+
+
+def of_dicts(dicts, k):  # type: ignore[no-untyped-def]
+    total = 0
+    for a, b in dicts[k].items():
+        total += a * b
+    for a in dicts[k]:
+        total += a
+    return total, sum(dicts[k].values()), sorted(dicts[k].keys()), len(dicts[k])
+
+
+def search(links, k):  # type: ignore[no-untyped-def]
+    queue, distance = collections.deque([k]), {k: 0}
+    while queue:
+        u = queue.popleft()
+        for v in links[u]:
+            if v not in distance:
+                distance[v] = distance[u] + 1
+                queue.append(v)
+    return list(distance.items())
+
+
+def search_by_defaults(edges, k):  # type: ignore[no-untyped-def]
+    links, found, waiting = collections.defaultdict(set), [], [k]
+    for a, b in edges:
+        links[a].add(b)
+    while waiting:
+        u = waiting.pop()
+        found.append(u)
+        waiting.extend(sorted(links[u]))
+    return found, len(links)
+
+
+SETS: list[tuple[Any, Any]] = [
+    (of_sets, {1: {2, 3}, 2: {3}}),
+    (of_sets, {1: frozenset({2, 3}), 2: frozenset({4, 3})}),
+    (of_sets, {1: {2, 40}, 2: {3, 33}}), (of_sets, [set(), {5, 1}, {7}]),
+    (of_dicts, {1: {2: 3}, 2: {3: 4, 5: 6}}), (of_dicts, {1: {2: 3}, 2: {3: 4}}),
+    (of_dicts, {1: collections.defaultdict(int, {2: 3}), 2: collections.defaultdict(int, {7: 1, 8: 2})}),
+    (of_dicts, {1: collections.Counter([1, 1]), 2: collections.Counter([4, 5, 5])}),
+    (search, {1: {2, 3}, 2: {3}, 3: set()}), (search_by_defaults, [(1, 2), (1, 3), (2, 4)]),
+]
+
+
+@executors
+@pytest.mark.parametrize(("fn", "among"), SETS)
+def test_sets_and_dicts(fn: Callable[..., Any], among: Any, executor: str) -> None:
+    staged = rt.function(fn, executor=executor)
+    for k in (1, 2):
+        assert plain(staged(among, rt.constant(k))) == fn(copy.deepcopy(among), k)

@@ -391,13 +391,3 @@ def sliced(n):
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_all_items_of_an_iterator_come_into_a_list_that_grows(fn: Callable[..., Any], n: int) -> None:
     assert staged(fn, rt.constant(n)) == fn(n)
-
-
-def test_a_slice_with_a_step_of_the_graph_is_not_assigned() -> None:
-    def sieve(p):
-        xs = [True] * 10
-        xs[p::p] = [False] * len(xs[p::p])
-        return xs
-
-    with pytest.raises(rt.errors.StagingError, match="a slice with a step is assigned or deleted here"):
-        rt.function(sieve)(rt.constant(3))

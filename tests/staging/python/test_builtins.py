@@ -50,6 +50,16 @@ def of_vectors(x):
             list(x), tuple(x), list(reversed(x)))
 
 
+def numbered_from(x):
+    k = int(x)
+    pairs = [(k * i, a - b) for i, (a, b) in enumerate(zip([3, 4, 6], [1, 1]), start=k)]
+    texts = [(i, word) for i, word in enumerate(["a", "b"], start=k)]
+    total = 0
+    for i, v in enumerate([5, 7, 9], start=k):
+        total += i * v
+    return pairs, texts, total, list(enumerate([0.5], k)), sum([1, 2], start=k), dict(enumerate("ab", k))[2]
+
+
 def ranges(n):
     r = range(n)
     out = [len(r), r[0], r[-1], sum(r), min(r), max(r), 1 if r else 0]
@@ -141,7 +151,7 @@ def scalar_is_not_iterable(n):
 
 
 @pytest.mark.parametrize(("fn", "args"), [
-    (numbers, (2.5,)), (numbers, (-3.5,)), (numbers, (0.0,)), (numbers, (7,)),
+    (numbered_from, (2,)), (numbers, (2.5,)), (numbers, (-3.5,)), (numbers, (0.0,)), (numbers, (7,)),
     (numbers_mix_with_tensors, (2.5,)), (rounded, (2.5,)), (extremes, (0.75,)), (extremes, (5.5,)),
     (of_vectors, ([3, 1, 2],)), (of_vectors, ([0.5, 0.0, -1.5],)), (of_vectors, ([1.5],)),
     (ranges, (5,)), (ranges, (1,)), (empty_ranges, (2,)), (empty_ranges, (4,)),

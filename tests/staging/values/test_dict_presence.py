@@ -275,9 +275,21 @@ USES: dict[str, Callable[[dict[Any, Any]], Any]] = {
     "from keys": dict.fromkeys, "dunder": lambda d: d.__len__(), "views": lambda d: {*d.items()},
     "any in a list": lambda d: any([d]), "format": lambda d: "{b}".format(**d),
     "chain": lambda d: len(list(itertools.chain(d))), "test of items": lambda d: [0 for _ in [1] if d],
-    "merged twice": lambda d: d.update(d.copy()), "merged in place": lambda d: operator.ior({"a": 1.0}, d),
+    "merged twice": lambda d: d.update(d.copy()),
     "ordered": lambda d: len(collections.OrderedDict(d)), "default": lambda d: len(collections.defaultdict(float, d)),
 }
+
+
+@pytest.mark.parametrize("merge", [operator.ior, operator.or_])
+def test_functions_of_the_operators(merge: Any) -> None:
+    def f(x):
+        d = {"b": x}
+        if x > 0:
+            d["c"] = x
+        return merge({"a": 1.0}, d)
+
+    found = [rt.function(f)(rt.constant(x)) for x in (1.0, -1.0)]
+    assert [{key: float(value) for key, value in d.items()} for d in found] == [f(1.0), f(-1.0)]
 
 
 @pytest.mark.parametrize("use", USES)

@@ -418,7 +418,65 @@ def special_methods_of_numbers(n: Any) -> Any:
     return abs(d), c.x, d.y, c < d, a(5), sorted([d, a, c])[0].x, min(a, c).x, max([a, d]).y
 
 
+class Slot:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class SlotNode(Slot):
+    __slots__ = ("left", "right")
+
+    def __init__(self, value, left=None):
+        super().__init__(value)
+        self.left = left
+        self.right = None
+
+
+def reversed_links_in_slots(n: Any) -> Any:
+    head = None
+    for k in range(n):
+        head = SlotNode(k, head)
+    last, node = None, head
+    while node is not None:
+        following = node.left
+        node.left, last, node = last, node, following
+    found = []
+    while last:
+        found.append(last.value)
+        last = last.left
+    return found
+
+
+def tree_of_slots(xs: Any) -> Any:
+    root = None
+    for x in xs:
+        if root is None:
+            root = SlotNode(x)
+            continue
+        node = root
+        while True:
+            if x < node.value:
+                if node.left is None:
+                    node.left = SlotNode(x)
+                    break
+                node = node.left
+            else:
+                if node.right is None:
+                    node.right = SlotNode(x)
+                    break
+                node = node.right
+
+    def height(node):
+        return 0 if node is None else 1 + max(height(node.left), height(node.right))
+
+    return height(root)
+
+
 PROGRAMS = [
+    (reversed_links_in_slots, [4]),
+    (tree_of_slots, [np.array([3, 1, 2, 5, 4])]),
     (add_two, [np.array([2,4,3]), np.array([5,6,4,9])]),
     (merge_sorted, [np.array([3,1,2]), np.array([2,5])]),
     (cycle, [6]),

@@ -27,6 +27,35 @@ def rows_of_a_loop(n: Any, m: Any) -> Any:
     return rows
 
 
+def next_hops(n: Any, m: Any) -> Any:
+    after = [[None] * n for _ in range(n)]
+    far = [[100] * n for _ in range(n)]
+    for i in range(n):
+        far[i][i] = 0
+        after[i][i] = i
+        if i > 0:
+            far[i - 1][i], after[i - 1][i] = m, i
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                if far[i][k] + far[k][j] < far[i][j]:
+                    far[i][j] = far[i][k] + far[k][j]
+                    after[i][j] = after[i][k]
+    u, path = 0, [0]
+    while u != n - 1:
+        u = after[u][n - 1]
+        path.append(u)
+    return path, far[0][n - 1], after[n - 1][0] is None, [[-1 if x is None else x for x in row] for row in after]
+
+
+def rows_without_values(n: Any, m: Any) -> Any:
+    rows = [[None] * (k + 1) for k in range(n)]
+    rows[1][1] = (m, m * 2)
+    rows.append([None] * m)
+    rows[0] = [None] * n
+    return rows[1][1], rows[0][0] is None, len(rows), len(rows[0]), rows[n][m - 1] is None, rows[1][0] is None
+
+
 def triangle(n: Any, m: Any) -> Any:
     rows = [[1]]
     for _ in range(n):
@@ -162,7 +191,8 @@ def empty_at_first(n: Any, m: Any) -> Any:
     return floats, bools, none, tables, len(none[0]), sum(floats[1]), none[0] + floats[1]
 
 
-PROGRAMS = [rows_joined, rows_of_a_loop, triangle, changed_by_name, of_other_lengths, asked, exchanged, put_in,
+PROGRAMS = [rows_joined, rows_of_a_loop, next_hops, rows_without_values,
+            triangle, changed_by_name, of_other_lengths, asked, exchanged, put_in,
             put_in_empty, taken_out, common_subsequence, eliminated, rows_in_tuples, neighbours, empty_at_first]
 
 

@@ -59,6 +59,12 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "truth": lambda i, j: (bool(WORDS[j - 1]), bool(WORDS[i]), 1 if S[i:i] else 2),
     "look-up": lambda i, j: ({"a": 1, "é": 2}[S[i]], {"a": 1}.get(S[i], 7)),
     "other text": lambda i, j: (f"{i}{j}"[1], S[i] * 3, f"<{S[i:j]}>", S[i:j] + S[j]),
+    "characters of a part": lambda i, j: (
+        [ord(c) for c in S[:j]], sum(c in "aeiou" for c in S[i:]), any(c == "l" for c in S[j:i]),
+        all(c.isalpha() for c in S[:j]), [c.upper() for c in S[-j:]], [a == b for a, b in zip(S[i:j], S[j:])],
+        [k * ord(c) for k, c in enumerate(S[i:j], start=j)], S[i:][-i] in "!", [c for c in S[i:j]]),
+    "bools are numbers": lambda i, j: (
+        (S[i] in "aé") + (S[j] in "aeo") + (S[2] == S[i + 1]), (S[i] == "é") - (S[j] == "o"), (S[i] == "é") * 3),
     "bytes": lambda i, j: (B[i], B[-i] + 1, B[i] == B[i + 1]),
     "bytes too far": lambda i, j: B[i + 30],
 }
