@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from runtime.backends.native.codegen.index_expressions import Leaf, Listed, reads
+from runtime.backends.native.codegen.index_expressions import Listed
 from runtime.backends.native.llvm.builder import Val
 from runtime.core.graph import Node
 from runtime.core.graph import Value as GraphValue
@@ -136,9 +136,7 @@ def _put_back(w: Place, node: Node, x: Listed) -> Node | None:
     if between[-1] != last or between.count(last) > 1 or any(
             at < last and (at > first or w.nodes[at].op.name not in _PEEK) for at in between):
         return None
-    memory = Leaf(x.dtype, (), x.pair)
-    viewed = any(reads(other, memory) for value, other in w.env.items() if value in w.last)
-    return setter if x.scratch and not viewed and w.is_alone(x, mine) else None
+    return setter if x.scratch and w.is_alone(x, mine) else None
 
 
 def _changes(w: Place, value: GraphValue) -> tuple[int, int] | None:

@@ -19,7 +19,8 @@ from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
 __all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written", "grown", "of_rows", "picked",
-           "place_for", "resized", "room_of", "sizes_of", "take_over", "used"]
+           "place_for", "resized", "room_of", "sizes_of", "take_over", "used",
+           "written"]
 
 _NOT_WRITTEN: Final = -1
 _NO_ROOM: Final = -2
@@ -209,6 +210,19 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
     for k, size in enumerate(shape):
         b.store(b.i64(size), b.offset(mine, _SIZES + k, "i64"))
     return Leaf(x.dtype, shape, b.offset(content(b, x), start, llvm_type(x.dtype)))
+
+
+def written(w: Writer, x: Listed, at: Val, value: Leaf) -> Val:
+    """The address of an element, which is written with a value if it was not written before."""
+    b = w.b
+
+    def placed() -> list[Val]:
+        place, size = place_for(w, x, at, value.dims), b.i64(b.imul(b.product(value.dims), x.dtype.size))
+        b.call("void", "llvm.memcpy.p0.p0.i64", place.pointer, value.pointer, size, Val("i1", "false"))
+        return [place.pointer]
+
+    missing = b.icmp("eq", begin(b, entry(b, x, at)), const("i64", _NOT_WRITTEN))
+    return b.either(missing, placed, lambda: [value.pointer], w.module.unlikely(True))[0]
 
 
 def resized(b: Builder, x: Listed, at: Val, length: Index) -> None:

@@ -138,8 +138,9 @@ def _row_in_place(w: Lowering, x: Value, row: Update) -> Listed:
     """A row that is changed where it is, in a list, as a list of its scalars."""
     assert isinstance(x, Leaf)
     b, pair = w.b, w.b.alloca("i64", PAIR)  # on the stack: the frame would free the memory
+    pointer = ragged_lists.written(w, row.owner, row.at, x)
     room = b.mul(ragged_lists.room_of(b, ragged_lists.entry(b, row.owner, row.at)), const("i64", x.dtype.size))
-    for k, word in enumerate((x.pointer, room, const("i64", 0))):
+    for k, word in enumerate((pointer, room, const("i64", 0))):
         b.store(word, b.offset(pair, k, "i64"))
     w.rows[pair.ref] = row
     return Listed(x.dtype, (), pair, b.i64(x.dims[0]))

@@ -333,7 +333,7 @@ def _view(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value], 
 
 
 def _one_of_several(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value], writable: bool) -> Leaf:
-    """An element in the memory of the list; if it was not written, zeros, in that memory if it is to be writable."""
+    """An element in the memory of the list; zeros in other memory if it was not written."""
     b = w.b
     mine = ragged_lists.entry(b, x, at)
     start = ragged_lists.begin(b, mine)
@@ -342,7 +342,7 @@ def _one_of_several(w: Lowering, node: Node, x: Listed, at: Val, values: Sequenc
         first = ragged_lists.first_written(w, x)
         w.fail_if(b.icmp("slt", first, const("i64", 0)), node, values)
         sizes = ragged_lists.sizes_of(b, x, ragged_lists.entry(b, x, first))
-        made = ragged_lists.place_for(w, x, at, sizes) if writable else w.memory(x.dtype, sizes)
+        made = w.memory(x.dtype, sizes)
         size = b.i64(b.imul(b.product(sizes), x.dtype.size))
         b.call("void", "llvm.memset.p0.i64", made.pointer, const("i8", 0), size, Val("i1", "false"))
         return [made.pointer, *map(b.i64, sizes)]
@@ -382,8 +382,10 @@ def _is_in_place(w: Lowering, node: Node, item: Leaf) -> bool:
     update = w.updates[item.pointer.ref]
     if update.setter is not node:
         return False
-    if update.owner.ragged and len(item.dims) == 1:
-        ragged_lists.resized(w.b, update.owner, update.at, item.dims[0])
+    if update.owner.ragged:
+        ragged_lists.written(w, update.owner, update.at, item)
+        if len(item.dims) == 1:
+            ragged_lists.resized(w.b, update.owner, update.at, item.dims[0])
     return True
 
 
