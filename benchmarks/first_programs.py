@@ -148,6 +148,25 @@ def dijkstra_heap(graph, source):
     return dist
 
 
+def shortest_ways(n, ways, source):
+    nexts = [[] for _ in range(n)]
+    for u, v, length in ways:
+        nexts[u].append((v, length))
+        nexts[v].append((u, length))
+    lengths = [10**9] * n
+    lengths[source] = 0
+    heap = [(0, source)]
+    while heap:
+        before, u = heapq.heappop(heap)
+        if before > lengths[u]:
+            continue
+        for v, length in nexts[u]:
+            if before + length < lengths[v]:
+                lengths[v] = before + length
+                heapq.heappush(heap, (before + length, v))
+    return lengths
+
+
 def a_star(grid, start, goal):
     rows, columns = grid.shape
     far = 10 ** 9
@@ -525,6 +544,8 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         knapsack, _ints(_RANDOM.integers(1, 50, 50)), _ints(_RANDOM.integers(1, 99, 50)), 10_000 * k),
     "common subsequence of 40 and 50": lambda k: (
         common_subsequence, _ints(_RANDOM.integers(0, 4, 40 * k)), _ints(_RANDOM.integers(0, 4, 50 * k))),
+    "common subsequence of 500 and 1000": lambda k: (
+        common_subsequence, _ints(_RANDOM.integers(0, 4, 500 * k)), _ints(_RANDOM.integers(0, 4, 1000))),
     "power iteration": lambda k: (
         power_iteration, rt.constant(np.diag(np.arange(1, 50 * k + 1)).astype(np.float32)), rt.ones(50 * k)),
     "Kruskal's algorithm, 20,000 edges": lambda k: (
@@ -532,6 +553,8 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         rt.constant(np.sort(_RANDOM.uniform(size=20_000 * k)).astype(np.float32)), 5000),
     "Dijkstra's algorithm": lambda k: (dijkstra, rt.constant(_graph(40 * k)), _ints(0)),
     "Dijkstra's algorithm with a heap": lambda k: (dijkstra_heap, rt.constant(_graph(40 * k)), _ints(0)),
+    "Dijkstra's algorithm, a list of 10,000 tuples": lambda k: (
+        shortest_ways, 2000, [*map(tuple, _RANDOM.integers(1, 2000, (10_000 * k, 3)).tolist())], _ints(0)),
     "A*": lambda k: (a_star, _ints(_maze(20 * k)), _ints([0, 0]), _ints([20 * k - 1, 20 * k - 1])),
     "breadth-first search": lambda k: (breadth_first, _ints(_maze(20 * k))),
     "Gauss-Seidel": lambda k: (gauss_seidel, np.zeros((20 * k, 20 * k)), _RANDOM.uniform(size=(20 * k, 20 * k)), 10),
