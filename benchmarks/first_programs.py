@@ -167,6 +167,28 @@ def shortest_ways(n, ways, source):
     return lengths
 
 
+def merge_sort(a, low, high):
+    if high - low < 2:
+        return
+    middle = (low + high) // 2
+    merge_sort(a, low, middle)
+    merge_sort(a, middle, high)
+    before = a[low:high].copy()
+    i, j = 0, middle - low
+    for k in range(low, high):
+        if j >= high - low or (i < middle - low and before[i] <= before[j]):
+            a[k] = before[i]
+            i += 1
+        else:
+            a[k] = before[j]
+            j += 1
+
+
+def sorted_by_bounds(a):
+    merge_sort(a, 0, len(a))
+    return a
+
+
 def a_star(grid, start, goal):
     rows, columns = grid.shape
     far = 10 ** 9
@@ -566,6 +588,7 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         n_body, *[_RANDOM.uniform(size=(20 * k, 3)) for _ in "xv"], _RANDOM.uniform(size=20 * k), 10),
     "Floyd-Warshall": lambda k: (floyd, _graph(60 * k) + 1),
     "LU decomposition": lambda k: (lu, _RANDOM.uniform(size=(40 * k, 40 * k)) + 40 * np.eye(40 * k)),
+    "a merge sort by bounds": lambda k: (sorted_by_bounds, _RANDOM.integers(0, 1000, 200 * k)),
     "rule 30": lambda k: (rule_30, _ints(30 * k)),
     "sudoku on an array": lambda k: (sudoku, _SUDOKU.reshape(9, 9)),
     "sudoku on lists of lists": lambda k: (sudoku_lists, _ints(_SUDOKU)),
