@@ -71,6 +71,7 @@ from autograph.state.reachability import (
     meet_all,
     names_of,
     only_atoms,
+    only_records,
 )
 from autograph.state.references import is_outermost, outermost, references, scopes, variables, was_before
 from autograph.state.statement_state import ALIASED, Remake
@@ -187,6 +188,7 @@ __all__ = [
     "observe",
     "of_trace",
     "only_atoms",
+    "only_records",
     "operators",
     "outermost",
     "parts_in",

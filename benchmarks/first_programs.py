@@ -148,6 +148,47 @@ def dijkstra_heap(graph, source):
     return dist
 
 
+def shortest_ways(n, ways, source):
+    nexts = [[] for _ in range(n)]
+    for u, v, length in ways:
+        nexts[u].append((v, length))
+        nexts[v].append((u, length))
+    lengths = [10**9] * n
+    lengths[source] = 0
+    heap = [(0, source)]
+    while heap:
+        before, u = heapq.heappop(heap)
+        if before > lengths[u]:
+            continue
+        for v, length in nexts[u]:
+            if before + length < lengths[v]:
+                lengths[v] = before + length
+                heapq.heappush(heap, (before + length, v))
+    return lengths
+
+
+def merge_sort(a, low, high):
+    if high - low < 2:
+        return
+    middle = (low + high) // 2
+    merge_sort(a, low, middle)
+    merge_sort(a, middle, high)
+    before = a[low:high].copy()
+    i, j = 0, middle - low
+    for k in range(low, high):
+        if j >= high - low or (i < middle - low and before[i] <= before[j]):
+            a[k] = before[i]
+            i += 1
+        else:
+            a[k] = before[j]
+            j += 1
+
+
+def sorted_by_bounds(a):
+    merge_sort(a, 0, len(a))
+    return a
+
+
 def a_star(grid, start, goal):
     rows, columns = grid.shape
     far = 10 ** 9
@@ -525,6 +566,8 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         knapsack, _ints(_RANDOM.integers(1, 50, 50)), _ints(_RANDOM.integers(1, 99, 50)), 10_000 * k),
     "common subsequence of 40 and 50": lambda k: (
         common_subsequence, _ints(_RANDOM.integers(0, 4, 40 * k)), _ints(_RANDOM.integers(0, 4, 50 * k))),
+    "common subsequence of 500 and 1000": lambda k: (
+        common_subsequence, _ints(_RANDOM.integers(0, 4, 500 * k)), _ints(_RANDOM.integers(0, 4, 1000))),
     "power iteration": lambda k: (
         power_iteration, rt.constant(np.diag(np.arange(1, 50 * k + 1)).astype(np.float32)), rt.ones(50 * k)),
     "Kruskal's algorithm, 20,000 edges": lambda k: (
@@ -532,6 +575,8 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         rt.constant(np.sort(_RANDOM.uniform(size=20_000 * k)).astype(np.float32)), 5000),
     "Dijkstra's algorithm": lambda k: (dijkstra, rt.constant(_graph(40 * k)), _ints(0)),
     "Dijkstra's algorithm with a heap": lambda k: (dijkstra_heap, rt.constant(_graph(40 * k)), _ints(0)),
+    "Dijkstra's algorithm, a list of 10,000 tuples": lambda k: (
+        shortest_ways, 2000, [*map(tuple, _RANDOM.integers(1, 2000, (10_000 * k, 3)).tolist())], _ints(0)),
     "A*": lambda k: (a_star, _ints(_maze(20 * k)), _ints([0, 0]), _ints([20 * k - 1, 20 * k - 1])),
     "breadth-first search": lambda k: (breadth_first, _ints(_maze(20 * k))),
     "Gauss-Seidel": lambda k: (gauss_seidel, np.zeros((20 * k, 20 * k)), _RANDOM.uniform(size=(20 * k, 20 * k)), 10),
@@ -543,6 +588,7 @@ PROGRAMS: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
         n_body, *[_RANDOM.uniform(size=(20 * k, 3)) for _ in "xv"], _RANDOM.uniform(size=20 * k), 10),
     "Floyd-Warshall": lambda k: (floyd, _graph(60 * k) + 1),
     "LU decomposition": lambda k: (lu, _RANDOM.uniform(size=(40 * k, 40 * k)) + 40 * np.eye(40 * k)),
+    "a merge sort by bounds": lambda k: (sorted_by_bounds, _RANDOM.integers(0, 1000, 200 * k)),
     "rule 30": lambda k: (rule_30, _ints(30 * k)),
     "sudoku on an array": lambda k: (sudoku, _SUDOKU.reshape(9, 9)),
     "sudoku on lists of lists": lambda k: (sudoku_lists, _ints(_SUDOKU)),

@@ -147,6 +147,32 @@ def common_subsequence(n, m, a, b, lengths):
     return lengths[n, m]
 
 
+def edit_distance_of_lists(n, m, a, b):
+    table = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n + 1):
+        table[i][0] = i
+    for j in range(m + 1):
+        table[0][j] = j
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+    return table[n][m]
+
+
+def neighbours(n, starts, ends):
+    """The most ways of two steps from one place."""
+    nexts = [[0] for _ in range(n)]
+    for k in range(len(starts)):
+        nexts[starts[k]].append(ends[k])
+    most = 0
+    for i in range(n):
+        ways = 0
+        for j in nexts[i]:
+            ways += len(nexts[j])
+        most = max(most, ways)
+    return most
+
+
 def bodies(n, steps, x, v, mass):
     for _ in range(steps):
         for i in range(n):
@@ -205,5 +231,9 @@ PROGRAMS: list[tuple[str, Callable[..., Any], Make]] = [
     ("recursion: fib(25)", fib, lambda r: ([25], [])),
     ("recursion: Ackermann's function of 2 and 300", ackermann, lambda r: ([2, 300], [])),
     ("recursion: 10 queens", queens, lambda r: ([0, 0, 0, 0, 10], [])),
+    ("edit distance of 800 and 800 letters, a list of lists", edit_distance_of_lists, lambda r: (
+        [800, 800], [r.integers(0, 4, 800), r.integers(0, 4, 800)])),
+    ("100,000 ways between 5,000 places, a list of lists", neighbours, lambda r: (
+        [5000], [r.integers(0, 5000, 100_000), r.integers(0, 5000, 100_000)])),
     ("40 bodies, 50 steps", bodies, lambda r: ([40, 50], [r.random((40, 3)), np.zeros((40, 3)), r.random(40)])),
 ]

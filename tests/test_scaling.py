@@ -5,6 +5,7 @@ What is counted are lines of Python that run: conversion, tracing, rewriting and
 """
 from __future__ import annotations
 
+import heapq
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -75,3 +76,31 @@ def test_a_look_at_all_earlier_nodes_for_each_node_is_seen(monkeypatch: pytest.M
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("if:")])
 def test_no_analysis_follows_each_path_by_itself(kind: str) -> None:
     first_call(KINDS[kind], 70, in_loop=True)  # else it would not end
+
+
+def filled_table(a, m):  # type: ignore[no-untyped-def]
+    table = [[0] * m for _ in range(200)]
+    for i in range(1, 200):
+        for j in range(1, m):
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + a)
+    return table[199][m - 1]
+
+
+def weight_of_pairs(pairs, x):  # type: ignore[no-untyped-def]
+    heap, total = [(0, 0)], 0
+    while heap:
+        before, k = heapq.heappop(heap)
+        for u, v in pairs:
+            if u == k and before < x:
+                heapq.heappush(heap, (before + v, k))
+        total += before
+    return total
+
+
+@pytest.mark.slow
+def test_items_of_lists_are_not_looked_at_one_by_one() -> None:
+    assert int(rt.function(filled_table)(rt.constant(3), 30)) == filled_table(3, 30)
+    assert growth(lambda m: rt.function(filled_table)(rt.constant(3), m), 25, 16) < 2
+    pairs = [(0, 1), (1, 2)]
+    assert int(rt.function(weight_of_pairs)(pairs, rt.constant(3))) == weight_of_pairs(pairs, 3)
+    assert growth(lambda m: rt.function(weight_of_pairs)([(0, 1), (1, 2)] * m, rt.constant(1)), 200, 8) < 2

@@ -117,8 +117,8 @@ class Heap:
                 continue
             if whole:
                 now = self._copy(value)
-                same = len(now) == len(before) and all(
-                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before)))
+                same = _same(now, before) or (len(now) == len(before) and all(
+                    a is b or f"{path}[{i}]" in known for i, (a, b) in enumerate(zip(now, before))))
                 if same or (is_list(value) and sets_up and _sets_up(before, now, stages)):
                     continue
                 found.add(path or root(value, hint))

@@ -38,12 +38,13 @@ from autograph.dispatch.converted_call import meet
 
 __all__ = [
     "MOST", "Reach", "Reached", "advances_in_python", "assigned_in", "attributes_assigned_in", "cell_is_filled",
-    "is_of_converted_code", "meet_all", "names_in", "names_of", "only_atoms",
+    "is_of_converted_code", "meet_all", "names_in", "names_of", "only_atoms", "only_records",
 ]
 
 _DEPTH: Final = 4  # maximal length of a path
 MOST: Final = 20_000  # maximal number of objects to search
 _ATOMS: Final = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_RECORD: Final = frozenset({tuple})
 
 
 class Reached(NamedTuple):
@@ -218,8 +219,9 @@ class Reach:
     def _list(self, found: _Found) -> None:
         self._hold(found)
         kind = next((kind for kind in LISTS if issubclass(type(found.value), kind)), None)
-        if kind is not None and not only_atoms(kind.__iter__(found.value)):
-            for i, item in enumerate(kind.__iter__(found.value)):
+        items = [] if kind is None else list(kind.__iter__(found.value))
+        if not only_atoms(items) and not only_records(items):
+            for i, item in enumerate(items):
                 self._meet_part(found.item(i), item, found.depth + 1, found.hint)
 
     def _dict(self, found: _Found) -> None:
@@ -468,3 +470,8 @@ def _is_users(module: str) -> bool:
 def only_atoms(values: Iterable[Any]) -> bool:
     """Whether all values are numbers, text or None, so that there is nothing to search."""
     return _ATOMS.issuperset(map(type, values))
+
+
+def only_records(values: Collection[Any]) -> bool:
+    """Whether all values are tuples of numbers, text or None, so that there is nothing to search either."""
+    return _RECORD.issuperset(map(type, values)) and only_atoms(itertools.chain.from_iterable(values))

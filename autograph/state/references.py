@@ -16,7 +16,7 @@ from autograph.core.lists import LISTS
 from autograph.core.slots import Globals, fields_in, is_users_object, slots_of
 from autograph.core.trace_cleanup import of_trace
 from autograph.core.tracebacks import is_opaque, temporaries_in
-from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms
+from autograph.state.reachability import MOST, Reach, cell_is_filled, only_atoms, only_records
 from autograph.state.structure import ATOMS, unwrapped
 
 __all__ = [
@@ -95,7 +95,8 @@ class unreached(AbstractContextManager[None]):
 
     @classmethod
     def note(cls, value: Any) -> None:
-        """Record that a list or dict holds only numbers and text, for the outermost statement that cannot change it."""
+        """Record that a list or dict holds only numbers and text, or tuples of these, for the outermost statement that
+        cannot change it."""
         statement, found = within.statement, None
         while statement is not None and not statement._may_change(value):
             statement, found = statement._outer, statement
@@ -172,6 +173,7 @@ class _Count:
 
     def __init__(self, wanted: dict[int, Any]) -> None:
         self.wanted = wanted
+        self._tuples = any(isinstance(value, tuple) for value in wanted.values())
         self.found: Counter[int] = Counter()
         self.known: set[str] = set()
         """Names of variables already counted in frames: not counted again as closure cells."""
@@ -227,7 +229,7 @@ class _Count:
                     self.meet(value.__kwdefaults__)
                     self.cells(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
             else:
-                for part in _parts(value):
+                for part in _parts(value, self._tuples):
                     self.meet(part)
 
     def cells(self, cells: Iterable[tuple[str, CellType]]) -> None:
@@ -243,14 +245,15 @@ class _Count:
 _LONG: Final = 1000
 
 
-def _parts(holder: Any) -> Iterable[Any]:
+def _parts(holder: Any, tuples: bool) -> Iterable[Any]:
+    """What an object holds that may lead to other objects. `tuples`: also tuples of numbers and text."""
     if hasattr(type(holder), "__viewed__"):
         return [holder.__viewed__()]
     if isinstance(holder, (*LISTS, tuple, dict)):
         items = dict.values(holder) if isinstance(holder, dict) else holder
-        if id(holder) in within.plain:
+        if id(holder) in within.plain and not tuples:
             return ()
-        if not only_atoms(items):
+        if not only_atoms(items) and (tuples or not only_records(items)):
             return list(items)
         if len(items) > _LONG:
             unreached.note(holder)

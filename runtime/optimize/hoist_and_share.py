@@ -33,8 +33,11 @@ def hoist(b: Builder, node: Node) -> Result:
 
 
 def _is_cheap(node: Node) -> bool:
-    return node.op.name in VIEWS or all(
-        isinstance(v.type, TensorType) and not v.type.shape for v in (*node.inputs, *node.outputs))
+    return node.op.name in VIEWS or all(map(_is_scalar, (*node.inputs, *node.outputs)))
+
+
+def _is_scalar(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and not value.type.shape
 
 
 def _inflates(node: Node) -> bool:
@@ -68,6 +71,8 @@ def share(b: Builder, node: Node) -> Result:
         found = b.context.shared.get(key, b.scope)
     except TypeError:  # an unhashable param
         return None
+    if found is not None and node.op.name == "list_get" and found[0].graph is not b.graph and not _is_scalar(found[0]):
+        found = None  # captured, a row is another reference; read where it is used, it may be changed in place
     if found is None:
         b.context.shared.add(key, b.scope, node.outputs)
     return found

@@ -19,6 +19,7 @@ from runtime.core.trace import add_input, apply, convert_to_tensor, set_outputs,
 from runtime.core.types import TensorType
 from runtime.data import elements
 from runtime.function import concrete
+from runtime.ops import lists as ops
 from runtime.ops.control import REDUCE
 from runtime.optimize import RULES, Fired, rewrite
 from runtime.optimize.builder import Builder
@@ -64,6 +65,16 @@ def branches_change_places(c, x):
     else:
         x = x - 1
     return x
+
+
+@stays("share", "float32[?]", "int32[]")
+def a_row_of_a_list_that_a_branch_would_capture(x, k):
+    rows = ops.list_new([x], x.type)
+    if ops.list_get(rows, k)[0] > 0:
+        y = ops.list_get(rows, k)[0]
+    else:
+        y = 0.0
+    return y
 
 
 @becomes("sin add cond/1(true: sin; false: cos)", "equal branches, share", "bool[]", "float32[]")

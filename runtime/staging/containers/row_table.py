@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NoReturn
+from itertools import chain
+from typing import Any, Final, NoReturn
 
 from autograph.backend import ListItems, Remake, has_staged_items, operators, was_before
 from runtime.core.formatting import formatted, repr_of
@@ -29,6 +30,8 @@ from runtime.staging.values.optional import Maybe, there
 
 __all__ = ["ChosenRow", "Row", "RowItems", "StoredRow", "are_rows", "common_table", "own_rows", "remake_before",
            "rows_of", "store", "table_of"]
+
+_NUMBERS: Final = frozenset({bool, int, float, complex})
 
 
 class _Table:
@@ -330,14 +333,18 @@ class ChosenRow(Row):
 
 
 def _stack(rows: Sequence[Any]) -> Tensor:
-    return reshape(stacked([x for row in rows for x in view_of(row)]), [len(rows), len(view_of(rows[0]))])
+    return reshape(stacked([*chain.from_iterable(map(view_of, rows))]), [len(rows), len(view_of(rows[0]))])
 
 
 def are_rows(sequence: Sequence[Any]) -> bool:
     """Whether all items of a list or tuple are rows of numbers, of one length."""
-    rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and all(map(_is_scalar, row)))
+    rows = all(isinstance(row, Row) or _items_of(row) is not None or (type(row) is list and _are_scalars(row))
                for row in sequence)
     return rows and len({len(view_of(row)) for row in sequence}) == 1 and len(view_of(sequence[0])) > 0
+
+
+def _are_scalars(row: Sequence[Any]) -> bool:
+    return _NUMBERS.issuperset(map(type, row)) or all(map(_is_scalar, row))
 
 
 def _is_scalar(x: Any) -> bool:

@@ -8,7 +8,9 @@ The types of its results are a fixpoint: in the first pass its recursive calls d
 the base cases; later passes assume the types found before.
 
 Calls that differ in Python values, or change objects, are inlined at first, since Python values may end the recursion.
-If there are many, the function becomes one graph for all of them (`widened_recursion.py`).
+If there are many, the function becomes one graph for all of them (`widened_recursion.py`). So does one whose recursion
+Python decides, if many calls differ in numbers alone, such as bounds, and nothing but these becomes a value of the
+graph (`unrolled_recursion.py`).
 """
 from __future__ import annotations
 
@@ -53,6 +55,7 @@ from runtime.staging.control.routine_graphs import (
     endless,
     too_many,
 )
+from runtime.staging.control.unrolled_recursion import Unrolled, Widen
 from runtime.staging.control.widened_recursion import WidenedRoutine
 from runtime.staging.values.body_tracing import Step, Unreachable, checkpoint, depth, rollback, trace_body
 
@@ -116,14 +119,6 @@ class _Activation:
         return packed(self.structure, found, arguments.arrays)
 
 
-class _Widen(BaseException):
-    """Raised where calls of the function `fn` would be traced without end: they become one graph instead."""
-
-    def __init__(self, fn: Any) -> None:
-        super().__init__(fn)
-        self.fn = fn
-
-
 class _Active(threading.local):
     widened: Mapping[Any, WidenedRoutine] = MappingProxyType({})
     """The functions being traced as one graph for all of their calls."""
@@ -137,6 +132,10 @@ class _Active(threading.local):
     finished: tuple[_Activation, ...] = ()  # calls of this trace that became routines
     settled: tuple[tuple[Any, WidenedRoutine], ...] = ()  # functions of this trace with such graphs
     in_python = 0  # calls in progress outside bodies of control flow
+    unrolled: Mapping[Any, Unrolled] = MappingProxyType({})
+    """The outermost calls in progress that are not in bodies of control flow, by the function."""
+    stay_unrolled: frozenset[Any] = frozenset()
+    """Functions that cannot become one graph, though Python decides their recursion."""
     inlined: tuple[Any, ...] = ()  # functions of inlined recursive calls under tensor conditions
 
     def __init__(self) -> None:
@@ -191,6 +190,8 @@ def recursive(fn: Any, form: Any) -> Any:
                 shared = _active.repeated.shared(fn, form, here, args, kwargs)
                 if shared is not None:
                     return shared.call(args, kwargs)
+                if fn in _active.unrolled and fn in _active.may_widen:
+                    _active.unrolled[fn].note(outer.passed, (args, kwargs), _active.repeated.is_large)
             return form(*args, **kwargs)
         finally:
             _active.in_python -= 1
@@ -229,14 +230,14 @@ def _called(fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...
 
 
 def _check_depth(new: _Activation, outer: Sequence[_Activation]) -> None:
-    """_Widen, or EndlessError, if too many calls of a function nested in `outer` ones have been inlined."""
+    """Widen, or EndlessError, if too many calls of a function nested in `outer` ones have been inlined."""
     fn = new.fn
     nested = sum(call.depth < new.depth for call in outer)
     if nested:
         _active.inlined = (*_active.inlined, fn)
     count = _active.inlined.count(fn)
     if fn in _active.may_widen and (nested > _DEEP or count > _MANY):
-        raise _Widen(fn)
+        raise Widen(fn)
     if count > _MOST or (fn in _active.cannot_widen and nested > _DEEPEST):
         raise too_many(fn.__name__, _MOST)
     if outer:
@@ -248,7 +249,7 @@ def _check_depth_in_python(outer: _Activation, count: int) -> None:
     may end the recursion."""
     if not count % _DEEP_IN_PYTHON and outer.may_raise():
         if outer.fn in _active.may_widen:
-            raise _Widen(outer.fn)
+            raise Widen(outer.fn)
         if outer.fn in _active.cannot_widen:
             raise too_many(outer.fn.__name__, _MOST)
 
@@ -333,33 +334,32 @@ def _inlined_or_one_graph(
         heap.restore()
         _active.inlined = inlined
 
-    may_widen = _active.may_widen
+    calls: Unrolled | None = None
+    may_widen, unrolled = _active.may_widen, _active.unrolled
     _active.may_widen = may_widen | {fn}
+    if not depth() and fn not in _active.stay_unrolled:
+        _active.unrolled = {**unrolled, fn: Unrolled(fn, heap)}
     try:
         return _called(fn, form, here, args, kwargs)
-    except _Widen as wanted:
+    except Widen as wanted:
         if wanted.fn is not fn:
             raise
         if any(place.has_advanced() for place in iterators):
             raise too_many(fn.__name__, _MOST) from None
+        calls = wanted.unrolled
     finally:
-        _active.may_widen = may_widen
+        _active.may_widen, _active.unrolled = may_widen, unrolled
     undo()
-    widened = _active.widened
     try:
-        routine = settled(False)
-        if routine is None:
-            routine = WidenedRoutine(fn, form, here, args, kwargs)
-            _active.widened = {**widened, fn: routine}
-            routine.settle()
-            if not is_widening() and not any(call.routine is not None for call in _active.calls):
-                _active.settled = (*_active.settled, (fn, routine))
-        return routine.call(args, kwargs)
-    except StagingError as error:
+        return _as_one_graph(fn, form, here, args, kwargs, settled(False), calls)
+    except Exception as error:
+        if calls is None and not isinstance(error, StagingError):
+            raise
         reason = error
-    finally:
-        _active.widened = widened
     undo()
+    if calls is not None:
+        _active.stay_unrolled = _active.stay_unrolled | {fn}
+        return _inlined_or_one_graph(fn, form, here, args, kwargs)
     cannot_widen = _active.cannot_widen
     _active.cannot_widen = cannot_widen | {fn}
     try:
@@ -369,6 +369,27 @@ def _inlined_or_one_graph(
         raise reason from None
     finally:
         _active.cannot_widen = cannot_widen
+
+
+def _as_one_graph(
+    fn: Any, form: Callable[..., Any], here: Graph, args: tuple[Any, ...], kwargs: dict[str, Any],
+    routine: WidenedRoutine | None, calls: Unrolled | None,
+) -> Any:
+    """Call a function as one graph: the `routine`, or a new one. StagingError if there is none, or none that may
+    replace the `calls` that Python decides."""
+    widened = _active.widened
+    try:
+        if routine is None:
+            routine = WidenedRoutine(fn, form, here, args, kwargs)
+            _active.widened = {**widened, fn: routine}
+            routine.settle()
+            if calls is not None:
+                calls.check(routine)
+            if not is_widening() and not any(call.routine is not None for call in _active.calls):
+                _active.settled = (*_active.settled, (fn, routine))
+        return routine.call(args, kwargs)
+    finally:
+        _active.widened = widened
 
 
 def _generalised(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -498,9 +519,9 @@ def _pass(call: _Activation, arguments: Arguments, form: Callable[..., Any], gra
 
 
 def _widen(call: _Activation) -> None:
-    """Raises _Widen if the call may be traced as a widened routine."""
+    """Raises Widen if the call may be traced as a widened routine."""
     if call.fn in _active.may_widen:
-        raise _Widen(call.fn)
+        raise Widen(call.fn)
 
 
 def _items(container: Any) -> list[Any]:

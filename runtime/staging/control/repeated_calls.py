@@ -49,9 +49,14 @@ class RepeatedCalls:
         self.met: dict[tuple[Any, Hashable], SharedCall | None] = {}  # by function and key
         self.refused: set[Any] = set()  # functions, and calls of a few ops
 
+    @property
+    def is_large(self) -> bool:
+        """Whether much has been traced since the outermost call."""
+        return next(COUNT) - self.begin >= _LARGE
+
     def shared(self, fn: Any, form: Callable[..., Any], here: Graph, args: Any, kwargs: Any) -> SharedCall | None:
         """The routine for a call, known or made now; None to trace it into its caller's graph."""
-        if next(COUNT) - self.begin < _LARGE or fn in self.refused or watchers():
+        if not self.is_large or fn in self.refused or watchers():
             return None
         arguments = Arguments(args, kwargs, views=True)
         if not (arguments.is_simple or _are_lists(arguments.passed)) or not arguments.leaves or not all(

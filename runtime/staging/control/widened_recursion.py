@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -295,6 +295,14 @@ class WidenedRoutine:
                    for reached, key, _ in self.heap.changes()) and all(
             _fits(cell.spec, spec) for cell, spec in cells) and all(
             each.takes(arguments[each.name]) for each in self.parameters)
+
+    def keeps_python_values(self, changed: Collection[tuple[int, Any]]) -> bool:
+        """Whether no value that is Python's becomes one of the graph, other than arguments. `changed`: the parts, by
+        holder and key, that hold tensors."""
+        if self.result is None or any(getattr(type, "weak", False) for type, _ in leaf_types(self.result)):
+            return False
+        return all((id(cell.holder), cell.key) in changed or isinstance(cell.holder, StagedArray)
+                   or not _has_python_numbers(as_loop_state(describe(self._contents(cell)))) for cell in self.cells)
 
     def call(self, args: Sequence[Any], kwargs: Any) -> Any:
         """Emit a call in the graph; returns its result."""

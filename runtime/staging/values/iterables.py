@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from autograph.backend import LISTS, backend_of, has_staged_items, is_reference, is_users_class, of_trace
+from autograph.backend import (
+    LISTS,
+    backend_of,
+    has_staged_items,
+    is_reference,
+    is_users_class,
+    of_trace,
+    only_atoms,
+    only_records,
+)
 from runtime.core import pytree
 from runtime.core import types as t
 from runtime.core.constant_arrays import constant_array
@@ -359,12 +369,21 @@ def indexable(x: Sequence[Any], what: str) -> Callable[[Any], Any]:
     if not x:
         return lambda i: 0
     try:
-        for other in x[1:]:
-            pytree.assert_same_structure(x[0], other)
-        columns = [_column(list(values)) for values in zip(*map(pytree.flatten, x))]
+        columns = [_column(list(values)) for values in _columns(x)]
     except (TypeError, ValueError) as exc:
         raise _cannot_stage(x, what) from exc
     return lambda i: pytree.pack_sequence_as(x[0], [column(i) for column in columns])
+
+
+def _columns(x: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    """By leaves of the items, those of all items. ValueError or TypeError if the structures of the items differ."""
+    if only_atoms(x):
+        return [x]
+    if only_records(x) and len(set(map(len, x))) == 1:
+        return zip(*x)
+    for other in x[1:]:
+        pytree.assert_same_structure(x[0], other)
+    return zip(*map(pytree.flatten, x))
 
 
 def _column(values: list[Any]) -> Callable[[Any], Any]:
@@ -378,9 +397,10 @@ def _column(values: list[Any]) -> Callable[[Any], Any]:
 
 def stacked(values: list[Any]) -> Tensor:
     """Numbers or tensors as the rows of a tensor, weak if all are Python numbers. TypeError for text and None."""
-    if any(isinstance(value, (str, Text, bytes)) or value is None for value in values):
+    kinds = set(map(type, values))  # of many values there are few
+    if any(issubclass(kind, (str, Text, bytes, NoneType)) for kind in kinds):
         raise TypeError("strings and None do not stack")
-    if any(isinstance(value, Tensor) or hasattr(type(value), "__tensor__") for value in values):
+    if any(issubclass(kind, Tensor) or hasattr(kind, "__tensor__") for kind in kinds):
         return convert_to_tensor(values)
     array, weak = constant_array(values)
     rows = convert_to_tensor(array)

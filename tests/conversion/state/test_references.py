@@ -41,30 +41,42 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_a_list_that_a_statement_cannot_change_is_searched_once(searched: list[int]) -> None:
-    long, item = [0.0] * 2000, [1.0]
+LONG = pytest.mark.parametrize("filler", [0.0, (0.0, 1, "text")], ids=["numbers", "tuples"])
+
+
+@LONG
+def test_a_list_that_a_statement_cannot_change_is_searched_once(searched: list[int], filler: Any) -> None:
+    long, item = [filler] * 2000, [1.0]
     with variables(CellType(long)), unreached(Reach([("item", item)])), unreached(Reach([("item", item)])):
         for _ in range(5):
             assert held(item) == 0
     assert searched.count(len(long)) == 1
 
 
-def test_changes_are_seen_in_a_statement_that_reaches_the_list_and_after_others() -> None:
-    long, item = [0.0] * 2000, [1.0]
+@LONG
+def test_changes_are_seen_in_a_statement_that_reaches_the_list_and_after_others(filler: Any) -> None:
+    long, item = [filler] * 2000, [1.0]
     around, reaching = Reach([("item", item)]), Reach([("long", long)])
     with variables(CellType(long)):
         with unreached(around):
             assert held(item) == 0
             with unreached(reaching):
                 assert held(item) == 0
-                long.append(item)  # type: ignore[arg-type]
+                long.append(item)
                 assert held(item) == 1
             assert held(item) == 1
             long.pop()
             assert held(item) == 0
-        long.append(item)  # type: ignore[arg-type]
+        long.append(item)
         assert held(item) == 1
     assert not module.within.plain and module.within.statement is None
+
+
+def test_tuples_of_numbers_are_counted_where_they_are_looked_for() -> None:
+    long, item, record = [(0.0, 1)] * 2000, [1.0], (2.0, 3)
+    long.append(record)
+    with variables(CellType(long)), unreached(Reach([("item", item)])):
+        assert (held(item), held(record), held(item)) == (0, 1, 0)
 
 
 @pytest.mark.parametrize("reached", [keep, iter([])])

@@ -250,12 +250,12 @@ class BoxSite(Site):
         if self.dims is None:
             call.objects[self.place] = (None,) * described[0]
         elif None in self.dims:
-            width = 1 + len(self.dims)
+            width = 2 + len(self.dims)
             table = words_at(described[1] + 8, described[0] * width)
             entries = [table[k:k + width] for k in range(0, described[0] * width, width)]
             call.objects[self.place] = tuple([
                 None if start < 0 else view(described[2] + start * self.dtype.itemsize, self.dtype, shape).copy()
-                for start, *shape in entries])
+                for start, _, *shape in entries])
         else:
             more = iter(words_at(words, 2 + self.sizes.count(-1))[2:])
             shape = [next(more) if size == -1 else size for size in self.sizes]
@@ -293,7 +293,7 @@ class UnboxSite(Site):
     def table(self, items: Sequence[Any]) -> list[Any]:
         table = [0]
         for item in items:
-            table += [-1] * (1 + len(self.dims)) if item is None else [table[0], *item.shape]
+            table += [-1] * (2 + len(self.dims)) if item is None else [table[0], item.size, *item.shape]
             table[0] += 0 if item is None else item.size
         written = [np.asarray(item, self.dtype).reshape(-1) for item in items if item is not None]
         return [np.array(table, np.int64), np.concatenate(written) if written else np.empty(0, self.dtype)]

@@ -31,6 +31,7 @@ import numpy as np
 from runtime.backends.native.abi import callbacks
 from runtime.backends.native.abi.interrupts import ASK, INSIST, INTERRUPTED, poll
 from runtime.backends.native.codegen import fusion
+from runtime.backends.native.codegen.element_views import Update
 from runtime.backends.native.codegen.failures import Failures
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Context, Leaf, Listed, Map, Scalar, reads
 from runtime.backends.native.codegen.known_sizes import KnownSizes
@@ -126,6 +127,9 @@ class Lowering(Failures):
         self.placed: dict[GraphValue, int] = {}  # results that already have a slot in the table of objects
         self.env: dict[GraphValue, Value] = {}  # of the current graph: the values that are still live
         self.last: dict[GraphValue, int] = {}  # the number of the last node that uses a value
+        self.users: dict[GraphValue, list[int]] = {}  # the numbers of all of them
+        self.updates: dict[str, Update] = {}  # by their addresses, elements of lists that are changed in their places
+        self.rows: dict[str, Update] = {}  # such rows as lists, by their `pair`
         self.node_index = -1  # that of the current node
         self.around: list[dict[GraphValue, Value]] = []  # `env` of the enclosing graphs
         self.lowered_early: dict[Node, Sequence[Value]] = {}  # results of nodes lowered with an earlier one
@@ -454,28 +458,26 @@ class Lowering(Failures):
 
     def _run(self, graph: Graph, env: dict[GraphValue, Value]) -> list[Value]:
         """Lower the nodes; `env` maps the values that are still live."""
-        uses: dict[GraphValue, int] = {}
         self.sizes.name(env)
-        for node in graph.nodes:
+        users: dict[GraphValue, list[int]] = {}
+        for i, node in enumerate(graph.nodes):
             for value in node.inputs:
-                uses[value] = uses.get(value, 0) + 1
+                users.setdefault(value, []).append(i)
         for value in graph.outputs:
-            uses[value] = uses.get(value, 0) + 1
-        last = {value: i for i, node in enumerate(graph.nodes) for value in node.inputs}
-        for value in graph.outputs:
-            last[value] = len(graph.nodes)
+            users.setdefault(value, []).append(len(graph.nodes))
+        last = {value: found[-1] for value, found in users.items()}
         for i, node in enumerate(graph.nodes):
             if self.b.done:  # an exception was surely raised
                 return [self.undefined(value.type) for value in graph.outputs]
             dead = frozenset(k for k, value in enumerate(node.inputs)
                              if last[value] == i and node.inputs.count(value) == 1)
-            self.nodes = graph.nodes
+            self.nodes, self.users = graph.nodes, users
             results = self.lowered_early.pop(node) if node in self.lowered_early else self.node(
                 node, [env[value] for value in node.inputs], dead, env, last, i)
             self.sizes.name(zip(node.outputs, results, strict=True))
             for value, x in zip(node.outputs, results, strict=True):
                 if isinstance(x, Array):
-                    x.uses = uses.get(value, 0)
+                    x.uses = len(users.get(value, ()))
                     if isinstance(x, Map):
                         x.place = self.places.pop(value, None) or self.finals.get(value)
                     if isinstance(x, Map) and x.weight > _HEAVY:

@@ -143,7 +143,7 @@ class Listed:
     @property
     def step(self) -> int:
         """The bytes from one element, or its table entry, to the next, of a list that is not open."""
-        return 8 * (1 + len(self.dims or ())) if self.ragged else math.prod(self.known) * self.dtype.size
+        return 8 * (2 + len(self.dims or ())) if self.ragged else math.prod(self.known) * self.dtype.size
 
     def bytes(self, b: Builder, length: Index) -> Index:
         """The bytes of the first memory for `length` elements."""

@@ -2,9 +2,10 @@
 
 Such a list has two adjacent pairs of address and capacity (`index_expressions.Listed`). The first memory is a table of
 words: how much of the second is used, in elements of the dtype; then for each element of the list its offset in the
-second memory, or -1 if it was not written, and its sizes. A new value is appended, unless it has as many scalars as the
-old one. When the second memory is full, the live values are compacted into new memory of twice the size needed: so at
-most as much space is wasted as is needed.
+second memory, or -1 if it was not written, for how many scalars there is room, and its sizes. A new value is appended,
+unless it fits in the room of the old one. A row that gets longer where it is (`grown`) gets room for twice as much.
+When the second memory is full, the live values are compacted into new memory of twice the size needed; a value that
+fills less than half of its room loses the rest.
 """
 from __future__ import annotations
 
@@ -17,12 +18,15 @@ from runtime.backends.native.codegen.piecewise_arrays import Axis
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.llvm.builder import Builder, Index, Module, Val, const
 
-__all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written", "of_rows", "picked", "place_for",
-           "sizes_of", "take_over", "used"]
+__all__ = ["begin", "blank", "content", "copy_element", "entry", "first_written", "grown", "of_rows", "picked",
+           "place_for", "resized", "room_of", "sizes_of", "take_over", "used",
+           "written"]
 
 _NOT_WRITTEN: Final = -1
 _NO_ROOM: Final = -2
 _MOST: Final = 1 << 56  # elements: more than any memory holds
+_ROOM: Final = 1  # the words of an entry after its offset: the room,
+_SIZES: Final = 2  # and from here on the sizes
 
 
 class Writer(Protocol):
@@ -39,7 +43,7 @@ class Writer(Protocol):
 def _width(x: Listed) -> int:
     """The words of an entry."""
     assert x.dims is not None
-    return 1 + len(x.dims)
+    return _SIZES + len(x.dims)
 
 
 def _entry(b: Builder, table: Val, at: Index, width: int) -> Val:
@@ -59,7 +63,8 @@ def begin(b: Builder, entry: Val) -> Val:
 def sizes_of(b: Builder, x: Listed, entry: Val) -> list[Index]:
     """The shape of an element."""
     assert x.dims is not None
-    return [b.load("i64", b.offset(entry, 1 + k, "i64")) if size is None else size for k, size in enumerate(x.dims)]
+    return [b.load("i64", b.offset(entry, _SIZES + k, "i64")) if size is None else size
+            for k, size in enumerate(x.dims)]
 
 
 def used(b: Builder, x: Listed) -> Val:
@@ -87,13 +92,18 @@ def of_rows(w: Writer, x: Listed, count: Index, shape: Sequence[Index]) -> Val:
     b.store(b.i64(b.imul(count, size)), table)
     with b.loop(0, count) as k:
         mine = _entry(b, table, k, _width(x))
-        for at, word in enumerate([b.imul(k, size), *shape]):
+        for at, word in enumerate([b.imul(k, size), size, *shape]):
             b.store(b.i64(word), b.offset(mine, at, "i64"))
     return w.reserved(b.offset(x.pair, PAIR, "i64"), b.room([count, *shape], x.dtype.size))
 
 
 def _count(b: Builder, entry: Val, rank: int) -> Val:
-    return b.i64(b.product([b.load("i64", b.offset(entry, 1 + k, "i64")) for k in range(rank)]))
+    return b.i64(b.product([b.load("i64", b.offset(entry, _SIZES + k, "i64")) for k in range(rank)]))
+
+
+def room_of(b: Builder, entry: Val) -> Val:
+    """For how many scalars there is room at the place of an element."""
+    return b.load("i64", b.offset(entry, _ROOM, "i64"))
 
 
 def first_written(w: Writer, x: Listed) -> Val:
@@ -137,12 +147,18 @@ def _space(w: Writer, x: Listed, count: Index) -> Val:
 
 def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width: int, size: int) -> None:
     """Compact the live values into larger memory; the function returns _NO_ROOM if the allocation fails."""
+    rank = width - _SIZES
+
+    def kept(mine: Val) -> Val:
+        """The room that an element keeps."""
+        return b.intrinsic("umin", room_of(b, mine), b.mul(_count(b, mine, rank), const("i64", 2)))
+
     def is_there(mine: Val) -> Val:
         return b.icmp("ne", b.load("i64", mine), const("i64", _NOT_WRITTEN))
 
     def add(k: Val, state: Sequence[Val]) -> list[Val]:
         mine = _entry(b, table, k, width)
-        return [b.add(state[0], b.select(is_there(mine), _count(b, mine, width - 1), const("i64", 0)))]
+        return [b.add(state[0], b.select(is_there(mine), kept(mine), const("i64", 0)))]
 
     (live,) = b.folded(0, length, [const("i64", 0)], add)
     pair = b.alloca("i64", PAIR)
@@ -157,13 +173,14 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
         mine = _entry(b, table, k, width)
 
         def copied() -> list[Val]:
-            many = _count(b, mine, width - 1)
+            many, room = _count(b, mine, rank), kept(mine)
             target, source = (b.offset(place, b.mul(at, const("i64", size)), "i8")
                               for place, at in ((memory, state[0]), (old, b.load("i64", mine))))
             b.call("void", "llvm.memcpy.p0.p0.i64", target, source, b.mul(many, const("i64", size)),
                    Val("i1", "false"))
             b.store(state[0], mine)
-            return [b.add(state[0], many)]
+            b.store(room, b.offset(mine, _ROOM, "i64"))
+            return [b.add(state[0], room)]
 
         return b.either(is_there(mine), copied, lambda: [state[0]])
 
@@ -175,9 +192,8 @@ def _packed(b: Builder, table: Val, second: Val, length: Val, count: Val, width:
 
 
 def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
-    """Memory for element `at` with a new shape: its old memory, if that has as many scalars."""
+    """Memory for element `at` with a new shape: its old memory, if there is room."""
     b = w.b
-    rank = _width(x) - 1
     count = b.intrinsic("umin", b.i64(b.room(shape, 1)), const("i64", _MOST))
     mine = entry(b, x, at)
     old = begin(b, mine)
@@ -186,13 +202,48 @@ def place_for(w: Writer, x: Listed, at: Index, shape: Sequence[Index]) -> Leaf:
         b.store(const("i64", _NOT_WRITTEN), mine)  # its old value need not be kept
         start = _space(w, x, count)
         b.store(start, mine)
+        b.store(count, b.offset(mine, _ROOM, "i64"))
         return [start]
 
-    fits = b.and_(b.icmp("ne", old, const("i64", _NOT_WRITTEN)), b.icmp("eq", _count(b, mine, rank), count))
+    fits = b.and_(b.icmp("ne", old, const("i64", _NOT_WRITTEN)), b.icmp("ule", count, room_of(b, mine)))
     (start,) = b.either(fits, lambda: [old], moved)
     for k, size in enumerate(shape):
-        b.store(b.i64(size), b.offset(mine, 1 + k, "i64"))
+        b.store(b.i64(size), b.offset(mine, _SIZES + k, "i64"))
     return Leaf(x.dtype, shape, b.offset(content(b, x), start, llvm_type(x.dtype)))
+
+
+def written(w: Writer, x: Listed, at: Val, value: Leaf) -> Val:
+    """The address of an element, which is written with a value if it was not written before."""
+    b = w.b
+
+    def placed() -> list[Val]:
+        place, size = place_for(w, x, at, value.dims), b.i64(b.imul(b.product(value.dims), x.dtype.size))
+        b.call("void", "llvm.memcpy.p0.p0.i64", place.pointer, value.pointer, size, Val("i1", "false"))
+        return [place.pointer]
+
+    missing = b.icmp("eq", begin(b, entry(b, x, at)), const("i64", _NOT_WRITTEN))
+    return b.either(missing, placed, lambda: [value.pointer], w.module.unlikely(True))[0]
+
+
+def resized(b: Builder, x: Listed, at: Val, length: Index) -> None:
+    """Record the length of a row that has changed in its place."""
+    b.store(b.i64(length), b.offset(entry(b, x, at), _SIZES, "i64"))
+
+
+def grown(w: Writer, x: Listed, at: Val, length: Val, least: Val) -> tuple[Val, Val]:
+    """Move row `at`, of which `length` scalars are written, to where there is room for more than `least`; returns its
+    address, and for how many scalars there is room."""
+    b = w.b
+    resized(b, x, at, length)
+    mine = entry(b, x, at)
+    room = b.mul(least, const("i64", 2))
+    start = _space(w, x, room)  # which may move the row
+    first, size = content(b, x), b.mul(length, const("i64", x.dtype.size))
+    target, source = (b.offset(first, k, llvm_type(x.dtype)) for k in (start, begin(b, mine)))
+    b.call("void", "llvm.memcpy.p0.p0.i64", target, source, size, Val("i1", "false"))
+    b.store(start, mine)
+    b.store(room, b.offset(mine, _ROOM, "i64"))
+    return target, room
 
 
 def copy_element(w: Writer, x: Listed, start: Val, shape: Leaf, target: Val) -> None:

@@ -217,7 +217,8 @@ def setitem(w: Lowering, node: Node, x: Value, value: Value, *operands: Value) -
     assert isinstance(x, Array)
     value = w.settle(value) if not isinstance(value, (Leaf, Map)) else value
     chosen = _selection(w, node, x, index, iter(operands), [x, value, *operands])
-    at_once = w.overwritten and isinstance(x, Leaf) and x.pointer.ref in w.overwritten
+    known = {**w.overwritten, **w.updates}  # of arrays of a trial nothing asks for the address
+    at_once = bool(known) and isinstance(x, Leaf) and x.pointer.ref in known
     joined = around(w.b, x, value, chosen) if isinstance(value, Map) and not at_once else None
     if joined is not None:
         return joined

@@ -4,8 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from runtime.backends.native.abi.allocator import PAIR
 from runtime.backends.native.codegen import ragged_lists
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, lowers
+from runtime.backends.native.codegen.element_views import Update, only_measured
 from runtime.backends.native.codegen.index_expressions import Array, Context, Formula, Leaf, Listed, same
 from runtime.backends.native.codegen.scalar_ops import llvm_type
 from runtime.backends.native.kernels.lists import filled_with, in_memory, lengthened, own, taken_as
@@ -54,6 +56,10 @@ def scatter(w: Lowering, node: Node, x: Value, indices: Value, rows: Value) -> V
 def stack(w: Lowering, node: Node, x: Value) -> Value:
     found = in_memory(w, node, x)
     b = w.b
+    if found.pair.ref in w.rows and w.owns(0, found):
+        row = Leaf(found.dtype, [found.length], b.load("ptr", found.pair), scratch=True)
+        w.updates[row.pointer.ref] = w.rows[found.pair.ref]
+        return row
     if found.ragged:
         return _stacked(w, node, found, found.length, lambda k: k, [found])
     dims: list[Index] = [found.length, *found.sizes]
@@ -120,7 +126,24 @@ def from_tensor(w: Lowering, node: Node, x: Value, *size: Value) -> Value:
     assert isinstance(x, Array) and isinstance(type, ListType)
     if size:
         w.fail_if(w.b.icmp("ne", w.b.i64(x.dims[0]), integer(w, size[0])), node, [x, *size])
+    if w.nodes[w.node_index:w.node_index + 1] == [node] and only_measured(w, w.node_index):
+        return Listed(x.dtype, type.element.shape, Val("ptr", "null"), w.b.i64(x.dims[0]), scratch=False)
+    update = w.updates.get(x.pointer.ref) if isinstance(x, Leaf) else None
+    if update is not None and update.owner.ragged and w.overwritable(0, x):
+        return _row_in_place(w, x, update)
     return filled_with(w, x.dtype, type.element.shape, x)
+
+
+def _row_in_place(w: Lowering, x: Value, row: Update) -> Listed:
+    """A row that is changed where it is, in a list, as a list of its scalars."""
+    assert isinstance(x, Leaf)
+    b, pair = w.b, w.b.alloca("i64", PAIR)  # on the stack: the frame would free the memory
+    pointer = ragged_lists.written(w, row.owner, row.at, x)
+    room = b.mul(ragged_lists.room_of(b, ragged_lists.entry(b, row.owner, row.at)), const("i64", x.dtype.size))
+    for k, word in enumerate((pointer, room, const("i64", 0))):
+        b.store(word, b.offset(pair, k, "i64"))
+    w.rows[pair.ref] = row
+    return Listed(x.dtype, (), pair, b.i64(x.dims[0]))
 
 
 @lowers("list_split")

@@ -12,6 +12,7 @@ from runtime.backends.native.abi.allocator import EXTEND, PAIR, RETREAT
 from runtime.backends.native.abi.callbacks import AllocateSite
 from runtime.backends.native.codegen import ragged_lists
 from runtime.backends.native.codegen.context import Lowering, NotNative, Value, listed, lowers
+from runtime.backends.native.codegen.element_views import Update, Use, use_of
 from runtime.backends.native.codegen.index_expressions import Array, Boxed, Leaf, Listed, Map, Scalar, same
 from runtime.backends.native.codegen.piecewise_arrays import Axis
 from runtime.backends.native.codegen.scalar_ops import cast, llvm_type
@@ -49,6 +50,9 @@ def own(w: Lowering, x: Listed) -> Listed:
 def _room(w: Lowering, x: Listed, length: Val) -> None:
     """Enlarge the first memory if it is too small for `length` elements, keeping its content."""
     b = w.b
+    if x.pair.ref in w.rows:
+        _room_in_place(w, x, length)
+        return
     w.module.declare(EXTEND, "ptr", "ptr", "i64", "i64")
     need = b.intrinsic("umax", b.i64(x.room(b, length)), const("i64", 1))
     have = b.load("i64", b.offset(x.pair, 1, "i64"))
@@ -58,6 +62,16 @@ def _room(w: Lowering, x: Listed, length: Val) -> None:
         moved = b.call("ptr", EXTEND, x.pair, need, b.i64(x.bytes(b, x.length)))
         with b.when(b.icmp("eq", moved, Val("ptr", "null"))):
             w.no_memory()
+
+
+def _room_in_place(w: Lowering, x: Listed, length: Val) -> None:
+    """The same for a row that is an element of a list."""
+    b, row = w.b, w.rows[x.pair.ref]
+    have = b.offset(x.pair, 1, "i64")
+    with b.when(b.icmp("ult", b.load("i64", have), b.mul(length, const("i64", x.step)))):
+        pointer, room = ragged_lists.grown(w, row.owner, row.at, x.length, length)
+        b.store(pointer, x.pair)
+        b.store(b.mul(room, const("i64", x.step)), have)
 
 
 def _room_before(w: Lowering, x: Listed) -> None:
@@ -287,45 +301,68 @@ def _position(w: Lowering, node: Node, x: Listed, index: Value, values: list[Val
 def get(w: Lowering, node: Node, x: Value, index: Value) -> Value:
     found = in_memory(w, node, x)
     at = _position(w, node, found, index, [found, index], bool(node.params.get("strict")))
-    return _element(w, node, found, at, [found, index])
+    use = use_of(w, node, found) if found is x and found.dims else None
+    if not found.dims or (use is None and not found.invariant):
+        return _element(w, node, found, at, [found, index])
+    element = _view(w, node, found, at, [found, index], use)
+    if use is not None and use.setter is not None:
+        w.updates[element.pointer.ref] = Update(use.setter, found, at)
+    return element
 
 
 def _element(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value]) -> Value:
-    """An element; copied unless the list is loop-invariant, since a list may change while the element is live."""
+    """An element, copied, since a list may change while the element is live."""
     b = w.b
-    if x.ragged:
-        return _one_of_several(w, node, x, at, values)
-    pointer = x.place(b, at)
     if not x.dims:
-        return Scalar(x.dtype, b.load(llvm_type(x.dtype), pointer))
-    element = Leaf(x.dtype, x.sizes, pointer)
-    if x.invariant:
-        return element
-    target = w.memory(x.dtype, x.sizes)
+        return Scalar(x.dtype, b.load(llvm_type(x.dtype), x.place(b, at)))
+    element = _view(w, node, x, at, values, Use(None))
+    target = w.memory(x.dtype, element.dims)
     w.copy(element, target.pointer)
     return target
 
 
-def _one_of_several(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value]) -> Leaf:
-    b = w.b
-    start = ragged_lists.begin(b, ragged_lists.entry(b, x, at))
-    missing = b.icmp("slt", start, const("i64", 0))
+def _view(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value], use: Use | None) -> Leaf:
+    """An element in the memory of the list."""
+    writable = use is not None and use.setter is not None
+    if x.ragged:
+        element = _one_of_several(w, node, x, at, values, writable)
+    else:
+        element = Leaf(x.dtype, x.sizes, x.place(w.b, at), scratch=writable)
+    element.bases |= {x.pair.ref}
+    return element
 
-    def another() -> list[Val]:
+
+def _one_of_several(w: Lowering, node: Node, x: Listed, at: Val, values: Sequence[Value], writable: bool) -> Leaf:
+    """An element in the memory of the list; zeros in other memory if it was not written."""
+    b = w.b
+    mine = ragged_lists.entry(b, x, at)
+    start = ragged_lists.begin(b, mine)
+
+    def unwritten() -> list[Val]:
         first = ragged_lists.first_written(w, x)
         w.fail_if(b.icmp("slt", first, const("i64", 0)), node, values)
-        return [first]
+        sizes = ragged_lists.sizes_of(b, x, ragged_lists.entry(b, x, first))
+        made = w.memory(x.dtype, sizes)
+        size = b.i64(b.imul(b.product(sizes), x.dtype.size))
+        b.call("void", "llvm.memset.p0.i64", made.pointer, const("i8", 0), size, Val("i1", "false"))
+        return [made.pointer, *map(b.i64, sizes)]
 
-    (which,) = b.either(missing, another, lambda: [at])  # the element whose shape it gets
-    target = w.memory(x.dtype, ragged_lists.sizes_of(b, x, ragged_lists.entry(b, x, which)))
-    ragged_lists.copy_element(w, x, start, target, target.pointer)
-    return target
+    def written() -> list[Val]:
+        place = b.offset(ragged_lists.content(b, x), start, llvm_type(x.dtype))
+        return [place, *map(b.i64, ragged_lists.sizes_of(b, x, mine))]
+
+    pointer, *sizes = b.either(b.icmp("slt", start, const("i64", 0)), unwritten, written, w.module.unlikely(True))
+    dims = [size if known is None else known for known, size in zip(x.dims or (), sizes, strict=True)]
+    return Leaf(x.dtype, dims, pointer, scratch=writable)
 
 
 @lowers("list_set")
 def set_(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
     taken, item = _taking(w, node, x, item)
     b = w.b
+    if isinstance(item, Leaf) and item.pointer.ref in w.updates and _is_in_place(w, node, item):
+        assert w.owns(0, taken)
+        return taken
     if not node.params.get("grow"):
         at = _position(w, node, taken, index, [taken, index, item], bool(node.params.get("strict")))
         mine = own(w, taken)
@@ -338,6 +375,18 @@ def set_(w: Lowering, node: Node, x: Value, index: Value, item: Value) -> Value:
     mine = lengthened(w, own(w, taken), b.op("i64", f"add {at}, 1"))
     _put(w, mine, at, item)
     return mine
+
+
+def _is_in_place(w: Lowering, node: Node, item: Leaf) -> bool:
+    """Whether an element has been changed where a `list_set` puts it; record the new length of a row."""
+    update = w.updates[item.pointer.ref]
+    if update.setter is not node:
+        return False
+    if update.owner.ragged:
+        ragged_lists.written(w, update.owner, update.at, item)
+        if len(item.dims) == 1:
+            ragged_lists.resized(w.b, update.owner, update.at, item.dims[0])
+    return True
 
 
 def _from_end(w: Lowering, at: Val, length: Val) -> Val:
