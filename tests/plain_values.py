@@ -3,7 +3,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ def shown(x: Any) -> Any:
         return [shown(item) for item in x]
     if isinstance(x, np.generic):
         return x.item()
+    if isinstance(x, (enum.Enum, type, FunctionType)):
+        return x
     if hasattr(x, "__dict__") and not isinstance(x, rt.Tensor):
         return {name: shown(part) for name, part in sorted(vars(x).items())}
     return plain(x)
@@ -81,7 +85,7 @@ def check_places(fn: Callable[..., Any], executor: str, *calls: tuple[Any, ...])
     equal values, of which the same ones are one list, dict or object."""
     traced = rt.function(fn, executor=executor)
     for args in calls:
-        expected, found = copy.deepcopy((args, args))
+        expected, found = copy.deepcopy(args), copy.deepcopy(args)
         want = fn(*expected), expected
         got = traced(*[rt.constant(x) if type(x) is int else x for x in found]), found
         assert shown(got[0]) == shown(want[0]) and shown(got[1]) == shown(want[1])

@@ -54,7 +54,7 @@ WITHOUT_SIZES = {
     "the state of a generator, of three words": "philox_skip",
     "a table, which is an object": "table_count table_erase table_export table_write",
     "a matrix, whose sizes are as those of cholesky and det": "eigh qr slogdet svd",
-    "of backward passes, or element-wise": "custom_gradient linear_recurrence polygamma",
+    "of backward passes, or element-wise": "custom_gradient linear_recurrence polygamma special_function",
 }
 """Ops that no program of hostile sizes has, and what they are of."""
 

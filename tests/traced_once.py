@@ -23,7 +23,7 @@ class Again(Function):
             traced.python_function, input_signature=traced.input_signature, autograph=traced.autograph,
             reduce_retracing=traced.reduce_retracing, executor=executor, name=traced.name,
             max_traces=traced.max_traces, fast_math=traced.fast_math)
-        self._arrays, self._attributes = traced._arrays, traced._attributes
+        self._forms, self._attributes = traced._forms, traced._attributes
         self._traced, self._takes_optimized = traced, optimized
 
     def _trace_as_general_as_useful(self, call: Call) -> ConcreteFunction:

@@ -106,6 +106,8 @@ def _callee(fn: Any) -> Any:
     if cls is MethodWrapperType and ambient.backend is not None and (
             has_staged_items(fn.__self__) or type(fn.__self__) in keyed):
         return ambient.backend.callee(fn)
+    if cls is MethodWrapperType and isinstance(fn.__self__, type) and fn == _made_by_type.__get__(fn.__self__):
+        return _making(fn.__self__)  # `super().__call__` in a metaclass
     if cls is type:
         if ambient.backend is not None and fn in _asked:
             return _asked[fn]
@@ -168,13 +170,25 @@ def meet(cls: type) -> None:
     special_methods.meet(cls, call)
 
 
+_made_by_type: Final[Any] = type.__dict__["__call__"]
+
+
 def _constructor(cls: Any) -> Any:
-    """What to call in place of a class whose `__init__` or `__new__` converts: it does what `type.__call__` does, with
-    the converted forms."""
+    """What to call in place of a class whose `__init__` or `__new__`, or whose metaclass's `__call__`, converts: it
+    does what `type.__call__` does, with the converted forms."""
     if ambient.backend is not None:
         meet(cls)
-    if type(cls).__call__ is not type.__call__:
-        return ambient.backend.callee(cls) if ambient.backend is not None and isinstance(cls, EnumMeta) else cls
+    made_by = type(cls).__call__
+    if made_by is _made_by_type:
+        return _making(cls)
+    if ambient.backend is not None and isinstance(cls, EnumMeta):
+        return ambient.backend.callee(cls)
+    converted = _for(made_by)
+    return cls if converted is made_by else MethodType(converted, cls)
+
+
+def _making(cls: Any) -> Any:
+    """What to call in place of `type.__call__(cls)`."""
     init, new = cls.__init__, cls.__new__
     converted, making = _for(init), _for(new)
     if converted is not init or making is not new:

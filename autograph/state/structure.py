@@ -51,12 +51,17 @@ def consists_of_attributes(cls: type) -> bool:
     """Whether an object of a class consists of nothing but its attributes, so that it can be copied and given
     others."""
     bases = cls.__mro__[:-1]
-    return all(map(is_users_class, bases)) and type(cls) is type and not any(
+    return all(map(is_users_class, bases)) and _is_plain_metaclass(type(cls)) and not any(
         name in vars(base) for base in bases for name in _HOOKS)
 
 
-_HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__", "__new__",
-                 "__reduce__", "__reduce_ex__", "__setattr__", "__setstate__")
+def _is_plain_metaclass(kind: type) -> bool:
+    """Whether classes of a metaclass, such as `type` or `ABCMeta`, have attributes as others do."""
+    return all(getattr(kind, name) is getattr(type, name) for name in ("__getattribute__", "__setattr__"))
+
+
+_HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__", "__reduce__",
+                 "__reduce_ex__", "__setattr__", "__setstate__")
 """Special methods through which an object could observe that it is copied, or that an attribute is set."""
 
 
@@ -174,7 +179,22 @@ def fill(value: Any, parts: list[tuple[Any, Any]]) -> None:
 
 def duplicate(value: Any) -> Any:
     """A shallow copy of a list, dict, object or staged value."""
-    return value.__rebuild__(value.__leaves__()) if hasattr(type(value), "__become__") else copy.copy(value)
+    cls = type(value)
+    if hasattr(cls, "__become__"):
+        return value.__rebuild__(value.__leaves__())
+    if not makes_its_objects(cls):
+        return copy.copy(value)
+    made = object.__new__(cls)
+    for name, part in (fields_in(value) or {}).items():
+        object.__setattr__(made, name, part)
+    return made
+
+
+def makes_its_objects(cls: type) -> bool:
+    """Whether objects of a class that consist of their attributes are made by a `__new__` of the class, which a copy
+    of one should not run."""
+    new: Any = cls.__new__
+    return new is not object.__new__ and consists_of_attributes(cls)
 
 
 def with_parts(value: Any, parts: list[tuple[Any, Any]]) -> Any:

@@ -64,8 +64,7 @@ def _is_operand(x: Any) -> bool:
 
 
 def _made(result: Any, *operands: Any) -> Any:
-    """The result of an operator: an array object if one of the operands is one, and none a tensor with axes, beside
-    which an array of NumPy gives a tensor."""
+    """The result of an operator: an array object if an operand is one, and none is a tensor with axes."""
     if type(result) is GraphTensor and any(isinstance(x, GraphTensor) and x.is_object for x in operands) and not any(
             map(is_tensor_with_axes, operands)):
         return OPERATIONS.as_object(result, operands)
@@ -151,7 +150,6 @@ class Tensor(ArrayMethods):
     """An array of one dtype (`tf.Tensor`): an `EagerTensor`, or in a traced function a `GraphTensor`."""
 
     __slots__ = ("__weakref__", "_keras_logits")
-
     _keras_logits: Any  # on the result of Keras' softmax or sigmoid: its argument, which losses take
 
     if TYPE_CHECKING:  # available on eager tensors; graph tensors refuse these with an error

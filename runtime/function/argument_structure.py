@@ -1,7 +1,6 @@
 """The structure of arguments: lists, tuples, mappings, and objects by their fields; and what counts as a leaf."""
 from __future__ import annotations
 
-import copy
 import operator
 import threading
 from array import array
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import declared_fields, fields_in, is_list
+from autograph.backend import declared_fields, duplicate, fields_in, is_list
 from runtime.core.tensor import EagerList, GraphList, Tensor
 from runtime.core.types import ListType, TensorSpec
 
@@ -99,7 +98,7 @@ def shell(value: Any) -> Any:
         return deque(maxlen=value.maxlen)
     if isinstance(value, (list, tuple)) or (isinstance(value, Mapping) and not isinstance(value, dict)):
         return None
-    return object.__new__(kind) if kind in _decomposed.classes else copy.copy(value)
+    return object.__new__(kind) if kind in _decomposed.classes else duplicate(value)
 
 
 def fill_shell(new: Any, value: Any, parts: Sequence[Any]) -> None:

@@ -2,7 +2,8 @@
 each call makes all objects of an arena anew."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations
 from typing import Any, Final, NoReturn
 
 from autograph.backend import DICTS, fill, has_staged_items, is_record, parts_in
@@ -12,8 +13,9 @@ from runtime.core.positions import return_position, staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
 from runtime.function.reconstruction import Part, Recipe, Run, Values
+from runtime.staging.values.alias_tracking import relations_of
 from runtime.staging.values.arenas import Arena
-from runtime.staging.values.container_arenas import ContainerArena, ContainerReference
+from runtime.staging.values.container_arenas import ContainerArena, ContainerReference, need_references_by
 from runtime.staging.values.element_classes import classes_in, containers_in_structure
 from runtime.staging.values.list_elements import is_same_element, place_of
 from runtime.staging.values.open_bodies import elements_with, resumed
@@ -90,20 +92,39 @@ def check_identities(values: Sequence[Any], fn: Any) -> None:
     if known_at_end() is None:
         return
     with resumed(known_at_end()):
-        lists = [(x, kinds) for x in values if (kinds := _kinds_of_items(x))]
-        alone = [x for x in values if (is_record(x) or type(x) in _BY_VALUE) and elements_with(x) and place_of(
-            x) != (None, None)]
-        for k, x in enumerate(alone):
-            owner, _ = place_of(x) or (None, None)
-            if any(type(x) in kinds and (owner is each or may_have_common(owner, each)) for each, kinds in lists):
-                _refuse(type(x), fn)
-            for other in alone[:k]:
-                if type(x) is type(other) and is_same_element(x, other) is not False:
-                    _refuse(type(x), fn)
-        for k, (x, kinds) in enumerate(lists):
-            for other, others in lists[:k]:
-                if (common := kinds & others) and may_have_common(x, other):
-                    _refuse(common.pop(), fn)
+        cls = next(chain(_chosen_in_doubt(values), _lists_in_doubt(values)), None)
+        if cls is not None:
+            _refuse(cls, fn)
+
+
+def _lists_of(values: Sequence[Any]) -> list[tuple[Any, set[type]]]:
+    return [(x, kinds) for x in values if (kinds := _kinds_of_items(x))]
+
+
+def _chosen_in_doubt(values: Sequence[Any]) -> Iterator[type]:
+    """The classes of chosen objects, lists and dicts that may be an element of a list, or one another."""
+    lists = _lists_of(values)
+    chosen = [x for x in values if (is_record(x) or type(x) in _BY_VALUE) and elements_with(x) and place_of(
+        x) != (None, None)]
+    for k, x in enumerate(chosen):
+        owner, _ = place_of(x) or (None, None)
+        if any(type(x) in kinds and (owner is each or may_have_common(owner, each)) for each, kinds in lists):
+            yield type(x)
+        if any(type(x) is type(other) and is_same_element(x, other) is not False for other in chosen[:k]):
+            yield type(x)
+
+
+def _lists_in_doubt(values: Sequence[Any]) -> Iterator[type]:
+    """The classes of lists and dicts that may be one another, and of elements that two lists may have in common."""
+    plain = {id(x): x for x in values if type(x) in _BY_VALUE}
+    for x in plain.values():
+        for relation in relations_of(x):
+            if relation.other is not x and id(relation.other) in plain:
+                need_references_by(relation.name, relation.place)
+                yield type(x)
+    for (x, kinds), (other, others) in combinations(_lists_of(values), 2):
+        if (common := kinds & others) and may_have_common(other, x):
+            yield common.pop()
 
 
 _BY_VALUE: Final = frozenset({list, *DICTS})

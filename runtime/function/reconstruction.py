@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from autograph.backend import UNBOUND
+from autograph.backend import UNBOUND, makes_its_objects
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor, current_graph, init_scope
 
@@ -233,7 +233,10 @@ def reduced(value: Any) -> tuple[Any, ...] | str:
     if type(value).__module__ == "itertools":  # some of these can be copied, up to Python 3.13
         raise TypeError(f"cannot copy {type(value).__name__!r} object")
     reduce = copyreg.dispatch_table.get(type(value))
-    return reduce(value) if reduce is not None else value.__reduce_ex__(4)
+    if reduce is not None:
+        return reduce(value)
+    found: tuple[Any, ...] | str = value.__reduce_ex__(4)
+    return (object.__new__, (type(value),), *found[2:]) if makes_its_objects(type(value)) else found
 
 
 class Error(Recipe):

@@ -16,6 +16,7 @@ from runtime.core.tensor import EagerList, EagerTensor
 from runtime.function.executors import unstacking
 from runtime.function.number_state import NumberColumn
 from runtime.ops.lists import list_get
+from runtime.staging.values.constant_layout import Constants
 from runtime.staging.values.element_layout import (
     STRING,
     LeafLayout,
@@ -94,6 +95,8 @@ def _values(layout: LeafLayout, columns: Sequence[Sequence[Any]], values: Any) -
         return [objects[int(index)] for index in columns[0]]
     if isinstance(layout, Record):
         return [layout.holding(fields) for fields in elements_of(layout.fields, columns, values)]
+    if isinstance(layout, Constants):
+        return [layout.values[int(number)] for number in columns[0]]
     if isinstance(layout, Tables):
         return [_table(layout, leaves, values) for leaves in zip(*columns, strict=True)]
     if isinstance(layout, NoItems):

@@ -534,13 +534,11 @@ def _is(value: Any, other: Any) -> Any:
 
 def _is_that_bool(value: Any, wanted: bool) -> Any:
     """`value is wanted`; a bool scalar tensor counts as the bool that it holds."""
-    value = _read(value)
-    value = value.__tensor__() if isinstance(value, MaybeTensor) else value
+    value = value.__tensor__() if isinstance(value := _read(value), MaybeTensor) else value
     if not isinstance(value, Tensor) or not value.dtype.is_bool or value.ndim:
         return value is wanted
-    if isinstance(value, EagerTensor):
-        return bool(value) is wanted
-    return value if wanted else _not(value)
+    same = value if wanted else _not(value)
+    return bool(same) if isinstance(value, EagerTensor) else same
 
 
 def _getitem(container: Any, index: Any) -> Any:

@@ -1085,11 +1085,11 @@ def test_error_list_of_mixed_elements():
     def f(n):
         out = []
         for i in rt.range(n):
-            out.append(len)
+            out.append(lambda: 0)
         return out
 
     assert error_of(f, rt.constant(2)) == message(
-        f, 2, "'out' is [] before the loop but [a builtin_function_or_method] after one iteration",
+        f, 2, "'out' is [] before the loop but [a function] after one iteration",
         "A list whose length changes in staged code holds numbers or tensors of one type, text, None, or structures of"
         " these.")
 

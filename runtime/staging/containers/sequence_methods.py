@@ -16,6 +16,7 @@ from autograph.backend import (
     has_staged_items,
     is_list,
     is_reference,
+    is_users_class,
     keyed,
     operators,
     references,
@@ -46,6 +47,7 @@ from runtime.staging.containers.select_containers import of_items
 from runtime.staging.containers.sorting import sort_in_place, vector
 from runtime.staging.containers.stepped_slices import delete_items, set_items
 from runtime.staging.values.alias_tracking import is_carried
+from runtime.staging.values.constant_layout import constants_of
 from runtime.staging.values.container_arenas import refer_elements
 from runtime.staging.values.deque import as_deque, extend_left
 from runtime.staging.values.dict_presence import check_keys
@@ -135,7 +137,8 @@ def _is_immutable(x: Any) -> bool:
         return all(map(_is_immutable, x))
     if isinstance(x, MaybeObject):
         return _is_immutable(x.content)
-    return x is None or isinstance(x, (str, Text, Reference)) or is_number(x) or is_reference(x)
+    return x is None or isinstance(x, (str, Text, Reference)) or is_number(x) or is_reference(x) or (
+        constants_of(x) is not None)
 
 
 def _repeated(items: StagedList | StagedRecords, count: Any) -> StagedList | StagedRecords:
@@ -320,7 +323,9 @@ def remove(sequence: Any, value: Any, /) -> None:
     same = _same(sequence, value)
     place = first_true(same)
     raise_unless(less(place, dim(same, 0)), ValueError(message_of(_empty(sequence).remove, _SAMPLE, value)))
-    if isinstance(sequence, LISTS):
+    if _becomes_staged_for(sequence, place):
+        del view_of(sequence)[place]
+    elif isinstance(sequence, LISTS):
         items = [*sequence]
         are_text = all(isinstance(item, (str, Text)) for item in items)
         item = functools.partial(choose, items) if are_text else indexable(items, "remove")
@@ -338,6 +343,9 @@ def _empty(sequence: Any) -> Any:
 
 def insert(sequence: Any, place: Any, value: Any, /) -> None:
     """`sequence.insert(place, value)`. A list that a loop carries is treated as in `put_item_at`."""
+    if _becomes_staged_for(sequence, place, value):
+        view_of(sequence).insert(place, value)
+        return
     size = len(sequence)
     if not (isinstance(place, GraphTensor) and _counts(place) and _numbers_here(sequence, value)) or (
             getattr(sequence, "maxlen", None) == size):
@@ -419,12 +427,30 @@ def rotate(sequence: deque[Any], steps: Any = 1, /) -> None:
 
 def pop(sequence: list[Any], place: Any = -1, /) -> Any:
     """`sequence.pop(place)`. IndexError at run time if the index is out of range."""
+    if _becomes_staged_for(sequence, place):
+        return unview(view_of(sequence).pop(place))
     if not (isinstance(place, GraphTensor) and _counts(place) and sequence and _numbers_here(sequence)):
         return list.pop(sequence, place)
     at = normalised_index(place, len(sequence), "pop index out of range")
     items = [*sequence]
     sequence[:] = [choose(items, where(less(i, at), i, i + 1)) for i in range(len(items) - 1)]
     return choose(items, at)
+
+
+def _becomes_staged_for(sequence: Any, place: Any, *values: Any) -> bool:
+    """Convert a list of objects, in which a tensor tells the place of a change, to a staged list, if these are by
+    reference. Returns whether that was done; StagingError if they may be so in another trace."""
+    if type(sequence) is not list or not (isinstance(place, GraphTensor) and _counts(place)):
+        return False
+    items = (*sequence, *values)
+    if all(map(is_number, items)):
+        return False
+    if all(map(_is_immutable, items)):
+        return _becomes_staged(sequence)
+    if any([fields_in(x) is not None for x in items]) and want_references():
+        raise staging_error("a list of objects is changed here at a place that only the graph knows",
+                            "Keep their parts in lists.")
+    return False
 
 
 def _numbers_here(sequence: Any, *values: Any) -> bool:
@@ -481,7 +507,8 @@ def method_of_sequence(method: Any) -> Any:
 
     def called(*args: Any, **kwargs: Any) -> Any:
         staged = keys.are_uncertain or callable(kwargs.get("key")) or stages_within([*args, *sequence]) or (
-            method.__name__ in _COMPARE and any(isinstance(x, Text) for x in (*args, *sequence)))
+            method.__name__ in _COMPARE and any(isinstance(x, Text) for x in (*args, *sequence))) or (
+            method.__name__ == "sort" and any([is_users_class(type(x)) for x in sequence]))
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called

@@ -349,7 +349,7 @@ class _Extreme(NamedTuple):
         """For a statically known number of items, which are compared one by one."""
         better, key = self.better_for(key)
         keys = _keys(items, key)
-        if not keys or (better is self.better and not _are_staged(keys)):
+        if not keys or (better is self.better and not _are_staged(keys) and not _has_objects(keys)):
             if not keys:
                 return self.python((), **defaults)
             return items[self.python(range(len(keys)), key=keys.__getitem__)]

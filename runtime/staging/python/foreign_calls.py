@@ -166,7 +166,7 @@ def callee(fn: Any) -> Any:
     if kind is KEY_WRAPPER:  # made before the call
         return wrapped_comparison(fn)
     made = taking_items(fn, guarded)
-    return constructor(fn, made) if kind is type else made
+    return constructor(fn, made) if issubclass(kind, type) else made
 
 
 _OPERATORS: Final[dict[Any, Callable[..., Any]]] = {

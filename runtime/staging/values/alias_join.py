@@ -1,14 +1,13 @@
 """The join of alias sets at control-flow merges: which containers a variable may alias."""
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from autograph.backend import fill, is_container, parts_in, put, references, same_parts
+from autograph.backend import duplicate, fill, is_container, parts_in, put, references, same_parts
 from runtime.staging.values.alias_tracking import (
     aliases_of,
     copies_in,
@@ -211,7 +210,7 @@ class Point:
             return value
         if isinstance(value, tuple):
             return tuple.__new__(type(value), [other for _, other in others])
-        made = copy.copy(value)
+        made = duplicate(value)
         fill(made, others)
         self._made[id(value)] = self._made[id(made)] = made, value
         return made

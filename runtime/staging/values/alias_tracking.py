@@ -61,6 +61,7 @@ __all__ = [
     "record_exit",
     "record_replacement",
     "record_split",
+    "relations_of",
     "sure_original",
     "tracking",
 ]
@@ -337,12 +338,15 @@ def record_replacement(value: Any, other: Any) -> None:
 
 def possible_identities(value: Any) -> list[Any]:
     """The containers that `value` may be in Python, according to the open body and those nested in it."""
+    return list({id(relation.other): relation.other for relation in relations_of(value)}.values())
+
+
+def relations_of(value: Any) -> list[Relation]:
+    """The may-alias pairs of `value` with what it may be in Python, of the open body and those nested in it."""
     if not open_now.bodies:
         return []
     body = open_now.bodies[-1]
-    found = {id(relation.other): relation.other for relation in (*body.relations, *body.inner)
-             if relation.value is value}
-    return list(found.values())
+    return [relation for relation in (*body.relations, *body.inner) if relation.value is value]
 
 
 def aliases_of(value: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from runtime.core import pytree
 from runtime.core.array_mode import note_put
 from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
+from runtime.staging.values.constant_layout import Constants, constants_of
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
 from runtime.staging.values.dict_keys import is_key
@@ -37,6 +38,7 @@ from runtime.staging.values.element_structures import Beside, Empty, Fresh, Toge
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_container_reference, is_staged_spec, representatives
 from runtime.staging.values.references import Reference, References
+from runtime.staging.values.select import Select
 from runtime.staging.values.spec_text import Conflict, contents_of_array
 from runtime.staging.values.specs import Custom, Leaf, Nested, Optional, Spec, Static
 
@@ -140,6 +142,11 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
     others = [*map(_in_parts, others)]
     if any(map(is_text, others)):
         return STRING
+    constants = [*map(_constants_of, others)]
+    if any(constants):
+        if None in constants:
+            raise ValueError("the structures differ")
+        return reduce(join_structures, constants)
     if by_reference := [spec.like.arena for spec in others if is_container_reference(spec)]:
         if len(by_reference) < len(others):
             raise ValueError("the structures differ")
@@ -152,6 +159,12 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
             raise ValueError("the structures differ")
         return arenas.pop().layout
     return _structure_of_nested(others, rows)
+
+
+def _constants_of(spec: Spec) -> Constants | None:
+    if isinstance(spec, Static):
+        return constants_of(spec.value)
+    return constants_of(spec.like) if isinstance(spec, Custom) and isinstance(spec.like, Select) else None
 
 
 def _is_reference(spec: Spec) -> TypeGuard[Custom]:
@@ -338,6 +351,10 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
                 is_container_reference(spec) and spec.like.arena is layout.arena) for spec in found):
             raise _Differs
         return [[spec.children[0] for spec in found if isinstance(spec, Custom)]]
+    if isinstance(layout, Constants):
+        if not all(map(layout.has, map(_constants_of, specs))):
+            raise _Differs
+        return [[_NUMBER] * len(specs)]
     if isinstance(layout, NoItems):
         return _stored_tables(layout, [*map(_in_parts, specs)])
     if isinstance(layout, Record):

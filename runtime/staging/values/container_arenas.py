@@ -31,7 +31,7 @@ from runtime.core.array_mode import existed_before
 from runtime.core.errors import StagingError
 from runtime.core.object_mode import Key, NeedsArgument, NeedsOneArena, NeedsReferencesIn, container_arenas
 from runtime.core.operations import OPERATIONS
-from runtime.core.positions import staging_error, user_position
+from runtime.core.positions import Position, staging_error, user_position
 from runtime.core.trace import convert_to_tensor
 from runtime.ops.logic import less
 from runtime.staging.values.dict import empty_dict_like
@@ -325,7 +325,7 @@ def make_references(names: Sequence[str], values: Sequence[Any], *bodies: Any) -
     that are elements of containers ones by reference, and those variables for which `need_references` was called."""
     arenas = container_arenas()
     for name, value in zip(names, values, strict=False) if arenas is not None else ():
-        if any(_key_of(body, name) in arenas.variables for body in bodies) and _can_refer(value):
+        if _can_refer(value) and any(not arenas.variables.isdisjoint(_keys_of(body, name)) for body in bodies):
             _refer(value, arenas.of(_key_of_variable(name, 0), value))
         for part in _parts(value):
             _make_reference(part, _key_of_variable(name, 1))
@@ -339,9 +339,10 @@ def _key_of_variable(name: str, depth: int) -> Key:
     return name, "" if place is None else f"{place.filename}:{place.function}", depth
 
 
-def _key_of(body: Any, name: str) -> Key:
-    """The key of a variable at the end of a body."""
-    return name, getattr(body, "filename", ""), getattr(body, "lineno", 0)
+def _keys_of(body: Any, name: str) -> tuple[Key, Key]:
+    """The keys of a variable at the end of a body, and anywhere in its file."""
+    filename = getattr(body, "filename", "")
+    return (name, filename, getattr(body, "lineno", 0)), (name, filename, _ANYWHERE)
 
 
 def need_references(conflict: Conflict, name: str, *bodies: Any) -> None:
@@ -351,9 +352,22 @@ def need_references(conflict: Conflict, name: str, *bodies: Any) -> None:
     arenas, are_references = container_arenas(), [*map(is_container_reference, sides)]
     if arenas is None or all(are_references) or not any(are_references) or not any(map(is_container_spec, sides)):
         return
-    needed = {_key_of(body, name) for body in bodies}
+    needed = {_keys_of(body, name)[0] for body in bodies}
     if needed - arenas.variables:
         raise NeedsReferencesIn(needed)
+
+
+def need_references_by(name: str, place: Position | None) -> None:
+    """Called where the results may have one container, by a variable of that name: NeedsReferencesIn if its containers
+    are by value."""
+    arenas = container_arenas()
+    key = (name, "" if place is None else place.filename, _ANYWHERE)
+    if arenas is not None and name and key not in arenas.variables:
+        raise NeedsReferencesIn({key})
+
+
+_ANYWHERE: Final = 0
+"""In place of the line of a body, in the key of a variable."""
 
 
 def refer_elements(*containers: Any) -> None:

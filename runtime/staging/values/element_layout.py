@@ -94,6 +94,8 @@ class LeafLayout:
     """Which columns have elements of several lengths: vectors, or tensors with rows."""
     spec: str = ITEM
     """How the column is formatted in the `repr` of an element (`runtime.core.text`)."""
+    of: Any = None
+    """What tells it from others of its class."""
 
     def check(self, x: Any) -> None:
         """ValueError if `x` is of another kind."""
@@ -507,7 +509,7 @@ def same_layout(a: Any, b: Any) -> bool:
         return a.cls is b.cls and same_layout(a.fields, b.fields)
     if isinstance(a, NoItems) and isinstance(b, NoItems) and a.kind != b.kind:
         return False
-    return type(a) is type(b) and getattr(a, "arena", None) is getattr(b, "arena", None) and (
+    return type(a) is type(b) and a.of == b.of and (
         not isinstance(a, (MaybeNone, Rows, Tables)) or same_layout(a.structure, getattr(b, "structure", None)))
 
 

@@ -25,6 +25,7 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.shape import dim, stack
+from runtime.staging.values.constant_layout import Constants, constants_in, constants_of
 from runtime.staging.values.element_layout import (
     FEWEST_SLOTS,
     ROW,
@@ -101,7 +102,7 @@ def structure_by_value(x: Any, rows: bool = False, like: Any = None) -> Any:
         fields = like.fields if isinstance(like, Record) else {}
         return Record(type(x), {name: structure_of(part, rows, fields.get(name))
                                 for name, part in attributes_of(x).items()}, is_record(x))
-    return None
+    return constants_of(x)
 
 
 def _table_of(x: Any) -> NoItems | None:
@@ -144,6 +145,8 @@ def _joined_layouts(a: Any, b: Any) -> LeafLayout | None:
         return Record(a.cls, join_structures(a.fields, b.fields), a.changes)
     if isinstance(a, NoItems) and isinstance(b, NoItems) and a.kind == b.kind and type(a) is not type(b):
         return a if isinstance(a, Tables) else b
+    if isinstance(a, Constants) and isinstance(b, Constants):
+        return a.joined(b)
     return None
 
 
@@ -204,7 +207,8 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     if pytree.is_nested(wider):
         return [column for mine, part in zip(pytree.children(structure), pytree.children(wider), strict=True)
                 for column in widen(mine, part, columns)]
-    if not same_layout(structure, wider):
+    is_constant = isinstance(wider, Constants) and isinstance(structure, Constants) and wider.has(structure)
+    if not (is_constant or same_layout(structure, wider)):
         raise ValueError(f"the structures differ: {structure!r} and {wider!r}")
     return [next(columns) for _ in range(layout_of(wider).size)]
 
@@ -275,7 +279,8 @@ def fitted(
         found = widen(structure, wider, iter(columns))
     except (TypeError, ValueError):
         return None
-    if len(found) == len(columns) and all(map(operator.is_, found, columns)):
+    if len(found) == len(columns) and all(map(operator.is_, found, columns)) and (
+            constants_in(wider) == constants_in(structure)):
         return None
     types = [_type(column) or _type(type) for column, type in zip(found, wanted, strict=True)]
     try:

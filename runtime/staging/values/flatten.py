@@ -393,7 +393,7 @@ def _container(spec: Nested, children: list[Any], copies: Origins | None) -> Any
         new = copy.copy(like) if target is None else target
         fill(new, list(zip(spec.keys, children, strict=True)))
     else:
-        new = copy.copy(like) if target is None else target
+        new = duplicate(like) if target is None else target
         for key, child in zip(spec.keys, children, strict=True):
             if getattr(new, key, None) is not child:
                 object.__setattr__(new, key, child)

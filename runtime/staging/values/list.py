@@ -461,7 +461,7 @@ def _refuse(what: str, remedy: str) -> NoReturn:
 def _restructured(items: StagedList, x: Any) -> Any:
     """The view of the list with another structure, if `x`, which is no tensor, can be an element then; else None."""
     if isinstance(x, (*LISTS, tuple, dict, str, Text, StagedSequence)) or x is None or (
-            hasattr(type(x), "__arena__")) or (
+            hasattr(type(x), "__arena__") or hasattr(type(x), "__alternatives__") or _is_object(x)) or (
             getattr(getattr(x, "presence", None), "has_value", True) is not True):
         return OPERATIONS.restructured(items, unview(x))
     return None

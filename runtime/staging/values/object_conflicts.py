@@ -66,8 +66,9 @@ def refuse_object(conflict: Conflict, what: str) -> StagingError:
 
 
 def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
-    """Retrace the function if the conflict behind `error` is about sets or objects of plain classes."""
-    want_references()
+    """Retrace the function if the conflict behind `error` is about sets, objects of plain classes, or lists of which a
+    tensor chooses one."""
+    want_references(any(map(_has_chosen_list, (conflict.left, conflict.right))))
     sides = [side.value for side in (conflict.left, conflict.right) if isinstance(side, Static)]
     if trials.depth == 0 and sides and all([type(side) is set for side in sides]):
         want_sets(error)
@@ -76,6 +77,12 @@ def retrace_if_objects(conflict: Conflict, error: StagingError) -> None:
         for one in objects:
             want_record(error, type(one))
     retrace_for_elements(error, conflict.left, conflict.right)
+
+
+def _has_chosen_list(spec: Spec) -> bool:
+    value = value_of(spec)
+    return (_is_choice(value) and type(value).__stands_for__ is list) or (
+        isinstance(spec, Nested) and any(map(_has_chosen_list, spec.children)))
 
 
 def retrace_for_elements(error: StagingError, *specs: Spec) -> None:
@@ -101,8 +108,8 @@ def _is_choice(value: Any) -> bool:
 
 def refuse_row(conflict: Conflict, name: str, when: str) -> NoReturn:
     """Raise the error for such a conflict: `when` tells which paths or iterations assign different objects."""
-    want_references()
     sides = value_of(conflict.left), value_of(conflict.right)
+    want_references(any(map(_has_chosen_list, (conflict.left, conflict.right))))
     one = next(filter(_is_choice, sides))
     what, remedy = (("row of a list of lists", "Copy the row, row[:], or keep its index.")
                     if type(one).__stands_for__ is list else (kind_text(one), "Keep its index, or copy it."))

@@ -92,7 +92,7 @@ class StagedRecords(StagedSequence):
         try:
             leaves = leaves_of(self.structure, as_row(self.structure, x, types))
         except (TypeError, ValueError) as exc:
-            want_references()
+            want_references(of_containers=True)
             error = StagingError(f"an element of another structure than the others of this list: {exc}",
                                  remedy="Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
@@ -257,6 +257,8 @@ def _restructured(items: StagedList, x: Any) -> Any:
     """The view of a list of tensors, made one whose elements have the structure that `x` needs; None if there is
     none."""
     structure, leaves, empty = structure_of(x), items.__leaves__(), items.owner[0].empty
+    if structure is None or isinstance(structure, Record):
+        return None
     found = fitted(leaves, None, x)
     if found is None and is_unknown(items.element) and not isinstance(structure, MaybeNone):
         check_empty(items.length)

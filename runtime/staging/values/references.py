@@ -165,7 +165,7 @@ class References(LeafLayout):
     """References to objects of an arena, stored as their indices."""
 
     def __init__(self, arena: Any) -> None:
-        self.arena = arena
+        self.arena = self.of = arena
 
     def check(self, x: Any) -> None:
         if not isinstance(x, Reference) or x.__arena__ is not self.arena:

@@ -610,7 +610,7 @@ def drained(xs):
 def functions_as_values(xs):
     d = {}
     for x in xs:
-        d[x % 3] = len
+        d[x % 3] = lambda: 0
     return d
 
 

@@ -243,8 +243,6 @@ def test_message_a_deleted_item() -> None:
 
 @pytest.mark.parametrize(("fn", "what", "remedy"), [
     (lambda n: (0,) * n, "a tuple has a known length, and how often it is repeated" + _GRAPH, "Use a list."),
-    (lambda n: [[0] * 2] * n, r"\[\[the int 0, the int 0\]\]" + _REPEATED,
-     "Make an item for each place: [[0] * 2 for _ in range(n)]."),
     (lambda n: ["a", 1] * n, r"\[the str 'a', the int 1\]" + _REPEATED, _ONE_TYPE),
     (lambda n: b"-" * n, *_PYTHON_INT),
     (lambda n: [n, rt.constant(1.5)][n], "which item this is, is known only when the graph runs, and no one type fits"

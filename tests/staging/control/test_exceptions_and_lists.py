@@ -37,7 +37,7 @@ def a_row_that_a_branch_replaced(n: Any) -> Any:
                 raise ValueError
     except ValueError:
         g[n % 2].append(100)
-    return g, h
+    return g, h[:]
 
 
 def a_row_that_the_body_replaced(n: Any) -> Any:
@@ -145,7 +145,7 @@ def two_names_for_a_new_list(n: Any) -> Any:
             raise ValueError
     except ValueError:
         g[0][0] += 100
-    return g, h
+    return g, h[:]
 
 
 def rows_that_a_branch_grows(n: Any) -> Any:

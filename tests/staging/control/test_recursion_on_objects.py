@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import runtime as rt
 from tests.plain_values import check_shown, executors
 
 
@@ -226,3 +227,73 @@ PROGRAMS = [bst, bst2, merged, reversed_, inverted, inserted, copied, conslist, 
 @pytest.mark.parametrize("fn", PROGRAMS)
 def test_programs(fn: Any, executor: str) -> None:
     check_shown(fn, executor, 5)
+
+
+END, NUMBER, PLUS, TIMES, MINUS, LEFT, RIGHT = range(7)
+
+
+class Parser:
+    def __init__(self, kinds, values):
+        self.kinds, self.values, self.at = kinds, values, 0
+
+    def expression(self):
+        value = self.term()
+        while self.kinds[self.at] == PLUS or self.kinds[self.at] == MINUS:
+            operator = self.kinds[self.at]
+            self.at += 1
+            other = self.term()
+            if operator == PLUS:
+                value += other
+            else:
+                value -= other
+        return value
+
+    def term(self):
+        value = self.factor()
+        while self.kinds[self.at] == TIMES:
+            self.at += 1
+            value *= self.factor()
+        return value
+
+    def factor(self):
+        if self.kinds[self.at] == LEFT:
+            self.at += 1
+            value = self.expression()
+            self.at += 1
+            return value
+        if self.kinds[self.at] == MINUS:
+            self.at += 1
+            return -self.factor()
+        value = self.values[self.at]
+        self.at += 1
+        return value
+
+
+@executors
+def test_methods_that_call_each_other(executor: str) -> None:
+    """The first result that is known is that of the innermost one."""
+    @rt.function(executor=executor)
+    def parsed(kinds, values):
+        return Parser(kinds, values).expression()
+
+    for text in ("1+2*3", "(1+2)*3", "2*(3+4)*5-1", "-(2+3)*4", "((7))"):
+        kinds = [NUMBER if c.isdigit() else PLUS + "+*-()".index(c) for c in text] + [END]
+        values = [int(c) if c.isdigit() else 0 for c in text] + [0]
+        assert int(parsed(rt.constant(kinds), rt.constant(values))) == eval(text)
+
+
+class Endless:
+    def __init__(self):
+        self.calls = 0
+
+    def one(self, n):
+        self.calls += 1
+        return self.other(n - 1) if n > 0 else self.other(n)
+
+    def other(self, n):
+        return self.one(n) if n > 3 else self.one(n + 1)
+
+
+def test_methods_that_call_each_other_without_end() -> None:
+    with pytest.raises(RecursionError, match="calls itself too often"):
+        rt.function(lambda n: Endless().one(n))(rt.constant(2))

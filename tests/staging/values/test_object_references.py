@@ -168,6 +168,50 @@ def closures(n: Any) -> Any:
     return [r.n for r in rows]
 
 
+class Ordered(Base):
+    def __lt__(self, other): return self.x < other.x
+
+
+def three(): return [Ordered(3), Ordered(1), Ordered(2)]
+
+
+def insert_at(n):
+    rows, new = three(), Ordered(9)
+    rows.insert(n - 3, new)
+    new.x = 7
+    return [row.x for row in rows], rows[1] is new
+
+
+def pop_at(n):
+    rows = three()
+    first = rows[0]
+    last = rows.pop(n - 4)
+    last.x = 8
+    return last.x, last is first, first.x, [row.x for row in rows]
+
+
+def delete_at(n):
+    rows = three()
+    del rows[n - 3]
+    return [row.x for row in rows]
+
+
+def remove_chosen(n):
+    rows = three()
+    best = max(rows, key=lambda row: row.x * n)
+    at = rows.index(best)
+    rows.remove(best)
+    return at, [row.x for row in rows], best in rows
+
+
+def sort_by_their_order(n):
+    rows = three()
+    rows.append(Ordered(n))
+    rows.sort()
+    rows[0].x = 11
+    return [row.x for row in rows], max(rows).x, min(rows).x, [row.x for row in sorted(rows)]
+
+
 PROGRAMS = [
     attributes_by_vars,
     deep_copy,
@@ -181,6 +225,11 @@ PROGRAMS = [
     none_and_numbers,
     objects_in_objects,
     closures,
+    insert_at,
+    pop_at,
+    delete_at,
+    remove_chosen,
+    sort_by_their_order,
 ]
 
 

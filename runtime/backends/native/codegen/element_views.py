@@ -156,7 +156,7 @@ def _changes(w: Place, value: GraphValue) -> tuple[int, int] | None:
         node = w.nodes[others[0]]
         if node.op.name == "list_set" and first is not None and node.inputs[2] is value:
             return first, others[0]
-        if node.inputs[0] is not value or not _is_change(node):
+        if node.inputs[0] is not value or not node.outputs or not _is_change(node):
             return None
         first = others[0] if first is None else first
         value = node.outputs[0]
