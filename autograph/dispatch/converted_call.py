@@ -107,7 +107,7 @@ def _callee(fn: Any) -> Any:
             has_staged_items(fn.__self__) or type(fn.__self__) in keyed):
         return ambient.backend.callee(fn)
     if cls is MethodWrapperType and isinstance(fn.__self__, type) and fn == _made_by_type.__get__(fn.__self__):
-        return _making(fn.__self__)  # `super().__call__` in a metaclass
+        return _making(fn.__self__, fn)  # `super().__call__` in a metaclass
     if cls is type:
         if ambient.backend is not None and fn in _asked:
             return _asked[fn]
@@ -180,21 +180,23 @@ def _constructor(cls: Any) -> Any:
         meet(cls)
     made_by = type(cls).__call__
     if made_by is _made_by_type:
-        return _making(cls)
+        return _making(cls, cls)
     if ambient.backend is not None and isinstance(cls, EnumMeta):
         return ambient.backend.callee(cls)
     converted = _for(made_by)
     return cls if converted is made_by else MethodType(converted, cls)
 
 
-def _making(cls: Any) -> Any:
-    """What to call in place of `type.__call__(cls)`."""
+def _making(cls: Any, by: Any) -> Any:
+    """What to call in place of `by`, which makes objects of the class as `type.__call__` does."""
     init, new = cls.__init__, cls.__new__
     converted, making = _for(init), _for(new)
     if converted is not init or making is not new:
         made = functools.partial(_construct, cls, init, converted, making)
         return made if ambient.backend is None else ambient.backend.converted(cls, made)
-    return cls if ambient.backend is None else ambient.backend.callee(cls)
+    if ambient.backend is None:
+        return by
+    return ambient.backend.callee(cls) if by is cls else ambient.backend.converted(cls, by)
 
 
 def _for(method: Any) -> Any:

@@ -19,7 +19,7 @@ from autograph.core.slots import Globals, fields_in, put, take_out
 from autograph.core.staged_items import has_staged_items
 from autograph.core.untracked_mutables import Other, is_other
 from autograph.state.key_order import reorder
-from autograph.state.reachability import Reach, Reached, cell_is_filled, only_atoms
+from autograph.state.reachability import Reach, Reached, cell_is_filled, is_of_converted_code, only_atoms
 from autograph.state.structure import ATOMS, can_be_record, fill, is_record, parts_in
 
 __all__ = ["Heap", "accept", "becomes_state"]
@@ -317,6 +317,7 @@ def becomes_state(old: Any, new: Any, stages: Callable[[Any], bool], sets_up: bo
 def _has_parts(value: Any) -> bool:
     """Whether a value is immutable, such as text of a backend's, or consists of what could be state, unlike a
     variable."""
-    backend = backend_of(value)
+    backend, classes = backend_of(value), type(value).__mro__[:-1]
     return _is_object(value) or is_collection(value) or issubclass(type(value), dict) or is_other(value) or (
-        backend is not None and backend.is_immutable(value))
+        backend is not None and backend.is_immutable(value)) or bool(
+            classes and all(map(is_of_converted_code, classes)))

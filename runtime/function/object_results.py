@@ -117,9 +117,11 @@ def _chosen_in_doubt(values: Sequence[Any]) -> Iterator[type]:
 def _lists_in_doubt(values: Sequence[Any]) -> Iterator[type]:
     """The classes of lists and dicts that may be one another, and of elements that two lists may have in common."""
     plain = {id(x): x for x in values if type(x) in _BY_VALUE}
+    elements = [{id(item) for item in x} for x in plain.values() if type(x) is list]
     for x in plain.values():
         for relation in relations_of(x):
-            if relation.other is not x and id(relation.other) in plain:
+            both = {id(x), id(relation.other)}  # of two elements of one list it is not known whether they can be one
+            if both <= plain.keys() and len(both) == 2 and not any(map(both.issubset, elements)):
                 need_references_by(relation.name, relation.place)
                 yield type(x)
     for (x, kinds), (other, others) in combinations(_lists_of(values), 2):

@@ -80,18 +80,18 @@ def _is_constant(x: Any) -> bool:
         isinstance(x, enum.Enum) and not is_member(x))
 
 
-_numbers: Final[dict[int, int]] = {}
-"""The numbers of values, by their ids, as long as they exist. They are those of the process and not of a trace, since
-functions that are traced one by one hand lists to each other."""
+_numbers: Final[dict[int, tuple[weakref.ref[Any], int]]] = {}
+"""Values and their numbers, by the ids of the values. They are those of the process and not of a trace, since functions
+that are traced one by one hand lists to each other."""
 _next: Final = itertools.count()
 
 
 def _number_of(value: Any) -> int:
-    found = _numbers.get(id(value))
-    if found is None:
-        weakref.finalize(value, _numbers.pop, id(value), None).atexit = False
-        found = _numbers[id(value)] = next(_next)
-    return found
+    known, number = _numbers.get(id(value), (None, 0))
+    if known is None or known() is not value:
+        number = next(_next)
+        _numbers[id(value)] = weakref.ref(value), number
+    return number
 
 
 def constants_in(structure: Any) -> list[tuple[int, ...]]:
