@@ -37,7 +37,7 @@ from autograph.core.errors import ConversionError, format_error
 from autograph.core.iterator_positions import Place, is_iterator, taken_by
 from autograph.core.iterator_sources import Source
 from autograph.core.late_binding import Late, deferred
-from autograph.core.lists import DICTS, LISTS, MUTATORS, is_collection, is_list, items_in, refill
+from autograph.core.lists import DICTS, LIST_OR_DICT, LISTS, MUTATORS, is_collection, is_list, items_in, refill
 from autograph.core.lost_iterators import lose
 from autograph.core.slots import Globals, fields_in, is_users_class, is_users_object, put, take_out
 from autograph.core.staged_items import ListItems, has_staged_items, is_reference
@@ -103,6 +103,7 @@ __all__ = [
     "DICTS",
     "HEAP_TYPE",
     "LISTS",
+    "LIST_OR_DICT",
     "LOGGING_SKIPS_ITSELF",
     "MUTATORS",
     "PACKAGES",

@@ -5,11 +5,13 @@ from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from typing import Any, Final
 
-__all__ = ["DICTS", "LISTS", "MUTATORS", "is_collection", "is_list", "items_in", "refill"]
+__all__ = ["DICTS", "LISTS", "LIST_OR_DICT", "MUTATORS", "is_collection", "is_list", "items_in", "refill"]
 
 LISTS: Final[tuple[type[list[Any]], type[deque[Any]]]] = (list, deque)
 
 DICTS: Final[frozenset[type[dict[Any, Any]]]] = frozenset({dict, OrderedDict, defaultdict, Counter})
+LIST_OR_DICT: Final[frozenset[type]] = frozenset({list, *DICTS})
+"""The classes of containers that a backend may have by reference (`ListItems.refers`)."""
 
 MUTATORS: Final = frozenset({
     "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"})

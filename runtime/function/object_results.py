@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, combinations
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
-from autograph.backend import DICTS, fill, has_staged_items, is_record, parts_in
+from autograph.backend import LIST_OR_DICT, fill, has_staged_items, is_record, parts_in
 from runtime.core.errors import StagingError, locate
 from runtime.core.object_mode import known_at_end, want_references
 from runtime.core.positions import return_position, staging_error
@@ -104,7 +104,7 @@ def _lists_of(values: Sequence[Any]) -> list[tuple[Any, set[type]]]:
 def _chosen_in_doubt(values: Sequence[Any]) -> Iterator[type]:
     """The classes of chosen objects, lists and dicts that may be an element of a list, or one another."""
     lists = _lists_of(values)
-    chosen = [x for x in values if (is_record(x) or type(x) in _BY_VALUE) and elements_with(x) and place_of(
+    chosen = [x for x in values if (is_record(x) or type(x) in LIST_OR_DICT) and elements_with(x) and place_of(
         x) != (None, None)]
     for k, x in enumerate(chosen):
         owner, _ = place_of(x) or (None, None)
@@ -116,7 +116,7 @@ def _chosen_in_doubt(values: Sequence[Any]) -> Iterator[type]:
 
 def _lists_in_doubt(values: Sequence[Any]) -> Iterator[type]:
     """The classes of lists and dicts that may be one another, and of elements that two lists may have in common."""
-    plain = {id(x): x for x in values if type(x) in _BY_VALUE}
+    plain = {id(x): x for x in values if type(x) in LIST_OR_DICT}
     elements = [{id(item) for item in x} for x in plain.values() if type(x) is list]
     for x in plain.values():
         for relation in relations_of(x):
@@ -129,9 +129,6 @@ def _lists_in_doubt(values: Sequence[Any]) -> Iterator[type]:
             yield common.pop()
 
 
-_BY_VALUE: Final = frozenset({list, *DICTS})
-
-
 def _kinds_of_items(x: Any) -> set[type]:
     """The classes of the objects, lists and dicts that a list or dict of the graph has."""
     structure = getattr(x[0], "structure", None) if has_staged_items(x) else None
@@ -139,7 +136,7 @@ def _kinds_of_items(x: Any) -> set[type]:
 
 
 def _refuse(cls: type, fn: Any) -> NoReturn:
-    want_references(of_containers=cls in _BY_VALUE)
+    want_references(of_containers=cls in LIST_OR_DICT)
     error = StagingError(
         f"whether two of the results are, or have, one {cls.__name__} is known only when the graph runs",
         remedy="Return the index of the one in the list, or a copy of it: copy.copy(x).")

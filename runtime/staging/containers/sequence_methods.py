@@ -16,7 +16,6 @@ from autograph.backend import (
     has_staged_items,
     is_list,
     is_reference,
-    is_users_class,
     keyed,
     operators,
     references,
@@ -507,8 +506,7 @@ def method_of_sequence(method: Any) -> Any:
 
     def called(*args: Any, **kwargs: Any) -> Any:
         staged = keys.are_uncertain or callable(kwargs.get("key")) or stages_within([*args, *sequence]) or (
-            method.__name__ in _COMPARE and any(isinstance(x, Text) for x in (*args, *sequence))) or (
-            method.__name__ == "sort" and any([is_users_class(type(x)) for x in sequence]))
+            method.__name__ in _COMPARE and any(isinstance(x, Text) for x in (*args, *sequence)))
         return (functools.partial(found, sequence) if staged else method)(*args, **kwargs)
 
     return called

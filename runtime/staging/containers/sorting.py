@@ -95,7 +95,7 @@ def _in_order(items: Any, key: Any, reverse: Any) -> Any:
     if isinstance(keys, list):
         with contextlib.suppress(_Undecided):
             known: list[Any] = [_Known(value, less or _less) for value in keys] if (
-                less is not None or _are_staged(keys) or _has_objects(keys)) else keys
+                less is not None or _are_staged(keys)) else keys
             return [items[i] for i in builtins.sorted(range(len(keys)), key=known.__getitem__, reverse=reverse)]
         if less is not None or _has_objects(keys):
             return _taken(items, _by_comparisons(keys, reverse, _pure(less or _less)))
@@ -174,7 +174,7 @@ def _by_merging(keys: Any, reverse: bool, less: Callable[[Any, Any], Any]) -> Te
 
 def _are_staged(value: Any) -> bool:
     """Whether the order of keys may depend on values of the graph."""
-    return stages_within(value) or _has_text(value)
+    return stages_within(value) or _has_text(value) or _has_objects(value)
 
 
 def _has_text(value: Any) -> bool:
@@ -349,7 +349,7 @@ class _Extreme(NamedTuple):
         """For a statically known number of items, which are compared one by one."""
         better, key = self.better_for(key)
         keys = _keys(items, key)
-        if not keys or (better is self.better and not _are_staged(keys) and not _has_objects(keys)):
+        if not keys or (better is self.better and not _are_staged(keys)):
             if not keys:
                 return self.python((), **defaults)
             return items[self.python(range(len(keys)), key=keys.__getitem__)]

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from autograph.backend import DICTS, containers_in, is_record, parts_in
+from autograph.backend import LIST_OR_DICT, containers_in, is_record, parts_in
 from runtime.core.errors import StagingError, locate, subject
 from runtime.core.object_mode import want_references
 from runtime.core.positions import Position
@@ -18,7 +18,7 @@ __all__ = ["refuse_change", "refuse_comparison", "refuse_element"]
 def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for a change of `value` through one of two names that may be aliases."""
     changed = next(iter(containers_in([value]).values()), value)
-    want_references(_is_list_or_dict(changed))
+    want_references(type(changed) in LIST_OR_DICT)
     kind, copy = _kind(changed)
     links = (" Linked objects cannot grow in staged code: keep their parts in lists, indices in place of references."
              if is_record(changed) and any(part is None or type(part) is type(changed)
@@ -33,7 +33,7 @@ def refuse_change(value: Any, name: str, place: Position | None) -> NoReturn:
 
 def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn:
     """Raise the error for an identity test (`is`) of `value`, which is a different container in each iteration."""
-    want_references(_is_list_or_dict(value))
+    want_references(type(value) in LIST_OR_DICT)
     kind, _ = _kind(value)
     error = StagingError(
         f"whether {subject(name)} is the same {kind} here as another name is known only when the graph runs, and it is"
@@ -44,7 +44,7 @@ def refuse_comparison(value: Any, name: str, place: Position | None) -> NoReturn
 
 def refuse_element(element: Element) -> NoReturn:
     """Raise the error for a changed element."""
-    want_references(_is_list_or_dict(element.value))
+    want_references(type(element.value) in LIST_OR_DICT)
     kind, copy = _kind(element.value)
     when = "was put into another list here" if element.is_put else "was read from another list here"
     remedy = (f"Put in a copy: {copy}(x); or change it before." if element.is_put
@@ -54,10 +54,6 @@ def refuse_element(element: Element) -> NoReturn:
         remedy=remedy)
     locate(error, element.place)
     raise error
-
-
-def _is_list_or_dict(x: Any) -> bool:
-    return type(x) is list or type(x) in DICTS
 
 
 def _kind(value: Any) -> tuple[str, str]:

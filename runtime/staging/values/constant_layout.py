@@ -15,11 +15,11 @@ from runtime.core.types import TensorType, int32
 from runtime.ops.logic import less
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_sum
-from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record, Rows, Tables, leaf_layouts
+from runtime.staging.values.element_layout import LeafLayout
 from runtime.staging.values.enum_members import is_member
 from runtime.staging.values.select import Select, alternatives_of, choose
 
-__all__ = ["Constants", "constants_in", "constants_of"]
+__all__ = ["Constants", "constants_of"]
 
 _TYPE: Final = TensorType(int32)
 
@@ -92,16 +92,3 @@ def _number_of(value: Any) -> int:
         number = next(_next)
         _numbers[id(value)] = weakref.ref(value), number
     return number
-
-
-def constants_in(structure: Any) -> list[tuple[int, ...]]:
-    """The numbers of the constants that elements of that structure may have, part by part."""
-    found: list[tuple[int, ...]] = []
-    for layout in () if structure is None else leaf_layouts(structure):
-        if isinstance(layout, Constants):
-            found.append(layout.of)
-        elif isinstance(layout, Record):
-            found += constants_in(layout.fields)
-        elif isinstance(layout, (MaybeNone, Rows, Tables)):
-            found += constants_in(layout.structure)
-    return found

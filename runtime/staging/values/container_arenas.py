@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, NoReturn
 
 from autograph.backend import (
     DICTS,
+    LIST_OR_DICT,
     ListItems,
     duplicate,
     fields_of,
@@ -48,6 +49,7 @@ from runtime.staging.values.spec_text import Conflict
 
 __all__ = [
     "ContainerArena", "ContainerArenas", "ContainerReference", "identity_of", "make_references", "need_references",
+    "need_references_by",
     "readable", "refer_elements", "same_container", "unify"]
 
 _MOST_ARENAS: Final = 24
@@ -278,7 +280,7 @@ def unify(arena: ContainerArena, other: ContainerArena) -> None:
 def _can_refer(x: Any) -> bool:
     """Whether it is a list or dict that is, or may become, one by reference."""
     arenas = container_arenas()
-    return arenas is not None and (type(x) is list or type(x) in DICTS) and not arenas.is_internal(x)
+    return arenas is not None and type(x) in LIST_OR_DICT and not arenas.is_internal(x)
 
 
 def _refer(x: Any, arena: ContainerArena) -> bool:

@@ -19,9 +19,7 @@ from runtime.ops.logic import logical_and, not_equal, where
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import weak_int
 from runtime.staging.values.list import element_as_tensor
-from runtime.staging.values.list_elements import (
-    check_identity,
-)
+from runtime.staging.values.list_elements import check_identity
 from runtime.staging.values.optional import Maybe, without_none
 from runtime.staging.values.references import Reference, References, is_hashable_reference
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from autograph.backend import DICTS, fields_of, has_staged_items, is_record
+from autograph.backend import LIST_OR_DICT, fields_of, has_staged_items, is_record
 from runtime.core import pytree
 from runtime.core.operations import OPERATIONS
 from runtime.core.text import Text
@@ -25,7 +25,7 @@ from runtime.ops.lists import (
     list_stack,
 )
 from runtime.ops.shape import dim, stack
-from runtime.staging.values.constant_layout import Constants, constants_in, constants_of
+from runtime.staging.values.constant_layout import Constants, constants_of
 from runtime.staging.values.element_layout import (
     FEWEST_SLOTS,
     ROW,
@@ -72,7 +72,7 @@ def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
         return x.__arena__.layout
     if isinstance(x, (str, Text)):
         return STRING
-    if (type(x) is list or type(x) in DICTS) and not _is_by_value(like) and (
+    if type(x) in LIST_OR_DICT and not _is_by_value(like) and (
             by_reference := OPERATIONS.layout_of_container(x, like)) is not None:
         return by_reference
     return structure_by_value(x, rows or (isinstance(like, Rows) and type(x) is list), like)
@@ -279,8 +279,7 @@ def fitted(
         found = widen(structure, wider, iter(columns))
     except (TypeError, ValueError):
         return None
-    if len(found) == len(columns) and all(map(operator.is_, found, columns)) and (
-            constants_in(wider) == constants_in(structure)):
+    if len(found) == len(columns) and all(map(operator.is_, found, columns)) and same_layout(wider, structure):
         return None
     types = [_type(column) or _type(type) for column, type in zip(found, wanted, strict=True)]
     try:

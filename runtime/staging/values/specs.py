@@ -15,7 +15,7 @@ from runtime.core.tensor_writes import Memory
 from runtime.core.text import Text
 from runtime.core.types import TensorType, Type, as_dtype, type_of_array
 from runtime.numpy.array_objects import ArrayCell, StagedArray
-from runtime.staging.values.constant_layout import constants_in
+from runtime.staging.values.element_layout import same_layout
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.select import Select, alternatives_of, choose, same_objects, select_of
 
@@ -85,7 +85,7 @@ class Custom:
         if isinstance(self.like, StagedArray) and not isinstance(self.like, ArrayCell):
             return self.kind is other.kind and self.like.alternatives == other.like.alternatives
         return self.kind is other.kind and kind_of_list(self.like) == kind_of_list(other.like) and same_objects(
-            self.like, other.like) and constants_in(_structure(self)) == constants_in(_structure(other))
+            self.like, other.like) and same_layout(_structure(self), _structure(other))
 
     @property
     def kind(self) -> type:
@@ -94,7 +94,7 @@ class Custom:
 
 def _structure(spec: Custom) -> Any:
     """The structure of the elements of a list or dict of the graph; None if these are tensors, and for other values."""
-    return getattr(spec.like, "structure", None) if isinstance(spec.like, StagedItems) else None
+    return spec.like.structure if isinstance(spec.like, StagedItems) else None
 
 
 class Variants:
