@@ -355,9 +355,9 @@ class Backend(Protocol):
         """Called at the beginning of each body, when the state is that of the body. `mutable_values` is asked after
         it."""
 
-    def body_ending(self, body: Body, names: Sequence[str], values: Sequence[Any]) -> None:
-        """Called before a normal end of a body, with what it returns, under the name "", and its state: the backend may
-        give the containers in these another form."""
+    def body_ending(self, body: Body, names: Sequence[str], read: Callable[[], Sequence[Any]]) -> None:
+        """Called before a normal end of a body. `read` gives what it returns, under the name "", and its state: the
+        backend may give the containers in these another form."""
 
     def body_ended(self, error: BaseException | None) -> None:
         """Called at each normal end of a body, and for each error that leaves one, while the state is still that of the

@@ -381,7 +381,7 @@ class Body:
             with hidden(state.hidden), running(state.statement, self.code):
                 returned = fn(*arguments)
                 if ambient.backend is not None:
-                    ambient.backend.body_ending(self, ("", *state.in_order), (returned, *state.read()))
+                    ambient.backend.body_ending(self, ("", *state.in_order), lambda: (returned, *state.read()))
                 escaping = EscapingValues(self.result(returned))
             state.orders.note_end()
             if chosen := own.keys() & escaping.chosen():

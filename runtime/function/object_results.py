@@ -16,10 +16,10 @@ from runtime.function.reconstruction import Part, Recipe, Run, Values
 from runtime.staging.values.alias_tracking import relations_of
 from runtime.staging.values.arenas import Arena
 from runtime.staging.values.container_arenas import ContainerArena, ContainerReference, need_references_by
-from runtime.staging.values.element_classes import classes_in, containers_in_structure
+from runtime.staging.values.element_classes import arenas_in, classes_in, containers_in
 from runtime.staging.values.list_elements import is_same_element, place_of
 from runtime.staging.values.open_bodies import elements_with, resumed
-from runtime.staging.values.references import Reference, arenas_in
+from runtime.staging.values.references import Reference
 from runtime.staging.values.shared_elements import may_have_common
 
 __all__ = ["check_identities", "has_objects", "plan_container", "plan_objects", "plan_reference"]
@@ -132,7 +132,7 @@ def _lists_in_doubt(values: Sequence[Any]) -> Iterator[type]:
 def _kinds_of_items(x: Any) -> set[type]:
     """The classes of the objects, lists and dicts that a list or dict of the graph has."""
     structure = getattr(x[0], "structure", None) if has_staged_items(x) else None
-    return set() if structure is None else {*classes_in(structure), *containers_in_structure(structure)}
+    return set() if structure is None else {*classes_in(structure), *containers_in(structure)}
 
 
 def _refuse(cls: type, fn: Any) -> NoReturn:

@@ -1,10 +1,10 @@
 """Arrays of a traced function whose identity is known only when the graph runs."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from autograph.backend import has_staged_items
+from autograph.backend import has_staged_items, operators
 from runtime.core.array_mode import want_objects
 from runtime.core.errors import StagingError
 from runtime.core.graph import Graph, Value
@@ -21,6 +21,7 @@ from runtime.numpy.array_indexing import (
     known,
     located,
     plain_index,
+    set_elements,
 )
 from runtime.numpy.array_objects import ArrayCell, ArrayView, StagedArray
 from runtime.ops.logic import equal, where
@@ -78,31 +79,47 @@ class SelectedArray(StagedArray):
     def leaf(self) -> GraphTensor:
         now = [x.value for x in self.one_of]
         if self._known is None or not self._known.is_current(now):
-            self._known = known(now, self._chosen([x.__tensor__() for x in self.one_of]))
+            self._known = known(now, self._read(lambda x: x))
         return self._known.elements
 
     def know(self, elements: Known) -> None:
         """Take these as the elements while the arrays keep their contents."""
         self._known = elements
 
-    def _chosen(self, values: Sequence[GraphTensor]) -> GraphTensor:
-        found: Any = values[0]
-        for j, value in enumerate(values[1:], 1):
-            found = where(equal(self.index, j), value, found)
-        return as_tensor(found)
+    def _read(self, part: Callable[[GraphTensor], GraphTensor]) -> GraphTensor:
+        """What `part` gives of the elements of the chosen array."""
+        elements = [x.__tensor__() for x in self.one_of]
+
+        def read(j: int) -> Any:
+            if j == len(elements) - 1:
+                return part(elements[j])
+            return self._if_chosen(j, lambda: part(elements[j]), lambda: read(j + 1))
+
+        return as_tensor(read(0))
+
+    def _if_chosen(self, j: int, chosen: Callable[[], Any], other: Callable[[], Any]) -> Any:
+        """What one of both returns. It is a branch of its own where only the graph knows the sizes of the arrays: that
+        of an array that is not chosen may not fit, or it may not be bound."""
+        if None in self.type.shape:
+            return operators.if_exp(equal(self.index, j), chosen, other)
+        return where(equal(self.index, j), chosen(), other())
 
     def write(self, contents: Any) -> None:
-        for j, x in enumerate(self.one_of):
-            x.write(self._if_chosen(j, contents, x.__tensor__()))
+        self._write(lambda _: contents)
 
-    def _if_chosen(self, j: int, new: Any, old: GraphTensor) -> Any:
-        return new if len(self.one_of) == 1 else where(equal(self.index, j), new, old)
+    def _write(self, change: Callable[[GraphTensor], Any]) -> None:
+        """Give the chosen array the elements that `change` makes of its present ones."""
+        def changed(j: int, old: GraphTensor) -> Any:
+            return self._if_chosen(j, lambda: change(old), lambda: old)
+
+        for j, x in enumerate(self.one_of):
+            x.write(changed(j, x.__tensor__()))
 
     def __getitem__(self, index: Any) -> Any:
         index = plain_index(index)
         if not is_basic(index):
             return super().__getitem__(index)
-        part = self._chosen([get_elements(x.__tensor__(), index) for x in self.one_of])
+        part = self._read(lambda x: get_elements(x, index))
         return ArrayView(self, index, part) if part.ndim else part
 
     def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
@@ -111,8 +128,11 @@ class SelectedArray(StagedArray):
             super().__setitem__(index, value)
             return
         value = cast_into(value, self.dtype)
+        if None in self.type.shape:
+            self._write(lambda x: set_elements(x, index, value))
+            return
         for j, x in enumerate(self.one_of):
-            x[index] = self._if_chosen(j, value, get_elements(x.__tensor__(), index))
+            x[index] = where(equal(self.index, j), value, get_elements(x.__tensor__(), index))
 
     def __viewed__(self) -> tuple[StagedArray, ...]:
         return self.one_of

@@ -7,6 +7,7 @@ exponentially (L. N. Trefethen and J. A. C. Weideman, SIAM Review, 2014); others
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -26,7 +27,6 @@ __all__ = [
 
 _FAR: Final = 30.0  # from here on the asymptotic series of Bessel functions are exact
 _THETA: Final = (np.arange(160) + 0.5) * (math.pi / 160)
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 
 
 def _pieces(x: Any, *pieces: tuple[Any, Callable[[Any], Any]]) -> Any:
@@ -177,13 +177,20 @@ def _expint(x: Any) -> Any:
                    (x == np.inf, lambda x: x))
 
 
+@functools.cache
+def _gauss_legendre() -> tuple[Any, Any]:
+    """96 nodes and weights for integrals from -1 to 1."""
+    return np.polynomial.legendre.leggauss(96)
+
+
 def _fresnel(x: Any, trigonometric: Callable[[Any], Any], shift: float) -> Any:
     """The integral of cos or sin of pi t**2 / 2 from 0 to x; from 6 on by the auxiliary functions (7.3.27)."""
     y = np.abs(x)
 
     def near(y: Any) -> Any:
-        t = y[:, None] * (_NODES + 1) / 2
-        return y / 2 * (trigonometric(math.pi / 2 * t * t) * _WEIGHTS).sum(1)
+        nodes, weights = _gauss_legendre()
+        t = y[:, None] * (nodes + 1) / 2
+        return y / 2 * (trigonometric(math.pi / 2 * t * t) * weights).sum(1)
 
     def far(y: Any) -> Any:
         z = math.pi * y * y

@@ -310,8 +310,8 @@ class Staging:
     def body_began(self) -> None:
         begin_body()
 
-    def body_ending(self, body: Body, names: Sequence[str], values: Sequence[Any]) -> None:
-        make_references(names, values, body)
+    def body_ending(self, body: Body, names: Sequence[str], read: Callable[[], Sequence[Any]]) -> None:
+        make_references(names, read, body)
 
     def body_ended(self, error: BaseException | None) -> None:
         tell_watchers(error)

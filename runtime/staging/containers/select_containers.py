@@ -187,8 +187,8 @@ class _Sequence(_OfItems):
         return text if spec in (STR, REPR, ITEM) else formatted(text, spec)
 
 
-class _SomeLength(_OfItems, Staged):
-    """A selection whose length is known only at run time."""
+class _OfSomeLength:
+    """A selection whose length is known only at run time. The first of the bases: its `length` goes before theirs."""
 
     __slots__ = ()
 
@@ -199,6 +199,12 @@ class _SomeLength(_OfItems, Staged):
 
     def __truth__(self) -> Any:
         return _length(self) != 0
+
+
+class _SomeLength(_OfSomeLength, _OfItems, Staged):
+    """One of several lists or tuples, not all of one length."""
+
+    __slots__ = ()
 
     def __iterable__(self) -> Counted:
         return Counted(_length(self), lambda i: self[i])
@@ -340,18 +346,10 @@ class _Iterated:
         return _length(self.lists)
 
 
-class _SetItems(Staged):
+class _SetItems(_OfSomeLength, Staged):
     """The items of one of several sets that Python knows, in its order."""
 
     __slots__ = ()
-
-    length = property(lambda self: _length(self))
-
-    def __getattribute__(self, name: str) -> Any:
-        return _length(self) if name == "length" else super().__getattribute__(name)
-
-    def __truth__(self) -> Any:
-        return _length(self) != 0
 
     def __iterable__(self) -> Counted | None:  # type: ignore[override]
         length, items = _length(self), _items(self)

@@ -169,7 +169,7 @@ def stage_cond(
 
     StagingError if the values of a variable have no join.
     """
-    make_references(names, init, true_fn, false_fn)
+    make_references(names, lambda: init, true_fn, false_fn)
     with after_return() if _tells_of_return(pred) else nullcontext(), carrying():
         mark = checkpoint() if any(map(begins_with_container, init)) else None
         try:

@@ -534,7 +534,7 @@ def stage_while(
 
 def _staged(stage: _Stage, body_fn: Branch, init: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
     """The state after a loop that `stage` traces in a form, with places of elements as part of the state."""
-    make_references(names, init, body_fn)
+    make_references(names, lambda: init, body_fn)
     with open_bodies.carrying():
         return following_elements(
             lambda places: exchanging(lambda init, form: stage(init, form, places), places.init), init, names)

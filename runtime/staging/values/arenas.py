@@ -18,6 +18,7 @@ from autograph.backend import consists_of_attributes, fields_in, operators, refe
 from runtime.core.object_mode import note_made
 from runtime.core.positions import staging_error
 from runtime.core.trace import convert_to_tensor
+from runtime.staging.values.element_classes import arenas_in
 from runtime.staging.values.element_layout import empty_row, types_of
 from runtime.staging.values.element_structures import structure_of
 from runtime.staging.values.iterables import view_of
@@ -29,7 +30,6 @@ from runtime.staging.values.references import (
     Attributes,
     Reference,
     References,
-    arenas_in,
     other_attributes,
 )
 from runtime.staging.values.truthiness import truth

@@ -11,7 +11,7 @@ arena for both (`NeedsOneArena`), as in Steensgaard's points-to analysis.
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NoReturn
 
@@ -322,11 +322,14 @@ def _key_here(depth: int) -> Key:
     return "line", "" if place is None else f"{place.filename}:{place.lineno}", depth
 
 
-def make_references(names: Sequence[str], values: Sequence[Any], *bodies: Any) -> None:
-    """Called before a statement with these bodies, and at the end of each, with the state: make the lists and dicts
-    that are elements of containers ones by reference, and those variables for which `need_references` was called."""
+def make_references(names: Sequence[str], read: Callable[[], Sequence[Any]], *bodies: Any) -> None:
+    """Called before a statement with these bodies, and at the end of each. Where containers are by reference, make the
+    lists and dicts that are elements of those in the state, which `read` gives, ones by reference, and those variables
+    for which `need_references` was called."""
     arenas = container_arenas()
-    for name, value in zip(names, values, strict=False) if arenas is not None else ():
+    if arenas is None:
+        return
+    for name, value in zip(names, read(), strict=False):
         if _can_refer(value) and any(not arenas.variables.isdisjoint(_keys_of(body, name)) for body in bodies):
             _refer(value, arenas.of(_key_of_variable(name, 0), value))
         for part in _parts(value):

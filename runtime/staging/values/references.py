@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, TypeGuard
 
 from autograph.backend import operators
-from runtime.core import pytree
 from runtime.core.op import CAST
 from runtime.core.positions import staging_error
 from runtime.core.text import Text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, int64
 from runtime.ops.logic import equal, logical_not
-from runtime.staging.values.element_layout import LeafLayout, MaybeNone, Record, Rows
+from runtime.staging.values.element_layout import LeafLayout
 
 __all__ = [
-    "IDENTITY", "Attribute", "Attributes", "Reference", "References", "arenas_in", "is_hashable_reference",
+    "IDENTITY", "Attribute", "Attributes", "Reference", "References", "is_hashable_reference",
     "number_of", "number_of_place", "other_attributes", "same_reference", "selected"]
 
 
@@ -189,16 +188,3 @@ class References(LeafLayout):
 
     def __repr__(self) -> str:
         return f"a {self.arena.name}"
-
-
-def arenas_in(structure: Any) -> Iterator[Any]:
-    """The arenas to which elements of that structure refer."""
-    if pytree.is_nested(structure):
-        for part in pytree.children(structure):
-            yield from arenas_in(part)
-    elif isinstance(structure, References):
-        yield structure.arena
-    elif isinstance(structure, (MaybeNone, Rows)):
-        yield from arenas_in(structure.structure)
-    elif isinstance(structure, Record):
-        yield from arenas_in(structure.fields)

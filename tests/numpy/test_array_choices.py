@@ -1,0 +1,119 @@
+"""One of several arrays whose sizes only the graph knows: of the one that is not chosen the sizes may not fit, or it may
+not be bound."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runtime as rt
+
+
+def nested_return(n, m):
+    a = np.zeros(m)
+    if n > 0:
+        if n > 9:
+            return a * 2
+    return a
+
+
+def return_in_a_loop(n, m):
+    a = np.zeros(m)
+    for i in range(n):
+        if i > 5:
+            return a * 2
+        a[0] += 1
+    return a
+
+
+def returns_of_rank_2(n, m):
+    a = np.zeros((m, 3))
+    if n > 0:
+        if n > 9:
+            return a * 2, n
+    return a, -1
+
+
+def returns_of_other_arrays(n, m):
+    a = np.arange(m)
+    if n > 0:
+        if n > 9:
+            return np.ones(m, int)
+    return a
+
+
+def bound_by_else(n, m):
+    a = np.zeros(m)
+    for i in range(n):
+        if i > 5:
+            b = a * 2
+            break
+    else:
+        b = a
+    return b
+
+
+def changes(n, m):
+    a, b = np.zeros(m), np.ones(m + 2)
+    c = a if n > 0 else b
+    c[0] = 5
+    c *= 2
+    c[1:] += n
+    return a, b, c
+
+
+def changes_by_all_kinds_of_indices(n, m):
+    a, b, d = np.zeros(m), np.ones(m + 2), np.full(m + 3, 7.0)
+    c = a if n > 9 else b if n > 5 else d
+    c[m - 1] = 5
+    c[c > 5] -= 1
+    c[[0, 1]] = 3
+    row = c[1:]
+    row += 1
+    total = c.sum() + c[-1]
+    c.sort()
+    return a, b, d, c, total
+
+
+def an_index_of_the_longest(n, m):
+    a, b = np.zeros(m), np.ones(m + 2)
+    c = b if n > 5 else a
+    if n > 5:
+        c[m + 1] = 4
+    return a, b, c[-1]
+
+
+def chosen_in_a_loop(n, m):
+    a, b = np.zeros((m, 2)), np.ones((m + 2, 2))
+    c = a
+    for i in range(n):
+        if i == 2:
+            c = b
+        c[i % m] += i
+        c[i % m, 1] = i
+    for row in c:
+        row[0] += 1
+    return a, b, c
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("f", [
+    nested_return, return_in_a_loop, returns_of_rank_2, returns_of_other_arrays, bound_by_else, changes,
+    changes_by_all_kinds_of_indices, an_index_of_the_longest, chosen_in_a_loop], ids=lambda f: f.__name__)
+def test_arrays_of_other_sizes(f: Any, executor: str) -> None:
+    staged = rt.function(f, executor=executor)
+    for n in 0, 2, 7, 12:
+        for m in 1, 3, 4:
+            try:
+                expected = f(n, m)
+            except IndexError as error:
+                with pytest.raises(IndexError, match="out of bounds"):
+                    staged(rt.constant(n), rt.constant(m))
+                assert "out of bounds" in str(error)
+                continue
+            found = staged(rt.constant(n), rt.constant(m))
+            pairs = zip(expected, found, strict=True) if isinstance(expected, tuple) else [(expected, found)]
+            for one, other in pairs:
+                assert np.shape(one) == np.shape(other)
+                np.testing.assert_array_equal(one, other)
