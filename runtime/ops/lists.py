@@ -6,10 +6,12 @@ elements read as zeros of the element's shape; unknown dimensions are those of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from runtime.core.array_promotion import join_arrays
 from runtime.core.errors import (
     DTypeError,
     IndexOutOfRangeError,
@@ -23,23 +25,12 @@ from runtime.core.persistent_list import Items, versions
 from runtime.core.string_arrays import of_scalars, zeros
 from runtime.core.tensor import EagerList, GraphList
 from runtime.core.trace import apply
-from runtime.core.types import (
-    DType,
-    ListType,
-    TensorType,
-    Type,
-    compatible_shapes,
-    int32,
-    join_shapes,
-    promote,
-    shape_text,
-)
+from runtime.core.types import ListType, TensorType, Type, compatible_shapes, int32, join_shapes, promote, shape_text
 
 __all__ = [
     "MOST_ITEMS", "ListValue", "check_items", "join_elements", "list_append", "list_cast", "list_concat",
-    "list_extend", "list_from_tensor",
-    "list_gather", "list_get", "list_insert", "list_length", "list_new", "list_pop", "list_reserve", "list_scatter",
-    "list_set", "list_slice", "list_split", "list_stack",
+    "list_extend", "list_from_tensor", "list_gather", "list_get", "list_insert", "list_length", "list_new",
+    "list_pop", "list_reserve", "list_scatter", "list_set", "list_slice", "list_split", "list_stack",
 ]
 
 ListValue = GraphList | EagerList
@@ -61,21 +52,26 @@ def join_elements(a: TensorType, b: TensorType) -> TensorType:
 
     DTypeError for differing strong dtypes, ShapeError for differing ranks.
     """
-    dtype, weak = _promoted(a, b, "the elements of a list")
+    promoted = _promoted(a, b, "the elements of a list")
     shape = join_shapes(a.shape, b.shape)
     if shape is None:
         raise ShapeError(f"the elements of a list have different ranks: {a} and {b}",
                          remedy="Use one list for each rank, or bring the elements to one rank with rt.reshape.")
-    return TensorType(dtype, shape, weak)
+    return replace(promoted, shape=shape)
 
 
-def _promoted(a: TensorType, b: TensorType, what: str) -> tuple[DType, bool]:
-    """The dtype of elements of two types, and whether they are Python's numbers. Ints of a tensor become floats of
-    Python beside such."""
+def _promoted(a: TensorType, b: TensorType, what: str) -> TensorType:
+    """The type of scalar elements of which some have the dtype of `a` and others that of `b`. Ints of a tensor become
+    floats of Python beside such, and elements of arrays are joined as in variables."""
     for ints, floats in ((a, b), (b, a)):
         if ints.dtype.is_integer and not ints.weak and floats.weak and floats.dtype.is_floating:
-            return floats.dtype, True
-    return promote((a, b), what)
+            return TensorType(floats.dtype, (), True)
+    if a.dtype is not b.dtype and not (a.weak or b.weak) and (
+            joined := join_arrays(replace(a, shape=()), replace(b, shape=()))) is not None:
+        return joined
+    dtype, weak = promote((a, b), what)
+    of_arrays = (a.of_arrays or b.of_arrays) and all(type.of_arrays or type.weak for type in (a, b))
+    return TensorType(dtype, (), weak, of_arrays)
 
 
 def _list(op: str, type: Type) -> ListType:
@@ -271,11 +267,11 @@ def _agree(list: Any, x: Any) -> tuple[Any, Any]:
     found: TensorType = x.type
     if element.dtype is found.dtype and (found.weak or not element.weak):
         return list, x
-    dtype, weak = _promoted(element, found, "the list and the element")
-    if element.dtype is not dtype or element.weak is not weak:
-        list = list_cast(list, TensorType(dtype, element.shape, weak))
-    if found.dtype is not dtype:
-        x = apply(CAST, x, dtype=dtype, **({"weak": True} if weak else {}))
+    promoted = _promoted(element, found, "the list and the element")
+    if element.dtype is not promoted.dtype or element.weak is not promoted.weak:
+        list = list_cast(list, replace(promoted, shape=element.shape))
+    if found.dtype is not promoted.dtype:
+        x = apply(CAST, x, dtype=promoted.dtype, **({"weak": True} if promoted.weak else {}))
     return list, x
 
 
@@ -296,10 +292,10 @@ _EXTEND: Final = Op("list_extend", _extend_kernel, _extend_rule, doc="The elemen
 
 def list_extend(list: Any, other: Any) -> Any:
     """The list extended by the elements of the list `other`."""
-    dtype, weak = _promoted(list.type.element, other.type.element, "the two lists")
+    promoted = _promoted(list.type.element, other.type.element, "the two lists")
     list, other = (
-        x if x.type.element.dtype is dtype and x.type.element.weak is weak
-        else list_cast(x, TensorType(dtype, x.type.element.shape, weak)) for x in (list, other))
+        x if x.type.element.dtype is promoted.dtype and x.type.element.weak is promoted.weak
+        else list_cast(x, replace(promoted, shape=x.type.element.shape)) for x in (list, other))
     return apply(_EXTEND, list, other)
 
 

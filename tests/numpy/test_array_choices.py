@@ -1,4 +1,4 @@
-"""One of several arrays whose sizes only the graph knows: of the one that is not chosen the sizes may not fit, or it may
+"""One of several arrays whose sizes only the graph knows: those of an array that is not chosen may not fit, or it may
 not be bound."""
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 among themselves as in NumPy."""
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -270,3 +272,66 @@ def test_bools_of_tensors_are_no_numbers(f: Callable[[Any], Any]) -> None:
     for call in (f, rt.function(f)):
         with pytest.raises(rt.errors.DTypeError, match="bool"):
             call(rt.constant(SQUARE))
+
+
+def path_of(s, nexts, n):
+    path = [(s, 0)]
+    for i in range(n):
+        s = nexts[s]
+        path.append((s, i))
+    return [node for node, _ in path]
+
+
+def queue_of(s, nexts, n):
+    queue, found = deque([s]), []
+    while queue:
+        node = queue.popleft()
+        if node < n:
+            queue.append(nexts[node])
+        found.append(node)
+    return found
+
+
+def changed_list(s, nexts, n):
+    xs = [s, s]
+    for i in range(n):
+        xs.extend([nexts[i % 4]] * 2)
+        xs.insert(0, nexts[1])
+        xs[-1] = s
+    return xs
+
+
+def heap_of(s, nexts, n):
+    heap, found = [(0, s)], []
+    while heap:
+        steps, node = heapq.heappop(heap)
+        found.append(node)
+        if steps < n:
+            heapq.heappush(heap, (steps + 1, nexts[node]))
+    return found
+
+
+def longer_on_a_path(s, nexts, n):
+    xs = [s]
+    if n > 1:
+        xs.append(nexts[0])
+    xs.append(s)
+    return xs
+
+
+def rows_of(s, nexts, n):
+    rows = [[s], [s]]
+    for i in range(n):
+        rows[i % 2].append(nexts[i % 4])
+    return rows[0] + rows[1]
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+@pytest.mark.parametrize("f", [path_of, queue_of, changed_list, heap_of, longer_on_a_path, rows_of])
+def test_elements_of_lists_join_as_variables_do(f: Callable[..., Any], executor: str) -> None:
+    """An int32 tensor and elements of an int64 array in one list become int64."""
+    nexts, staged = np.array([1, 2, 3, 0]), rt.function(f, executor=executor)
+    for n in 0, 2, 3:
+        found = staged(rt.constant(0), nexts, rt.constant(n))
+        assert [*map(int, found)] == [*map(int, f(0, nexts, n))]
+        assert n < 2 or {x.dtype for x in found} == {rt.int64}

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeGuard
 from autograph.backend import LISTS, ListItems, is_list, is_record
 from runtime.core import pytree
 from runtime.core.array_mode import note_put
+from runtime.core.array_promotion import join_arrays
 from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
 from runtime.staging.values.constant_layout import Constants, constants_of
@@ -432,7 +433,9 @@ def _element_type(a: Spec, b: Spec, mine: Sequence[Spec], theirs: Sequence[Spec]
         type = leaf_type(contents_of_array(child))
         if isinstance(type, ListType):
             type = type.element
-        found = type if found is None or type is None else join_types(found, type, adapts=True)
+        if found is not None and type is not None:
+            type = join_types(found, type, adapts=True) or join_arrays(found, type)
+        found = type
         if found is None:
             raise Conflict(a, b)
     if not isinstance(found, TensorType):  # of rows that are all empty
