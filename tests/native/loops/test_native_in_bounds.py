@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import linecache
 import random
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -109,7 +110,48 @@ def while_negative_steps(n, k, x):
     return total
 
 
-WHILES = [while_below, while_above, while_by_steps, while_down_by_steps, while_negative_steps]
+def while_moving(n, k, x):
+    j = n - 1
+    while j >= 0 and x[j] > k:
+        x[j + 1] = x[j]
+        j -= 1
+    x[j + 1] = k
+    return x
+
+
+def while_different(n, k, x):
+    i = 0
+    while i < n and x[i] != k and x[i + 1] < 9:
+        i += 1
+    return i
+
+
+def while_either(n, k, x):
+    i, total = k, 0
+    while n > i and (x[i] > 3 or x[i - k] < 2):
+        total += x[i + 1]
+        i += 1
+    return total
+
+
+def while_small(n, k, x):
+    i, total = 0, 0
+    while total < 20 and i <= n:
+        total += x[i] + k
+        i += 1
+    return total
+
+
+def while_both_below(n, k, x):
+    i, j = 0, k
+    while i < n and j < 12:
+        x[i] = x[j]
+        i, j = i + 1, j + 2
+    return x
+
+
+WHILES_WITH_MORE = [while_moving, while_different, while_either, while_small, while_both_below]
+WHILES = [while_below, while_above, while_by_steps, while_down_by_steps, while_negative_steps, *WHILES_WITH_MORE]
 PROGRAMS = [shifted, backwards, by_steps, in_branches, wide, chosen, nothing, to_the_left, *WHILES]
 
 
@@ -172,6 +214,9 @@ def random_program(r: random.Random) -> str:
         first, relation = (r.choice(["j", "k", "-2"]), r.choice(["<", "<="])) if sign == "+" else (
             r.choice(["n", "n + j", "9"]), r.choice([">", ">="]))
         test = f"i {relation} {limit}" if r.random() < 0.7 else f"{limit} {relation.translate(_EXCHANGED)} i"
+        if r.random() < 0.5:
+            more = f"{item()} {r.choice(['<', '!='])} {r.randrange(20)}"
+            test = f"{test} and {more}" if r.random() < 0.8 else f"{more} and {test}"
         lines += [f"        i, limit = {first}, {limit}", f"        while {test}:"]
         step = f"            i {sign}= {r.choice(['1', '1', '2', '3', 'abs(k) + 1'])}"
     for _ in range(r.randrange(1, 4)):
@@ -242,6 +287,70 @@ def test_a_while_within_bounds_tests_no_item() -> None:
         f(rt.constant(1001, rt.int64), rt.constant(10, rt.int64), given[2])
 
 
+def insert(n, key, x):
+    j = n - 2
+    while j >= 0 and x[j] > key:
+        x[j + 1] = x[j]
+        j -= 1
+    x[j + 1] = key
+    return x
+
+
+def loops_of_two_blocks(text: str) -> list[str]:
+    """Of the loops of optimized LLVM code that are two basic blocks, a test and a body, their text."""
+    blocks = dict(re.findall(r"^(\w[\w.]*):[^\n]*\n((?:  .*\n)+)", text, re.M))
+    found = []
+    for label, block in blocks.items():
+        then = re.search(r"br i1 %\S+, label %(\S+), label", block)
+        if then and "phi" in block and f"label %{label}," in blocks.get(then[1], ""):
+            found.append(block + blocks[then[1]])
+    return found
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("size", [9, None])
+def test_a_while_that_also_looks_at_items_tests_no_index_and_does_not_poll(size: int | None) -> None:
+    specs = [rt.TensorSpec([], rt.int64), rt.TensorSpec([], rt.float64), rt.TensorSpec([size], rt.float64)]
+    f = rt.function(insert, input_signature=specs, executor="native")
+    (loop,) = [loop for loop in loops_of_two_blocks(f.get_concrete_function().inspect_llvm()) if "store" in loop]
+    assert loop.count("icmp") == 1 and loop.count("fcmp") == 1 and "call" not in loop
+    for n in (-20, 0, 1, 2, 9, 10, 11):
+        for key in (-1.0, 3.5, 100.0):
+            args = rt.constant(n, rt.int64), rt.constant(key, rt.float64), rt.constant(np.arange(9.0))
+            assert outcome(f, *args) == outcome(insert, n, key, np.arange(9.0))
+
+
+def item_before(n, k, x):
+    i = k
+    while x[i] != 5 and i < n:
+        i += 1
+    return i
+
+
+def item_between(n, k, x):
+    i, total = k, 0
+    while total < 20 and x[i] != 5 and i < n:
+        total += x[i]
+        i += 1
+    return i + total
+
+
+def item_in_another_condition(n, k, x):
+    i, total = k, 0
+    while (total < 20 and x[i] != 5) & (i < n):
+        total += x[i]
+        i += 1
+    return i + total
+
+
+@pytest.mark.parametrize("f", [item_before, item_between, item_in_another_condition])
+def test_items_that_a_test_reads_before_the_comparison_raise_as_in_python(f: Callable[..., Any]) -> None:
+    native = rt.function(f, executor="native")
+    for n, k in (9, 0), (3, 1), (2, 4), (0, 9), (0, -9), (0, -3), (99, 6):
+        want = outcome(f, n, k, np.arange(9))
+        assert outcome(native, rt.constant(n, rt.int64), rt.constant(k, rt.int64), rt.constant(np.arange(9))) == want
+
+
 @pytest.mark.parametrize("block", range(4))
 def test_random_programs(block: int) -> None:
     for seed in range(10 * block, 10 * block + 10):
@@ -281,16 +390,38 @@ def test_what_nothing_writes_is_loaded_before_a_loop() -> None:
     assert "!invariant.load" in apart and "!invariant.load" not in same
 
 
-@pytest.mark.parametrize("limit", [2**31 - 2, 2**62])
-def test_an_interrupt_ends_a_while_within_bounds(limit: int) -> None:
-    def endless(n, x):
-        i, k = 0, 0
-        while k < n:
-            x[i % 4] += 1.0
-            i += 1
-            k += 1
-        return x
+def endless(n, x):
+    i, k = 0, 0
+    while k < n:
+        x[i % 4] += 1.0
+        i += 1
+        k += 1
+    return x
 
+
+def endless_with_more(n, x):
+    i, k = 0, 0
+    while k < n and x[i % 4] >= 0:
+        x[i % 4] += 1.0
+        i += 1
+        k += 1
+    return x
+
+
+def endless_without_pieces(n, x):
+    k = 0
+    while k < n:
+        j = 3
+        while j > 0 and x[j - 1] >= 0:
+            x[j] = x[j - 1] + 1.0
+            j -= 1
+        k += 1
+    return x
+
+
+@pytest.mark.parametrize("limit", [2**31 - 2, 2**62])
+@pytest.mark.parametrize("endless", [endless, endless_with_more, endless_without_pieces])
+def test_an_interrupt_ends_a_while_within_bounds(endless: Callable[..., Any], limit: int) -> None:
     f = rt.function(endless, executor="native")
     x = rt.zeros([4])
     f(rt.constant(3, rt.int64), x)

@@ -72,7 +72,7 @@ def write_while(w: Lowering, node: Node, state: Sequence[Value], most: Value | N
     if plan is None or bound is None or not isinstance(cost, int):
         return loop()
     return _write_versions(w, node, carried, plan, lambda: _write_bounded(
-        w, body, carried, plan, bound, envs["body"], cost), loop)
+        w, test, body, carried, plan, bound, envs, cost), loop)
 
 
 def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[Variable], limit: Val | None,
@@ -109,40 +109,61 @@ def _write_tested(w: Lowering, node: Node, carried: Carried, storages: Sequence[
     return _after_loop(w, carried, storages, exits, after)
 
 
-def _write_bounded(w: Lowering, body: Graph, carried: Carried, plan: in_bounds.Plan, bound: in_bounds.Bound,
-                   env: dict[GraphValue, Value], cost: int) -> list[Value]:
+def _write_bounded(w: Lowering, test: Graph, body: Graph, carried: Carried, plan: in_bounds.Plan,
+                   bound: in_bounds.Bound, envs: dict[str, dict[GraphValue, Value]], cost: int) -> list[Value]:
     """Write a `while` loop as two nested loops: the outer one polls once per piece, the inner one runs to the piece's
-    end."""
+    end. If the test asks more than the bound, this is tested in each iteration, and the iterations that ran are
+    counted afterwards."""
     b = w.b
-    pieces, head, rest, after = map(b.label, ("pieces", "while", "rest", "end"))
+    pieces, head, inside, rest, after = map(b.label, ("pieces", "while", "do", "rest", "end"))
+
+    def number(values: Sequence[Sequence[Val]]) -> Val:
+        return b.extend(values[bound.place][0], False)
 
     def goes_on(values: Sequence[Sequence[Val]], limit: Val) -> Val:
-        return b.icmp(bound.relation, b.extend(values[bound.place][0], False), limit)
+        return b.icmp(bound.relation, number(values), limit)
+
+    def poll(stop: Val) -> None:
+        """Poll for the iterations of a piece up to `stop`, assuming up to twice their number."""
+        ways = b.sub(stop, start) if bound.up else b.sub(start, stop)
+        shift = b.sub(const("i64", 63), b.call("i64", "llvm.ctlz.i64", plan.step, const("i1", 0)))
+        w.poll(b.imul(b.lshr(ways, shift), cost))
 
     before, first = b.block, carried.vals(carried.first)
     b.branch(goes_on(first, plan.limit), pieces, after)
     b.start(pieces)
     outer = carried.open(carried.first, before)
-    start, stop = b.extend(carried.vals()[bound.place][0], False), plan.limit
+    start, stop = number(carried.vals()), plan.limit
     if not plan.recurrent:
         longest = b.imul(plan.step, CREDIT // max(cost, 1))
         far = b.intrinsic("sadd.sat" if bound.up else "ssub.sat", start, b.i64(longest))
         stop = b.intrinsic("smin" if bound.up else "smax", far, stop)
-    ways = b.isub(stop, start) if bound.up else b.isub(start, stop)
-    shift = b.sub(const("i64", 63), b.call("i64", "llvm.ctlz.i64", plan.step, const("i1", 0)))
-    w.poll(b.imul(b.lshr(b.i64(ways), shift), cost))  # assumes up to twice the number of iterations
+    if not bound.more:
+        poll(stop)
     entering = b.block
     b.start(head)
     inner = carried.open(carried.current, entering)
     exits = [(first, before)]
     with inside_loop(w):
-        carried.store_ahead(body)
-        results = w.run(body, {**env, **dict(zip(body.inputs, carried.current, strict=True))})
+        if bound.more:
+            now, ending = carried.vals(), b.label("ending")
+            (go,) = w.run(test, {**envs["test"], **dict(zip(test.inputs, carried.current, strict=True))})
+            b.branch(w.element(go), inside, ending)
+            b.start(ending)
+            poll(number(now))
+            exits.append((now, b.block))
+            b.jump(after)
+        b.start(inside)
+        with w.scope():
+            carried.store_ahead(body)
+            results = w.run(body, {**envs["body"], **dict(zip(body.inputs, carried.current, strict=True))})
         if not b.done:
             taken = carried.advance(results)
             carried.close(taken, b.block, inner)
             b.branch(goes_on(taken, stop), head, rest)
             b.start(rest)
+            if bound.more:
+                poll(number(taken))
             carried.close(taken, b.block, outer)
             exits.append((taken, b.block))
             b.branch(goes_on(taken, plan.limit), pieces, after)

@@ -1,7 +1,8 @@
 """Bounds-check elimination: one test before a loop replaces the bounds checks of its array items.
 
 It applies to innermost loops on scalars and on items of arrays: counted ones, and a `while` that runs as long as a
-number, to which it adds the same amount each time, is below (or above) a limit. An index
+number, to which it adds the same amount each time, is below (or above) a limit, and whatever else its test asks then,
+as `while j >= 0 and x[j] > key`. An index
 
     base + stride * i        i: the number of the iteration; base, stride: sums of loop invariants
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -56,20 +57,24 @@ class Affine(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A loop goes on while a number of its state, the one at `place`, is in `relation` to the limit; each iteration
-    adds `step` to it, or subtracts it if `up` is false."""
+    """A loop goes on only while a number of its state, the one at `place`, is in `relation` to the limit, as the node
+    `holds` of the test tells; each iteration adds `step` to it, or subtracts it if `up` is false. `more`: the test asks
+    more than that, but may only raise where the number is in that relation."""
 
     place: int
     relation: str
     up: bool
     limit: GraphValue
     step: GraphValue
+    holds: Node
+    more: bool
 
 
 class Plan(NamedTuple):
-    """`holds`: whether the items of `nodes` are within bounds in all iterations, and the sums that `fitting` checks do
-    not overflow. `recurrent`: an iteration reads items that earlier ones set, which LLVM keeps in registers if the loop
-    is not cut into pieces; then it may have only few iterations. For a `while`: its `limit` and `step` (see `Bound`).
+    """`holds`: whether the items of `nodes` are within bounds in all iterations, and the checks `fitting` pass: that
+    sums do not overflow, and, of a `while`, that its number is in bounds (see `Bound.holds`). `recurrent`: an iteration
+    reads items that earlier ones set, which LLVM keeps in registers if the loop is not cut into pieces; then it may
+    have only few iterations. For a `while`: its `limit` and `step` (see `Bound`).
     """
 
     holds: Val
@@ -95,11 +100,51 @@ def planned(w: Lowering, body: Graph, length: Val, state: Sequence[Value], env: 
 
 def bounded(test: Graph, body: Graph) -> Bound | None:
     """The bound of a `while` loop, if it has one."""
-    holds = test.outputs[0].node
-    if holds is None or holds.op.name not in _RELATIONS or not all(map(_is_simple, body.walk())) or any(
-            node is not holds and node.op.name != "const" for node in test.nodes):
+    if not all(_is_simple(node) and not (graph is test and node.op.effect) for graph in (test, body)
+               for node in graph.walk()):
         return None
+    conjuncts = _conjuncts(test.outputs[0])
+    for holds in conjuncts:
+        later = [node for node in conjuncts if node.op.name == "cond" and holds in _conjuncts(node.inputs[0])]
+        if holds.op.name in _RELATIONS and not any(node.errors for node in test.nodes if node not in later):
+            found = _bound_by(holds, test, body)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_invariant(value: GraphValue, graph: Graph, body: Graph) -> bool:
+    """Whether a value of the test or body of a loop is the same in all iterations, and known before the loop."""
+    if value in graph.inputs:
+        k = graph.inputs.index(value)
+        return body.outputs[k] is body.inputs[k]
+    return value.constant is not None or any(inner is value for _, inner in graph.captures)
+
+
+def _conjuncts(value: GraphValue) -> list[Node]:
+    """The comparisons that a condition computes first, in any case, and that hold if it does; and each `cond` that
+    computes the rest of the condition where they hold."""
+    node = value.node
+    if node is None:
+        return []
+    if node.op.name in _RELATIONS:
+        return [node]
+    if node.op.name == "bitwise_and":
+        return [found for x in node.inputs for found in _conjuncts(x)]
+    if node.op.name == "cond" and _is_false(node.params["false"]):
+        return [*_conjuncts(node.inputs[0]), node]
+    return []
+
+
+def _is_false(graph: Graph) -> bool:
+    constant = graph.outputs[0].constant
+    return constant is not None and not constant.any()
+
+
+def _bound_by(holds: Node, test: Graph, body: Graph) -> Bound | None:
+    """The bound that a comparison of the test is, if it is one."""
     relation, opposite = _RELATIONS[holds.op.name]
+    more = holds is not test.outputs[0].node
     left, right = holds.inputs
     for x, limit, name in (left, right, relation), (right, left, opposite):
         place = test.inputs.index(x) if x in test.inputs else -1
@@ -109,28 +154,24 @@ def bounded(test: Graph, body: Graph) -> Bound | None:
             continue
         number = body.inputs[place]
         for y, step in (after.inputs, after.inputs[::-1]):
-            if y is number and step is not number and (after.op.name == "add" or y is after.inputs[0]):
+            if y is number and (after.op.name == "add" or y is after.inputs[0]) and (
+                    _is_invariant(step, body, body) and _is_invariant(limit, test, body)):
                 up = (after.op.name == "add") != (step.constant is not None and int(step.constant) < 0)
                 if up == (name[1] == "l"):
-                    return Bound(place, name, up, limit, step)
+                    return Bound(place, name, up, limit, step, holds, more)
     return None
 
 
 def planned_while(w: Lowering, bound: Bound, test: Graph, body: Graph, state: Sequence[Value],
                   envs: Mapping[str, Mapping[GraphValue, Value]]) -> Plan | None:
-    """The plan for a bounded `while` loop, which starts with `state`; None if the limit or the step is not invariant,
-    or nothing is gained."""
+    """The plan for a bounded `while` loop, which starts with `state`; None if nothing is gained."""
     planner = _Planner(w, body, body.inputs, state, envs["body"])
-    limit: Value | None = envs["test"].get(bound.limit)
-    if bound.limit in test.inputs:
-        value = body.inputs[test.inputs.index(bound.limit)]
-        limit = planner.known[value] if value in planner.fixed else None
-    elif bound.limit.constant is not None:
-        limit = w.constant(bound.limit.constant)
-    step = w.constant(bound.step.constant) if bound.step.constant is not None else (
-        planner.known[bound.step] if bound.step in planner.fixed else None)
-    if limit is None or step is None:
-        return None
+    if bound.more:
+        planner.add_test(test, envs["test"])
+    limit, step = (
+        w.constant(x.constant) if x.constant is not None else env[x]
+        for x, env in ((bound.limit, {**envs["test"], **dict(zip(test.inputs, state, strict=True))}),
+                       (bound.step, planner.known)))
     return planner.plan_while(bound, integer(w, limit), integer(w, step))
 
 
@@ -171,9 +212,9 @@ class _Planner:
                  env: Mapping[GraphValue, Value]) -> None:
         """`inputs`: the body's inputs that are state."""
         self.w, self.body, self.inputs = w, body, inputs
+        self.nodes = [*body.walk()]  # that run in an iteration
         self.length = const("i64", 0)
-        self.outer = {inner: outer for node in body.walk() for branch in node.subgraphs.values()
-                      for outer, inner in branch.captures}
+        self.outer = _captures(self.nodes)
         self.known = {**env, **dict(zip(inputs, state, strict=True))}
         self.fixed = {*env, *[x for x, after in zip(inputs, body.outputs, strict=True) if x is after]}
         self.counters: dict[GraphValue, Affine] = {}
@@ -182,10 +223,19 @@ class _Planner:
         self.ends_of: dict[GraphValue, tuple[Val, Val] | None] = {}
         self.exact: list[tuple[str, Val, Val]] = []  # sums, differences and products that must not overflow
 
+    def add_test(self, test: Graph, env: Mapping[GraphValue, Value]) -> None:
+        """Let the nodes of the test run in each iteration, too; `env`: the values that it captures."""
+        nodes = [*test.walk()]
+        self.nodes += nodes
+        self.outer.update(_captures(nodes))
+        self.outer.update(zip(test.inputs, self.inputs, strict=True))
+        self.known.update(env)
+        self.fixed.update(env)
+
     def plan(self, length: Val) -> Plan | None:
         self.counters[self.body.inputs[0]] = Affine(_ZERO, _ONE)
         self.length = length
-        found, fitting = self.items(), frozenset(filter(self.fits_at_ends, self.body.walk()))
+        found, fitting = self.items(), frozenset(filter(self.fits_at_ends, self.nodes))
         if not found and not fitting:
             return None
         recurrent = self.recurs(found)
@@ -198,7 +248,7 @@ class _Planner:
         b, number = self.w.b, self.inputs[bound.place]
         self.counters[number] = Affine(frozenset({(number, 1)}), _times(_ONE, 1 if bound.up else -1))
         found = self.items()
-        fitting = frozenset(filter(self.checks_step(bound), self.body.walk()))
+        fitting = frozenset(filter(self.checks_step(bound), self.nodes))
         if not found and not fitting:
             return None
         if bound.step.constant is not None:
@@ -210,6 +260,8 @@ class _Planner:
         wraps = self.wraps(type_of(number).dtype, "add" if bound.up else "sub", limit, step)
         few = b.icmp("ult", b.sub(step, const("i64", 1)), const("i64", _LONGEST_STEP))
         runs = b.and_(b.icmp(bound.relation, first, limit), b.and_(b.not_(wraps), few))
+        if bound.more:
+            fitting |= {bound.holds}
         return Plan(b.and_(runs, self.all_hold(found, recurrent)), frozenset(found), recurrent, fitting, limit, step)
 
     def fits_at_ends(self, node: Node) -> bool:
@@ -280,7 +332,7 @@ class _Planner:
     def items(self) -> dict[Node, list[tuple[Affine, Index, DType]]]:
         """By node, the tests of the items that can be tested before the loop."""
         found: dict[Node, list[tuple[Affine, Index, DType]]] = {}
-        for node in self.body.walk():
+        for node in self.nodes:
             if node.op.name in _ITEMS and "?" in node.params["index"]:
                 tests = self.tests_of(node)
                 if tests is not None:
@@ -404,6 +456,11 @@ class _Planner:
             term = const("i64", 1) if value is None else integer(self.w, self.known[value])
             found = b.add(found, b.mul(term, const("i64", factor)))
         return b.extend(b.convert("trunc", found, "i32"), False) if dtype is int32 else found
+
+
+def _captures(nodes: Iterable[Node]) -> dict[GraphValue, GraphValue]:
+    """By values in branches of these nodes, the values outside that they are."""
+    return {inner: outer for node in nodes for branch in node.subgraphs.values() for outer, inner in branch.captures}
 
 
 def _constant(x: int) -> Affine:
