@@ -51,18 +51,19 @@ def _key(args: Sequence[Any]) -> Hashable | None:
     """The kinds of the arguments of a call; None if these are not as they must be."""
     key: list[Any] = []
     arrays: list[Any] = []
+    share = np.may_share_memory
     for x in args:
         if type(x) is EagerTensor:
             key += x._array.dtype, x._array.shape
             continue
         if type(x) is not np.ndarray:
             return None
-        flags = x.flags.num
-        if flags & _PLAIN != _PLAIN or not x.dtype.isnative:
+        flags, dtype = x.flags.num, x.dtype
+        if flags & _PLAIN != _PLAIN or not dtype.isnative:
             return None
         for other in arrays:
-            if np.may_share_memory(x, other):
+            if share(x, other):
                 return None
         arrays.append(x)
-        key += x.dtype, x.shape, x.strides, flags & _ORDER
+        key += dtype, x.shape, x.strides, flags & _ORDER
     return tuple(key)

@@ -69,8 +69,8 @@ class ConcreteFunction:
         "__weakref__", "_aliases", "_array_pattern", "_captured", "_changes_attributes", "_compiled", "_compiling",
         "_defaults", "_donated", "_executor", "_has_numbers", "_is_final", "_is_single", "_loses_writes", "_optimized",
         "_own", "_pack", "_signature", "_unused", "_variables", "_writes_tensors", "can_change", "failed",
-        "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "reading", "run",
-        "structured_input_signature", "structured_outputs", "types", "used")
+        "fast_math", "findable", "graph", "guards", "identified", "input_specs", "is_kept", "name", "on_arrays",
+        "overwritten_places", "reading", "run", "structured_input_signature", "structured_outputs", "types", "used")
 
     def __init__(
         self, graph: Graph, call: Call, signature: Signature, returned: Any, pack: Pack, executor: str | None,
@@ -154,7 +154,10 @@ class ConcreteFunction:
                         made = rarely_collected(
                             lambda: make(
                                 self.optimized, self._executor, self.fast_math, self._donated, self._is_final))
-                    self.run = self._runner(self._accepting(made.function()))
+                    arrays = self._accepting(made.function())
+                    self.run = self._runner(arrays)
+                    self.on_arrays = self._on_arrays(arrays)
+                    self.overwritten_places = made.overwritten
                     self.findable = None if self._captured else made.findable(self.run_arrays, self._is_single)
                     self._compiled = made
         return self._compiled
@@ -216,15 +219,23 @@ class ConcreteFunction:
 
         return run
 
+    def _on_arrays(self, arrays: Callable[..., Any]) -> Callable[..., Any]:
+        """`run` without tensors, if what the function returns does not depend on results."""
+        constant = self._pack.constant
+        if constant is None:
+            return self.run
+        value = constant.value
+
+        def run(*inputs: Any) -> Any:
+            arrays(*inputs)
+            return value
+
+        return run
+
     @property
     def unknown_dims(self) -> int:
         """The number of unknown dimensions of its inputs."""
         return sum(type.shape.count(None) for type in self.types if isinstance(type, TensorType))
-
-    @property
-    def overwritten_places(self) -> frozenset[int]:
-        """The indices of the arrays that a call changes in their own memory, once compiled."""
-        return self._executable.overwritten
 
     @property
     def serves_arrays(self) -> bool:

@@ -144,7 +144,7 @@ class Function(Called, Inspected):
                         return found.run_arrays(*arrays)
                 if self._array_calls and (ready := self._array_calls.find(args)) is not None:
                     clock[0] = ready[0].used[0] = clock[0] + 1
-                    return ready[0].run(*ready[1])
+                    return ready[0].on_arrays(*ready[1])
             return self._call(args, kwargs)
         except BaseException as error:
             show_users(error)

@@ -6,7 +6,7 @@ from typing import Any
 
 from autograph.backend import LISTS, fields_in, fill, put, refill, take_out
 from runtime.function.array_arguments import put_back
-from runtime.function.reconstruction import Part, Values, spread, spread_items
+from runtime.function.reconstruction import Part, Recipe, Values, spread, spread_items
 from runtime.function.signature import Call
 
 __all__ = ["Pack"]
@@ -30,6 +30,11 @@ class Pack:
         self.part, self.changes, self.references = part, changes, references
         self.arrays, self.returns_arguments = arrays, uses_call
         self.uses_call, self.only_arrays = uses_call or bool(arrays), only_arrays
+
+    @property
+    def constant(self) -> Recipe | None:
+        """The recipe of what it returns, if that is the same in all calls, such as None."""
+        return self.part if isinstance(self.part, Recipe) and self.part.constant else None
 
     def __call__(self, results: Sequence[Any], call: Call | None = None) -> Any:
         if call is None:

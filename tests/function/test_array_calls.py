@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import runtime as rt
+from runtime.core.tensor import EagerTensor
 
 RATE = 2.0
 LOG: list[int] = []
@@ -152,3 +153,28 @@ def test_numbers_that_become_inputs(fn: Any) -> None:
                 errors.append(IndexError)
         assert errors[0] is errors[1] and (found == expected).all(), (n, x)
     assert all(trace._executable.overwritten for trace in f.concrete_functions)
+
+
+def summed(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i]
+        b[i] = total
+
+
+@pytest.mark.parametrize("executor", ["native", "numpy"])
+def test_a_function_without_a_result_makes_no_tensor(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    f = rt.function(summed, executor=executor)
+    arrays = np.arange(5.0), np.zeros(5)
+    assert f(*arrays) is None
+    known = len(f._array_calls)
+    if known:
+        monkeypatch.setattr(EagerTensor, "own", None)
+    for k in range(3):
+        arrays[0][:] = k
+        assert f(*arrays) is None
+        assert arrays[1].tolist() == [k * i for i in range(1, 6)] and arrays[1].flags.writeable
+    assert known == (executor == "native")
+    with pytest.raises(IndexError):
+        f(arrays[0], arrays[1][:3])
+    assert arrays[1].tolist() == [2, 4, 6, 8, 10]

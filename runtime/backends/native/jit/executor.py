@@ -230,9 +230,14 @@ class Native:
         native, frames, constants = self.code.function, self.frames, self.addresses.ctypes.data
         empty, makers, donated = results.empty, results.makers, bool(results.donated)
         slots, call_sites, recurs = self.lowering.slots, self.call_sites, bool(self.lowering.direct)
+        places = [place for place in results.donated if place is not None]
+        only_donated = donated and len(places) == len(results.donated)
 
         def run_simple(*inputs: Any) -> tuple[Any, ...]:
-            made = results.arrays(inputs) if donated else [empty(shape, dtype) for shape, dtype in makers]
+            if only_donated:
+                made = [inputs[place] for place in places]
+            else:
+                made = results.arrays(inputs) if donated else [empty(shape, dtype) for shape, dtype in makers]
             try:
                 frame = shared or frames.pop()
             except IndexError:
