@@ -38,6 +38,10 @@ def _host() -> Any:
     for name, address in {**SYMBOLS, **SIGNAL_SYMBOLS, **FRONT_SYMBOLS, **blas_symbols()}.items():
         llvm.add_symbol(name, address)
     found = llvm.Target.from_default_triple()
+    if found.triple.startswith("x86"):
+        # Else LLVM may make a branch of a maximum that the next iteration depends on, as in dynamic programming, where
+        # data decide it, so that it is mispredicted. It holds for all users of llvmlite in the process.
+        llvm.set_option("", "-x86-cmov-converter=false")
     # It stays: an interrupt that ends the import of this module would let the main thread free it, and lose another one
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(found))
     return found
