@@ -337,8 +337,114 @@ def change(coins, ways):
             ways[i] = (ways[i] + ways[i - coins[q]]) % 1000000007
 
 
+def local_alignment(a, b, scores, best):
+    most = 0
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            same = 2 if a[i - 1] == b[j - 1] else -1
+            score = max(0, scores[i - 1, j - 1] + same, scores[i - 1, j] - 1, scores[i, j - 1] - 1)
+            scores[i, j] = score
+            if score > most:
+                most = score
+    best[0] = most
+
+
+def collatz_lengths(lengths):
+    lengths[1] = 1
+    for i in range(2, len(lengths)):
+        x, count = i, 0
+        while x >= i:
+            if x % 2 == 0:
+                x = x // 2
+            else:
+                x = 3 * x + 1
+            count += 1
+        lengths[i] = count + lengths[x]
+
+
+def cholesky(a, lower):
+    n = len(a)
+    for i in range(n):
+        for j in range(i + 1):
+            total = a[i, j]
+            for k in range(j):
+                total -= lower[i, k] * lower[j, k]
+            if i == j:
+                lower[i, i] = math.sqrt(total)
+            else:
+                lower[i, j] = total / lower[j, j]
+
+
+def median_filter(a, out, window):
+    n = len(a)
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            count = 0
+            for k in range(-1, 2):
+                for m in range(-1, 2):
+                    x = a[i + k, j + m]
+                    q = count
+                    while q > 0 and window[q - 1] > x:
+                        window[q] = window[q - 1]
+                        q -= 1
+                    window[q] = x
+                    count += 1
+            out[i, j] = window[4]
+
+
+def run_lengths(x, values, lengths, runs):
+    n, k, i = len(x), 0, 0
+    while i < n:
+        j = i + 1
+        while j < n and x[j] == x[i]:
+            j += 1
+        values[k] = x[i]
+        lengths[k] = j - i
+        k += 1
+        i = j
+    runs[0] = k
+
+
+def heap_sort(a):
+    n = len(a)
+    start, end = n // 2, n
+    while end > 1:
+        if start > 0:
+            start -= 1
+        else:
+            end -= 1
+            a[end], a[0] = a[0], a[end]
+        root = start
+        while 2 * root + 1 < end:
+            child = 2 * root + 1
+            if child + 1 < end and a[child] < a[child + 1]:
+                child += 1
+            if a[root] >= a[child]:
+                break
+            a[root], a[child] = a[child], a[root]
+            root = child
+
+
+def searches(ordered, x, places):
+    for i in range(len(x)):
+        low, high = 0, len(ordered)
+        while low < high:
+            middle = (low + high) // 2
+            if ordered[middle] < x[i]:
+                low = middle + 1
+            else:
+                high = middle
+        places[i] = low
+
+
 def _zeros(*shape: int) -> Any:
     return np.zeros(shape, np.int64)
+
+
+def _definite(r: np.random.Generator, n: int) -> Any:
+    """A symmetric matrix that is positive definite."""
+    a = r.random((n, n))
+    return a @ a.T + n * np.eye(n)
 
 
 def _sizes(*arrays: Any) -> tuple[int, ...]:
@@ -393,4 +499,16 @@ PROGRAMS: Final = [
         r.random((200 // q, 200 // q)) + 10 * np.eye(200 // q), r.random(200 // q)], _sizes, (0, 1)),
     Program("change for 100,000", change, lambda r, q: [
         np.array([1, 2, 5, 10, 20, 50, 100, 200]), _zeros(100_000 // q)], _two),
+    Program("local alignment of 500 letters", local_alignment, lambda r, q: [
+        *r.integers(0, 4, (2, 500 // q)), _zeros(500 // q + 1, 500 // q + 1), _zeros(1)], _two),
+    Program("collatz lengths below 100,000", collatz_lengths, lambda r, q: [_zeros(100_000 // q)], _sizes),
+    Program("cholesky of 200x200", cholesky, lambda r, q: [
+        _definite(r, 200 // q), np.zeros((200 // q, 200 // q))], _sizes),
+    Program("median filter of 200x200", median_filter, lambda r, q: [
+        *r.random((2, 200 // q, 200 // q)), np.zeros(9)], _sizes),
+    Program("run lengths of 200,000", run_lengths, lambda r, q: [
+        r.integers(0, 2, 200_000 // q), *_zeros(2, 200_000 // q), _zeros(1)], _sizes),
+    Program("heap sort of 50,000", heap_sort, lambda r, q: [r.random(50_000 // q)], _sizes, (0,)),
+    Program("100,000 searches in 100,000", searches, lambda r, q: [
+        np.sort(r.random(100_000 // q)), r.random(100_000 // q), _zeros(100_000 // q)], _two),
 ]

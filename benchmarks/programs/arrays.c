@@ -282,3 +282,99 @@ void change(i64 *coins, i64 *ways, i64 k, i64 n) {
         for (i64 i = coins[q]; i < n; i++)
             ways[i] = (ways[i] + ways[i - coins[q]]) % 1000000007;
 }
+
+static i64 larger(i64 a, i64 b) { return a > b ? a : b; }
+
+void local_alignment(i64 *a, i64 *b, i64 *scores, i64 *best, i64 n, i64 m) {
+    i64 most = 0, w = m + 1;
+    for (i64 i = 1; i <= n; i++)
+        for (i64 j = 1; j <= m; j++) {
+            i64 same = a[i - 1] == b[j - 1] ? 2 : -1, *here = scores + i * w + j;
+            *here = larger(larger(0, here[-w - 1] + same), larger(here[-w] - 1, here[-1] - 1));
+            most = larger(most, *here);
+        }
+    best[0] = most;
+}
+
+void collatz_lengths(i64 *lengths, i64 n) {
+    lengths[1] = 1;
+    for (i64 i = 2; i < n; i++) {
+        i64 x = i, count = 0;
+        for (; x >= i; count++)
+            x = x % 2 == 0 ? x / 2 : 3 * x + 1;
+        lengths[i] = count + lengths[x];
+    }
+}
+
+void cholesky(double *a, double *lower, i64 n) {
+    for (i64 i = 0; i < n; i++)
+        for (i64 j = 0; j <= i; j++) {
+            double total = a[i * n + j];
+            for (i64 k = 0; k < j; k++)
+                total -= lower[i * n + k] * lower[j * n + k];
+            lower[i * n + j] = i == j ? sqrt(total) : total / lower[j * n + j];
+        }
+}
+
+void median_filter(double *a, double *out, double *window, i64 n) {
+    for (i64 i = 1; i < n - 1; i++)
+        for (i64 j = 1; j < n - 1; j++) {
+            i64 count = 0;
+            for (i64 k = -1; k < 2; k++)
+                for (i64 m = -1; m < 2; m++) {
+                    double x = a[(i + k) * n + j + m];
+                    i64 q = count++;
+                    for (; q > 0 && window[q - 1] > x; q--)
+                        window[q] = window[q - 1];
+                    window[q] = x;
+                }
+            out[i * n + j] = window[4];
+        }
+}
+
+void run_lengths(i64 *x, i64 *values, i64 *lengths, i64 *runs, i64 n) {
+    i64 k = 0;
+    for (i64 i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && x[j] == x[i]; j++)
+            ;
+        values[k] = x[i];
+        lengths[k++] = j - i;
+    }
+    runs[0] = k;
+}
+
+static void swap(double *a, double *b) {
+    double kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+void heap_sort(double *a, i64 n) {
+    for (i64 start = n / 2, end = n; end > 1;) {
+        if (start > 0)
+            start--;
+        else
+            swap(a + --end, a);
+        for (i64 root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && a[child] < a[child + 1])
+                child++;
+            if (a[root] >= a[child])
+                break;
+            swap(a + root, a + child);
+        }
+    }
+}
+
+void searches(double *ordered, double *x, i64 *places, i64 n, i64 m) {
+    for (i64 i = 0; i < m; i++) {
+        i64 low = 0, high = n;
+        while (low < high) {
+            i64 middle = (low + high) / 2;
+            if (ordered[middle] < x[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        places[i] = low;
+    }
+}
