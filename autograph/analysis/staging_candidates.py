@@ -22,7 +22,6 @@ from autograph.frontend.tree import (
     has_blocks,
     own_of,
     suspends,
-    walk,
 )
 
 __all__ = [
@@ -172,22 +171,6 @@ def _is_none(node: Any) -> bool:
     return isinstance(node, gast.Constant) and node.value is None
 
 
-def stageable(node: Any) -> bool:
-    """Whether all patterns of a `match` statement can be tested on tensors: values, alternatives of values, wildcards,
-    captures, and sequences of fixed length of these. Class, mapping and star patterns cannot."""
-    return all(_is_stageable(case.pattern) for case in node.cases)
-
-
-def _is_stageable(pattern: Any) -> bool:
-    if isinstance(pattern, (gast.MatchValue, gast.MatchSingleton)):
-        return True
-    if isinstance(pattern, gast.MatchOr):
-        return all(_is_stageable(p) and not any(getattr(n, "name", None) for n in walk(p)) for p in pattern.patterns)
-    if isinstance(pattern, gast.MatchAs):
-        return pattern.pattern is None or _is_stageable(pattern.pattern)
-    return isinstance(pattern, gast.MatchSequence) and all(map(_is_stageable, pattern.patterns))
-
-
 def makes_text(node: Any) -> bool:
     """Whether an expression is an f-string, which may contain values of a graph."""
     return isinstance(node, gast.JoinedStr) and any(isinstance(value, gast.FormattedValue) for value in node.values)
@@ -278,7 +261,7 @@ class _Classifier:
         if general is not None:
             return general
         if isinstance(node, gast.Match):
-            return None if stageable(node) else "only Python can match its patterns"
+            return None
         if isinstance(node, gast.If):
             return "its test is never a tensor" if never_tensor(node.test) else None
         inner_jumps = frozenset().union(*(escapes(s) for s in node.body)) if node.body else frozenset()

@@ -418,10 +418,10 @@ class Backend(Protocol):
         the replacement to store."""
         return value
 
-    def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
-        """The result of `test` for the subject of a `match`, which may be None. Without a test, for a pattern that only
-        Python can match: the subject itself, or an error if it may be None."""
-        return value if test is None else test(value)
+    def pattern(self, value: Any) -> Any:
+        """The subject of a `match` that stays Python, or an error if only the graph knows whether it is None, or of
+        which class."""
+        return value
 
     def text(self, parts: Sequence[Any]) -> Any:
         """The f-string of these parts, some of which are results of `builtins[format]`."""

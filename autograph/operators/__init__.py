@@ -18,7 +18,6 @@ from autograph.core.backend import Backend, GeneratorExpression, ambient, backen
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items, lose_with
 from autograph.core.slots import is_users_class
-from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import add_comprehension, own_errors, prune, settle, stand_in
 from autograph.core.versions import INLINES_COMPREHENSIONS
 from autograph.dispatch.converted_call import call, truth_value
@@ -73,6 +72,17 @@ from autograph.operators.generators import (
 )
 from autograph.operators.loop_rolling import run_plainly, traced_while
 from autograph.operators.lvalues import attribute, attributes, element, fields, place
+from autograph.operators.patterns import (
+    has_length,
+    has_part,
+    is_class,
+    is_mapping,
+    is_sequence,
+    matched,
+    matched_items,
+    matched_part,
+    matched_rest,
+)
 from autograph.operators.strings import formatted, imod, mod, shown, text
 from autograph.operators.traced_for import run_traced
 from autograph.state.bodies import Branch, Operand, Test
@@ -83,11 +93,12 @@ from autograph.state.statement_state import Body, State, checkpoint, rollback, s
 __all__ = [
     "add", "and_", "around_yield", "assert_", "attribute", "attributes", "bind", "bitand", "bitor", "call", "caller",
     "cond", "delitem", "dict_comp", "dict_of", "each", "element", "eq", "extended", "fields", "formatted", "ge",
-    "gen_exp", "gt", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "imod", "imul", "in_", "is_bool", "is_none",
-    "is_same", "isub", "item", "kept_handler", "kept_try", "le", "list_comp", "lt", "matched", "members", "merged",
-    "mod", "mul", "ne", "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "read", "reduce", "set_comp",
-    "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_", "unpack", "while_loop",
-    "with_", "yielded",
+    "gen_exp", "gt", "has_length", "has_part", "hasattr", "iadd", "ibitand", "ibitor", "if_exp", "imod", "imul",
+    "in_", "is_bool", "is_class", "is_mapping", "is_none", "is_same", "is_sequence", "isub", "item", "kept_handler",
+    "kept_try", "le", "list_comp", "lt", "matched", "matched_items", "matched_part", "matched_rest", "members",
+    "merged", "mod", "mul", "ne", "neg", "nested", "not_", "note", "or_", "parts", "place", "pos", "read", "reduce",
+    "set_comp", "set_of", "setitem", "shown", "slice", "spread", "sub", "text", "to_delete", "try_", "unpack",
+    "while_loop", "with_", "yielded",
 ]
 
 slice = _builtins.slice
@@ -408,25 +419,6 @@ compared with them."""
 def members(*items: Any) -> Any:
     """`{a, b, ...}` as an operand of `in`: a tuple if there are tensors, which Python cannot hash."""
     return set(items) if all(backend_of(item) is None for item in items) else items
-
-
-def is_sequence(value: Any, length: int, /) -> Any:
-    """Whether a sequence pattern of this length can match the value; False for a tensor."""
-    backend = staging_backend(value)
-    if backend is not None and has_staged_items(value):
-        return backend.builtins.get(len, len)(value) == length
-    return _is_sequence(value, length) if backend is None else backend.pattern(value, lambda x: _is_sequence(x, length))
-
-
-def matched(value: Any, /) -> Any:
-    """The subject of a `match` that stays Python."""
-    backend = deciding(value) or backend_of(value) or (ambient.backend if hasattr(type(value), "__stands_for__") else (
-        None))
-    return value if backend is None else backend.pattern(value, None)
-
-
-def _is_sequence(value: Any, length: int) -> _builtins.bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)) and len(value) == length
 
 
 @own_errors

@@ -47,12 +47,19 @@ def can_be_record(cls: type) -> bool:
     return cls not in _records.classes and consists_of_attributes(cls)
 
 
-def consists_of_attributes(cls: type) -> bool:
+def consists_of_attributes(cls: type, even_frozen: bool = False) -> bool:
     """Whether an object of a class consists of nothing but its attributes, so that it can be copied and given
-    others."""
+    others. `even_frozen`: or only copied, as it is of a frozen dataclass or attrs class."""
     bases = cls.__mro__[:-1]
     return all(map(is_users_class, bases)) and _is_plain_metaclass(type(cls)) and not any(
-        name in vars(base) for base in bases for name in _HOOKS)
+        name in vars(base) for base in bases for name in _HOOKS
+        if not (even_frozen and name in _FROZEN and _is_frozen(base)))
+
+
+def _is_frozen(cls: Any) -> bool:
+    """Whether a class itself, not a base, is a dataclass or attrs class that is frozen."""
+    declares = "__dataclass_params__" in vars(cls) or "__attrs_attrs__" in vars(cls)
+    return declares and not _are_records(cls)
 
 
 def _is_plain_metaclass(kind: type) -> bool:
@@ -63,6 +70,8 @@ def _is_plain_metaclass(kind: type) -> bool:
 _HOOKS: Final = ("__copy__", "__del__", "__delattr__", "__getattr__", "__getattribute__", "__getstate__", "__reduce__",
                  "__reduce_ex__", "__setattr__", "__setstate__")
 """Special methods through which an object could observe that it is copied, or that an attribute is set."""
+_FROZEN: Final = frozenset({"__delattr__", "__getstate__", "__setattr__", "__setstate__"})
+"""Those that the decorator of a frozen class defines."""
 
 
 def is_container(value: Any) -> bool:

@@ -92,7 +92,6 @@ from runtime.staging.python.introspection import (
     check_attributes,
     is_same,
     refuse_of_several_classes,
-    tested_maybe_none,
 )
 from runtime.staging.python.math_module import MATH
 from runtime.staging.values.alias_tracking import as_originals, forget_exits, in_use, may_alias, record_exit
@@ -409,9 +408,7 @@ class Staging:
     def text(self, parts: Sequence[Any]) -> Any:
         return concat_text(parts)
 
-    def pattern(self, value: Any, test: Callable[[Any], bool] | None) -> Any:
-        if test is not None:
-            return tested_maybe_none(value, test)
+    def pattern(self, value: Any) -> Any:
         if has_staged_items(value):
             return [*view_of(value)]
         if isinstance(value, Text):

@@ -1,4 +1,4 @@
-"""`match`: on tensors it stages; class, mapping and star patterns are matched in Python."""
+"""`match`, whose patterns all stage."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -418,6 +418,97 @@ def walrus_and_a_test_in_while(limit, x):
     while (n := n + 1) < limit and x:
         x = x - 1
     return n, x
+
+
+@program((3,), (1,), (0,))
+def match_mapping_of_tensors(x):
+    match {"kind": x % 2, "size": x, "name": "it"}:
+        case {"kind": 1, "size": 3, **rest}:
+            return len(rest)
+        case {"kind": 1 as kind, "size": size}:
+            return kind * 10 + size
+        case {"other": _}:
+            return -1
+        case {}:
+            return 7
+
+
+@program((0,), (1,), (2,), (5,))
+def match_stars_of_tensors(n):
+    numbers = [n, n * n, 4]
+    match numbers:
+        case [0, *rest]:
+            return sum(rest)
+        case [1, *_, x]:
+            return x
+        case [*front, 4] if front[0] > 3:
+            return front[1]
+        case [*every]:
+            return len(every)
+
+
+@program((2, 5), (5, 2), (7, 8))
+def match_alternatives_that_capture(a, b):
+    match (a, b):
+        case (2, x) | (x, 2):
+            return 10 * x
+        case [(7 | 9) as x, y] | [y, x]:
+            return x - y
+
+
+class Pair:
+    __match_args__ = ("first", "second")
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+@program((fixed("pair"), 3), (fixed("half"), 3), (fixed("none"), 3), (fixed("pair"), -3))
+def match_class_without_an_attribute(kind, x):
+    made = Pair(x, 2)
+    if kind == "half":
+        del made.second
+    match made if kind != "none" else None:
+        case Pair(first, second=2) if first > 0:
+            return first
+        case Pair(second=_):
+            return 5
+        case Pair():
+            return 6
+        case _:
+            return 7
+
+
+class OddArguments:
+    __match_args__ = ["x"]
+
+
+class NoText:
+    __match_args__ = (1,)
+
+
+@program(*[(fixed(i), 3) for i in range(8)])
+def match_errors_of_class_patterns(i, x):
+    try:
+        match (Pair(x, 1), OddArguments(), NoText(), Pair(x, 1), 3, "text", Pair(x, 1), Color())[i]:
+            case Pair(_, _, _) if i == 0:
+                pass
+            case OddArguments(_):
+                pass
+            case NoText(_):
+                pass
+            case Pair(1, first=2) if i == 3:
+                pass
+            case int(_, _):
+                pass
+            case str(s):
+                return len(s) + x
+            case Pair(f, g):
+                return f + g
+            case Color(_):
+                pass
+    except TypeError as error:
+        return str(error), x
 
 
 @program((0,), (2,), (3,), (18,), (19,), (-4,))

@@ -9,7 +9,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from autograph.backend import LISTS, has_staged_items, is_container, operators
+from autograph.backend import LISTS, has_staged_items, is_container, is_users_class, operators
+from runtime.core.operations import OPERATIONS
 from runtime.core.tensor import EagerTensor, GraphTensor, Tensor
 from runtime.ops.logic import bitwise_and, bitwise_or
 from runtime.staging.containers.counter_functions import COUNTER_OPERATORS, are_staged_counters
@@ -19,7 +20,7 @@ from runtime.staging.values.dict_presence import have_other_keys
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import StagedSequence
 from runtime.staging.values.optional import Maybe, MaybeObject, MaybeTensor, same_or_none
-from runtime.staging.values.references import Reference
+from runtime.staging.values.references import Reference, is_hashable_reference, selected
 from runtime.staging.values.select import Select, alternatives_of, use
 from runtime.staging.values.truthiness import truth
 
@@ -48,9 +49,13 @@ def compare(name: str, left: Any, right: Any) -> Any:
         return name in ("eq", "le", "ge")
     if name in ("eq", "ne") and (same := _is_same(left, right)) is not None:
         return same if name == "eq" else operators.not_(same)
-    for one in (left, right):
-        if isinstance(one, Select) and all([_is_generated(type(each), name) for each in alternatives_of(one)[0]]):
-            return use(one, _compare_one, name, left, right, one)
+    if (found := _compare_objects(name, left, right)) is not None:
+        return found
+    return _compare_parts(name, left, right)
+
+
+def _compare_parts(name: str, left: Any, right: Any) -> Any:
+    """`compare`, for values of known classes."""
     left, right = view_of(left), view_of(right)
     if _are_staged_lists(left, right):
         kinds = [deque if isinstance(one, (deque, DequeMethods)) else list for one in (left, right)]
@@ -77,7 +82,50 @@ def compare(name: str, left: Any, right: Any) -> Any:
                          lambda: operators.and_(operators.not_(same), lambda: compare(name, one, other)))
 
 
-def _compare_one(alternative: Any, name: str, left: Any, right: Any, chosen: Select) -> Any:
+def _compare_objects(name: str, left: Any, right: Any) -> Any:
+    """`compare` for objects that only the graph knows, or that are linked by reference; None for other values."""
+    if name in ("eq", "ne") and _are_linked(left, right):
+        same = OPERATIONS.recursive(_equal_linked, _equal_linked)(left, right)
+        return same if name == "eq" else operators.not_(same)
+    for one in (left, right):
+        if isinstance(chosen := selected(one), Select) and _compares_one_by_one(chosen, name):
+            return use(chosen, _compare_one, name, left, right, one)
+    return None
+
+
+def _compares_one_by_one(x: Select, name: str) -> bool:
+    """Whether a comparison has a branch for each alternative: their methods were generated, or are those of several
+    classes of users, which return NotImplemented for others."""
+    kinds = {_class_of(one) for one in alternatives_of(x)[0]}
+    return all([_is_generated(kind, name) for kind in kinds]) or (len(kinds) > 1 and all(map(is_users_class, kinds)))
+
+
+def _class_of(x: Any) -> Any:
+    return type(x).__stands_for__ if isinstance(x, Reference) else type(x)
+
+
+def _are_linked(left: Any, right: Any) -> bool:
+    """Whether comparing two objects by reference may compare objects of the same arena in turn."""
+    return left is not right and all([
+        isinstance(one, Reference) and not is_hashable_reference(one) and one.__arena__.is_linked
+        for one in (left, right)])
+
+
+def _equal_linked(left: Any, right: Any) -> Any:
+    """Whether linked objects are equal: a function that the graph calls, since it calls itself for their parts."""
+    return _with_known(left, lambda one: _with_known(right, lambda other: truth(_compare_parts("eq", one, other))))
+
+
+_equal_linked.__methods__ = (_compare_objects,)  # type: ignore[attr-defined]  # which name it: it is recursive
+
+
+def _with_known(x: Any, use_one: Callable[[Any], Any]) -> Any:
+    """The result of `use_one` for an object, with a branch for each class that it may be of."""
+    chosen = selected(x)
+    return use(chosen, use_one) if isinstance(chosen, Select) else use_one(x)
+
+
+def _compare_one(alternative: Any, name: str, left: Any, right: Any, chosen: Any) -> Any:
     """`compare`, with `chosen`, which is one or both of the operands, replaced by an alternative."""
     return compare(name, alternative if left is chosen else left, alternative if right is chosen else right)
 
@@ -150,6 +198,8 @@ def equals(value: Any, item: Any) -> Any:
         return compare("eq", value, item)
     if have_other_keys(value, item):
         return False
+    if (found := _compare_objects("eq", value, item)) is not None:
+        return found
     value, item = view_of(value), view_of(item)
     if isinstance(value, Maybe) or isinstance(item, Maybe) or (
             _is_compared_by_identity(value) and _is_compared_by_identity(item)):
@@ -214,7 +264,7 @@ def _parts(name: str, value: Any, other: Any) -> Any:
         if isinstance(value, kind):
             is_usual = getattr(type(value), _METHODS[name]) is getattr(kind, _METHODS[name])
             return kind(value) if is_usual else None
-    if type(other) is type(value) and _is_generated(type(value), name):
+    if type(other) is type(value) and _is_generated(_class_of(value), name):
         return tuple([getattr(value, field.name) for field in dataclasses.fields(value) if field.compare])
     return None
 
@@ -229,7 +279,6 @@ def _items(name: str, x: dict[Any, Any], y: dict[Any, Any]) -> tuple[list[Any] |
 
 def _is_generated(cls: Any, name: str) -> bool:
     """Whether `dataclass` generated a comparison method of this class: it has no source to convert."""
-    cls = cls.__stands_for__ if issubclass(cls, Reference) else cls
     method: Any = vars(cls).get(_METHODS["eq" if name == "ne" else name])
     made = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
     return "__dataclass_fields__" in vars(cls) and made is not None and made.co_filename == "<string>"

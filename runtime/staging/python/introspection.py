@@ -76,12 +76,15 @@ def _python_number(value: Any) -> Any:
 def _of_content(value: Any, ask: Callable[[Any], Any]) -> Any:
     """The answer for a value that may be None, or be of several classes: as if asked for what it is."""
     value.presence.check_bound()
-    present, found = value.presence.has_value, ask(value.content)
-    return found if present is True else operators.if_exp(present, lambda: found, lambda: ask(None))
+    present = value.presence.has_value
+    if present is True:
+        return ask(value.content)
+    return operators.if_exp(present, lambda: ask(value.content), lambda: ask(None))
 
 
 def _is_of_several(value: Any) -> bool:
-    return type(value) is MaybeObject and isinstance(selected(value.content), Select)
+    return type(value) is MaybeObject and (
+        isinstance(value.content, Select) or hasattr(type(value.content), "__select__"))
 
 
 def _isinstance(value: Any, classes: Any, /) -> Any:

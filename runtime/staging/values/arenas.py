@@ -152,7 +152,7 @@ def list_of(x: Any) -> list[Any]:
 @functools.lru_cache(maxsize=1024)
 def _can_be_reference(cls: type) -> bool:
     """Whether the objects of a class consist of attributes that are set one by one."""
-    return consists_of_attributes(cls) and not any(
+    return consists_of_attributes(cls, even_frozen=True) and not any(
         isinstance(value, functools.cached_property) for base in cls.__mro__ for value in vars(base).values())
 
 

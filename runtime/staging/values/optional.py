@@ -19,7 +19,7 @@ from runtime.core.errors import StagingError, subject
 from runtime.core.formatting import formatted, repr_of, str_of
 from runtime.core.graph import Graph, Node
 from runtime.core.positions import staging_error
-from runtime.core.tensor import GraphTensor
+from runtime.core.tensor import GraphTensor, Tensor
 from runtime.core.text import REPR, STR, Text
 from runtime.core.trace import current_graph
 from runtime.ops.effects import check_bound
@@ -325,7 +325,12 @@ def same_or_none(value: Any, other: Any, same: Callable[[Any, Any], Any]) -> Any
     """Whether two values are both None or the same, by `same` if neither is None: a bool, or a bool scalar tensor."""
     (one, has_one), (second, has_second) = map(_content, (value, other))
     are_both = _conjunction(has_one, has_second)
-    found = are_both if value is other or are_both is False else _conjunction(are_both, same(one, second))
+    if value is other or are_both is False:
+        found = are_both
+    elif are_both is True or isinstance(one, Tensor) or isinstance(second, Tensor):
+        found = _conjunction(are_both, same(one, second))
+    else:  # objects, which may lead to others
+        found = operators.and_(are_both, lambda: same(one, second))
     return found | (_not(has_one) & _not(has_second))
 
 

@@ -23,7 +23,7 @@ from runtime.ops.logic import not_equal
 from runtime.staging.values.arenas import Arena, list_of, reference_class
 from runtime.staging.values.iterables import StagedRange, view_of
 from runtime.staging.values.list import fold, unview
-from runtime.staging.values.references import IDENTITY, Reference
+from runtime.staging.values.references import IDENTITY, Reference, is_frozen
 from runtime.staging.values.select import SPECIAL, call_method, select_of, use
 
 __all__ = ["Union"]
@@ -121,6 +121,9 @@ class _OfAnyClass(Reference):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
+        kinds = self.__arena__.kinds.values()
+        if not any(hasattr(kind, name) or hasattr(kind, "__getattr__") for kind in kinds):
+            raise AttributeError(f"{self.__arena__.classes[0].__name__!r} object has no attribute {name!r}")
         method = self.__arena__.method(name)
         return getattr(self.__select__(), name) if method is None else functools.partial(method, self)
 
@@ -154,6 +157,9 @@ class _Attribute:
         return x.__arena__.read(x.__place__, self.name)
 
     def __set__(self, x: Any, value: Any) -> None:
+        if any(map(is_frozen, x.__arena__.classes)):
+            use(x.__select__(), setattr, self.name, value)
+            return
         for cls in self.others:
             _raise_for(x, cls, UnimplementedError(
                 f"the attribute {self.name!r} of a {cls.__name__} is set, which its `__init__` does not set: set it"

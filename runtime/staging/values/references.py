@@ -16,8 +16,8 @@ from runtime.ops.logic import equal, logical_not
 from runtime.staging.values.element_layout import LeafLayout
 
 __all__ = [
-    "IDENTITY", "Attribute", "Attributes", "Reference", "References", "is_hashable_reference",
-    "number_of", "number_of_place", "other_attributes", "same_reference", "selected"]
+    "IDENTITY", "Attribute", "Attributes", "Reference", "References", "is_frozen",
+    "is_hashable_reference", "number_of", "number_of_place", "other_attributes", "same_reference", "selected"]
 
 
 class Reference:
@@ -26,7 +26,7 @@ class Reference:
     __slots__ = ()
     __arena__: Any
     __attributes__: Sequence[str]
-    __stands_for__: type
+    __stands_for__: Any
     __truth__: Any
     __place__: Any
     """The index of the object in the arena: a scalar tensor."""
@@ -48,12 +48,16 @@ class Reference:
         return (*self.__arena__.kinds, *self.__arena__.fields.values())
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if is_frozen(cls := self.__stands_for__):
+            cls.__setattr__(object.__new__(cls), name, value)  # raises
         if not hasattr(inspect.getattr_static(type(self), name, None), "__set__"):
             raise other_attributes(f"the attribute {name!r} of a {self.__arena__.name} is set here, which its"
                                    " `__init__` does not set", "Set it in `__init__`, to None if it has no value yet.")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
+        if is_frozen(cls := self.__stands_for__):
+            cls.__delattr__(object.__new__(cls), name)  # raises
         raise other_attributes(f"the attribute {name!r} of a {self.__arena__.name} is deleted here",
                                "Set it to None.")
 
@@ -74,6 +78,12 @@ class Reference:
     def _refused(self, what: str, remedy: str) -> Exception:
         return staging_error(f"a {self.__arena__.name} {what} here, and staged code refers to it by several"
                              " names", remedy)
+
+
+def is_frozen(cls: Any) -> bool:
+    """Whether attributes of the objects of a class cannot be set: it is a frozen dataclass or attrs class."""
+    frozen: bool = cls.__setattr__ is not object.__setattr__
+    return frozen
 
 
 class Attributes(Mapping[str, Any]):

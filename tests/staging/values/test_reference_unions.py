@@ -516,25 +516,6 @@ def test_results_have_their_classes(executor: str) -> None:
     assert [sorted(vars(x)) for x in made] == [sorted(vars(x)) for x in mk(5)]
 
 
-def matched(n):
-    t = 0
-    for x in mk(n):
-        match x:
-            case Circle(r=r):
-                t += r
-            case Square(s=s):
-                t += s
-    return t
-
-
-def match_of_a_choice(n):
-    match Circle(n, 1) if n > 3 else Square(n, 2):
-        case Circle(r=r):
-            return r
-        case Square(s=s):
-            return s
-
-
 def attribute_of_another_class(n):
     for x in mk(n):
         x.r = 5
@@ -542,10 +523,5 @@ def attribute_of_another_class(n):
 
 
 def test_refused() -> None:
-    with pytest.raises(rt.errors.StagingError) as raised:
-        rt.function(matched)(rt.constant(4))
-    assert "so is the pattern that it matches" in str(raised.value.__cause__)
-    with pytest.raises(rt.errors.StagingError, match="so is the pattern that it matches"):
-        rt.function(match_of_a_choice)(rt.constant(4))
     with pytest.raises(rt.errors.UnimplementedError, match="the attribute 'r' of a Square is set"):
         rt.function(attribute_of_another_class)(rt.constant(4))
