@@ -71,6 +71,7 @@ from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.text_join import joined
+from runtime.staging.python.dataclass_functions import DATACLASS_FUNCTIONS
 from runtime.staging.python.enum_classes import member_of
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
@@ -156,6 +157,8 @@ def callee(fn: Any) -> Any:
             return method_of_sequence(fn)
     if kind is BuiltinFunctionType and fn in _OPERATORS:
         return _OPERATORS[fn]
+    if kind is FunctionType and fn in DATACLASS_FUNCTIONS:
+        return DATACLASS_FUNCTIONS[fn]
     if isinstance(fn, enum.EnumMeta):
         return functools.partial(member_of, fn)
     if gives_anew(fn):

@@ -5,7 +5,7 @@ import builtins
 import itertools
 import sys
 from collections.abc import Callable, Mapping
-from types import FrameType, FunctionType, MemberDescriptorType
+from types import FrameType, FunctionType, MappingProxyType, MemberDescriptorType
 from typing import Any, Final
 
 import numpy as np
@@ -255,10 +255,20 @@ def _listing(fn: Callable[..., Any]) -> Callable[..., Any]:
             check_attributes(value)
             value = selected(value)
             if isinstance(value, Select):
-                raise unknown(value, "so are all of its attributes together")
+                if fn is not builtins.vars:
+                    raise unknown(value, "so are all of its attributes together")
+                return _vars(value)
         return fn(*[known(value, "for its attributes") for value in values])
 
     return listing
+
+
+def _vars(value: Select) -> Mapping[str, Any]:
+    """`vars` of one of several objects with the same attributes, to read."""
+    each = [list(vars(one)) for one in alternatives_of(value)[0]]
+    if any(names != each[0] for names in each):
+        raise unknown(value, "so are all of its attributes together")
+    return MappingProxyType({name: builtins.getattr(value, name) for name in each[0]})
 
 
 def _variables(frame: FrameType) -> dict[str, Any]:
