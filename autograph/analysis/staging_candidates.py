@@ -32,7 +32,8 @@ __all__ = [
 
 # Builtins whose result is a Python bool whatever the argument.
 PREDICATES = frozenset({"isinstance", "issubclass", "callable", "hasattr"})
-ASKED = frozenset({"isinstance", "callable", "hasattr", "getattr", "delattr", "dir", "vars", "type", "dict", "set"})
+ASKED = frozenset({
+    "isinstance", "issubclass", "callable", "hasattr", "getattr", "delattr", "dir", "vars", "type", "dict", "set"})
 """Builtins that may depend on the graph: whether a value is None, or an attribute or key exists."""
 # Builtins that inspect the frame of their caller: a function that calls one is not converted.
 FRAME_READERS = frozenset({"locals", "vars", "dir", "eval", "exec"})

@@ -387,7 +387,8 @@ def _ask(original: Callable[..., Any]) -> Callable[..., Any]:
 _asked: dict[Any, Callable[..., Any]] = {
     original: _ask(original)
     for original in (
-        isinstance, callable, hasattr, getattr, delattr, dir, vars, id, hash, type, dict, set, frozenset, deque)
+        isinstance, issubclass, callable, hasattr, getattr, setattr, delattr, dir, vars, id, hash, type, dict, set,
+        frozenset, deque)
 }
 """Replacements while a backend traces."""
 

@@ -395,8 +395,8 @@ def in_(value: Any, container: Any, /) -> Any:
         container = call(method)(container) if type(method) is FunctionType else container
     backend = staging_backend(value) or staging_backend(container)
     if backend is None and type(container) in (tuple, *LISTS):
-        if type(value) in (tuple, *LISTS) or type(value) in keyed:  # may contain values of the backend's
-            backend = ambient.backend
+        if type(value) in (tuple, *LISTS) or type(value) in keyed or hasattr(type(value), "__stands_for__"):
+            backend = ambient.backend  # it may contain, or be one of, values of the backend's
         else:
             backend = next((found for item in (*container, value) if (
                 found := ambient.backend if is_users_class(type(item)) else staging_backend(item)) is not None), None)

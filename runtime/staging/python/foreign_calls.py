@@ -66,16 +66,16 @@ from runtime.numpy.array_results import from_numpy
 from runtime.numpy.dispatch import CHANGING, call_method, call_on_tensors, is_array_method, takes_tensors
 from runtime.ops.effects import PRINT, may_be_printed_to, print_text
 from runtime.staging.containers.cached_functions import CACHED, cached_call, method_of_cache
-from runtime.staging.containers.comparison_sort import KEY_WRAPPER, cmp_to_key, wrapped_comparison
+from runtime.staging.containers.comparison_sort import KEY_WRAPPER, wrapped_comparison
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.heapq_bisect import FUNCTIONS
 from runtime.staging.containers.sequence_methods import method_of_sequence
 from runtime.staging.containers.text_join import joined
-from runtime.staging.python.dataclass_functions import DATACLASS_FUNCTIONS
 from runtime.staging.python.enum_classes import member_of
 from runtime.staging.python.impure_builtins import check_draw, gives_anew, refusal_of
 from runtime.staging.python.item_takers import takes_items, taking_items
 from runtime.staging.python.numpy_classes import instead_of
+from runtime.staging.python.replaced_functions import replacement
 from runtime.staging.values.arenas import constructor
 from runtime.staging.values.body_tracing import in_body
 from runtime.staging.values.dict_presence import check_keys
@@ -155,10 +155,8 @@ def callee(fn: Any) -> Any:
             return method_of_dict(fn)
         if has_staged_items(owner) or (kind is BuiltinFunctionType and isinstance(owner, (*LISTS, tuple))):
             return method_of_sequence(fn)
-    if kind is BuiltinFunctionType and fn in _OPERATORS:
-        return _OPERATORS[fn]
-    if kind is FunctionType and fn in DATACLASS_FUNCTIONS:
-        return DATACLASS_FUNCTIONS[fn]
+    if kind in (BuiltinFunctionType, FunctionType) and (instead := replacement(fn)) is not None:
+        return instead
     if isinstance(fn, enum.EnumMeta):
         return functools.partial(member_of, fn)
     if gives_anew(fn):
@@ -172,16 +170,6 @@ def callee(fn: Any) -> Any:
     return constructor(fn, made) if issubclass(kind, type) else made
 
 
-_OPERATORS: Final[dict[Any, Callable[..., Any]]] = {
-    operator.lt: operators.lt, operator.le: operators.le, operator.gt: operators.gt, operator.ge: operators.ge,
-    operator.eq: operators.eq, operator.ne: operators.ne, operator.not_: operators.not_,
-    operator.add: operators.add, operator.iadd: operators.iadd, operator.mul: operators.mul,
-    operator.imul: operators.imul, operator.sub: operators.sub, operator.isub: operators.isub,
-    operator.and_: operators.bitand, operator.iand: operators.iand, operator.or_: operators.bitor,
-    operator.ior: operators.ior, operator.neg: operators.neg, operator.pos: operators.pos,
-    operator.getitem: operators.item, operator.contains: lambda items, x: operators.in_(x, items),
-    functools.cmp_to_key: cmp_to_key}
-"""Functions of `operator` and `functools` that compare or combine containers, or look up their items."""
 _BOUND: Final = (BuiltinFunctionType, MethodType, MethodWrapperType)
 
 

@@ -20,6 +20,7 @@ from runtime.numpy.array_choices import SelectedArray
 from runtime.numpy.array_objects import StagedArray
 from runtime.staging.containers.dict_lookup import method_of_dict
 from runtime.staging.containers.row_table import ChosenRow, Row
+from runtime.staging.python.attribute_names import get_by_text, set_by_text
 from runtime.staging.values.alias_tracking import check_comparison, note_compared
 from runtime.staging.values.container_arenas import identity_of, same_container
 from runtime.staging.values.dict_keys import is_staged_key
@@ -31,7 +32,6 @@ from runtime.staging.values.references import Reference, is_hashable_reference, 
 from runtime.staging.values.select import (
     Select,
     alternatives_of,
-    choose,
     has_attribute,
     identities_of,
     is_one,
@@ -103,6 +103,12 @@ def _isinstance(value: Any, classes: Any, /) -> Any:
     return found
 
 
+def _issubclass(cls: Any, classes: Any, /) -> Any:
+    if isinstance(cls, Select):
+        return tested(cls, lambda one: builtins.issubclass(one, classes))
+    return builtins.issubclass(cls, classes)
+
+
 def is_scalar(element: Any) -> Any:
     """`numpy.isscalar`."""
     return tested_maybe_none(element, lambda x: np.isscalar(
@@ -133,10 +139,7 @@ def _type(value: Any, /, *others: Any, **keywords: Any) -> Any:
     if hasattr(type(value), "__no_class__"):
         value.__no_class__()
     if isinstance(value, Select):
-        kinds = {_type(one) for one in alternatives_of(value)[0]}
-        if len(kinds) > 1:
-            raise unknown(value, "so is its class", "Ask isinstance(x, ...) for each class.")
-        return kinds.pop()
+        return tested(value, _type)
     if hasattr(builtins.type(value), "__stands_for__"):
         return builtins.type(value).__stands_for__
     value = known(value, "for its type")
@@ -210,15 +213,21 @@ def _hasattr(value: Any, name: str, /) -> Any:
 
 
 def _getattr(value: Any, name: str, /, *default: Any) -> Any:
-    among = text_among(name)
-    if among is not None and (default or all([_hasattr(value, each) is True for each in among.texts])):
-        return choose([_getattr(value, each, *default) for each in among.texts], among.place)
+    if isinstance(name, Text):
+        return get_by_text(value, name, _getattr, *default)
     bit = _bit(value, name)
     asks = isinstance(value, (Maybe, Select)) or bit is not None or selected(value) is not value
     found = _hasattr(value, name) if default and asks else True
     if isinstance(found, bool):
         return builtins.getattr(value, name, *default) if found else default[0]
     return operators.if_exp(found, lambda: getattr(value, name), lambda: default[0])
+
+
+def _setattr(value: Any, name: str, new: Any, /) -> None:
+    if isinstance(name, Text):
+        set_by_text(value, name, new)
+    else:
+        builtins.setattr(value, name, new)
 
 
 def check_attribute(value: Any, name: str) -> None:
@@ -325,10 +334,12 @@ def _hash(value: Any, /) -> Any:
 
 ASKED: Final[Mapping[Any, Callable[..., Any]]] = {
     builtins.isinstance: _isinstance,
+    builtins.issubclass: _issubclass,
     builtins.callable: _callable,
     builtins.type: _type,
     builtins.hasattr: _hasattr,
     builtins.getattr: _getattr,
+    builtins.setattr: _setattr,
     builtins.delattr: _delattr,
     builtins.vars: _listing(builtins.vars),
     builtins.dir: _listing(builtins.dir),

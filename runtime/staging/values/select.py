@@ -65,6 +65,7 @@ __all__ = [
     "tested",
     "unknown",
     "use",
+    "used_at",
 ]
 
 MOST: Final = 256
@@ -72,6 +73,7 @@ MOST: Final = 256
 
 _MISSING: Final = object()
 _FUNCTIONS: Final = (FunctionType, BuiltinFunctionType, MethodType)
+_NAMES: Final = frozenset({"__name__", "__qualname__"})
 _NUMBERS: Final = (int, float, complex, Tensor)
 
 
@@ -163,7 +165,7 @@ def _is_same_atom(value: Any, other: Any) -> bool:
 
 def _one_of_several_types(values: Sequence[Any], at: Any) -> Any:
     try:
-        return _used(at, values, lambda value: value)
+        return used_at(at, values, lambda value: value)
     except StagingError:
         kinds = dict.fromkeys(str(x.type) if isinstance(x, Tensor) else type(x).__name__ for x in values)
         raise staging_error(
@@ -183,7 +185,7 @@ def replaced(values: Sequence[Any], at: Any, value: Any) -> list[Any] | None:
     return [pytree.map_structure(functools.partial(where, equal(at, i)), new, old) for i, old in enumerate(olds)]
 
 
-def _used(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any, changed: str | None = None) -> Any:
+def used_at(at: Any, one_of: Sequence[Any], use: Callable[..., Any], *args: Any, changed: str | None = None) -> Any:
     """The result of `use(x, *args)` for the object at `at`, with one branch per object. `changed`: see `use`."""
     if len(one_of) > MOST:
         raise staging_error(
@@ -221,6 +223,10 @@ def call_method(x: Any, name: str, args: tuple[Any, ...], keywords: dict[str, An
     return operators.call(getattr(x, name))(*args, **keywords)
 
 
+def _called(x: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    return operators.call(x)(*args, **keywords)
+
+
 class Select:
     """One of several objects. Subclasses define their special methods."""
 
@@ -249,6 +255,8 @@ class Select:
 
     def __getattribute__(self, name: str) -> Any:
         if name.startswith("_ag_") or (name.startswith("__") and name.endswith("__")):
+            if name in _NAMES and all([isinstance(one, type) for one in alternatives_of(self)[0]]):
+                return _attribute(self, name)
             return object.__getattribute__(self, name)
         return _attribute(self, name)
 
@@ -301,7 +309,7 @@ def use(x: Select, one: Callable[..., Any], *args: Any, changed: str | None = No
     each branch presumably changes, `""` for the alternative itself; None if nothing. Branches that change something
     else are traced again."""
     one_of, at = alternatives_of(x)
-    return _used(at, one_of, one, *args, changed=changed)
+    return used_at(at, one_of, one, *args, changed=changed)
 
 
 def unknown(x: Select, what: str, remedy: str = "") -> StagingError:
@@ -501,6 +509,8 @@ def _special(name: str) -> Callable[..., Any]:
         found = _found(kind, name)
         if isinstance(found, FunctionType) and is_users_class(kind) and rule_of_library(found) is None:
             return operators.call(MethodType(found, self))(*args, **keywords)
+        if name == "__call__":
+            return use(self, _called, args, keywords)
         return use(self, call_method, name, args, keywords)
 
     special.__name__ = name

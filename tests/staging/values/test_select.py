@@ -491,11 +491,7 @@ def as_a_key(n):
 
 
 def of_all_attributes(n):
-    return vars(bodies()[n])
-
-
-def of_which_class(n):
-    return type([Plain(1), Body(2.0)][n]) is Body
+    return dir(bodies()[n])
 
 
 def of_no_text(n):
@@ -532,8 +528,6 @@ _INDEX = "Use its index, or its attributes and items."
      " dict", _INDEX),
     (of_all_attributes, 1, _WHICH + "type Body this is, is known only when the graph runs: so are all of its attributes"
      " together", _INDEX),
-    (of_which_class, 1, "which of 2 values of type object this is, is known only when the graph runs: so is its class",
-     "Ask isinstance(x, ...) for each class."),
     (of_no_text, 1, "which of 2 values of type Plain this is, is known only when the graph runs: it has no text but by"
      " a method `__repr__` or `__str__` of its class", _INDEX),
     (too_many_methods, 1, "one of 300 objects is used as a tensor tells, which takes a branch for each: there can be"
