@@ -141,9 +141,9 @@ class History:
     def warn_of_storms(self, fn: Any) -> None:
         for path, times in self.lengths.items():
             if times + 1 >= _STORM:
-                self._warn(fn, path, f"{self.name} was traced {times + 1} times because the list {path!r} has another "
-                           "length each time", f"Pass a tensor, such as rt.stack({path}); or append what the function"
-                           " returns, after the call.")
+                self._warn(fn, path, f"{self.name} was traced {times + 1} times because {path!r} has another length"
+                           " each time", "Pass its items as one tensor, for example by rt.stack; or add what the"
+                           " function returns to it, after the call.")
         for path, times in self.numbers.items():
             if times + 1 >= _STORM:
                 self._warn(fn, path, f"{self.name} was traced {times + 1} times because argument {path!r} is another "

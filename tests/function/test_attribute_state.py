@@ -268,7 +268,7 @@ def test_a_list_of_text_that_grows_with_each_call_is_a_warning() -> None:
     def f(x: Any) -> Any:
         log.append("a")
 
-    with pytest.warns(rt.RetracingWarning, match="traced 5 times because the list 'log' has another length each time"):
+    with pytest.warns(rt.RetracingWarning, match="traced 5 times because 'log' has another length each time"):
         for _ in range(6):
             f(rt.constant(1.0))
     assert len(log) == 6

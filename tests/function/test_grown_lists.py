@@ -186,3 +186,12 @@ def test_what_needs_the_length_is_traced_for_each() -> None:
     with pytest.warns(rt.RetracingWarning, match="another length each time"):
         found = [spelled(rt.constant(1.0)) for _ in range(6)]
     assert found == [f"{'x' * n:>6}" for n in range(1, 7)] and len(trainer.log) == 6
+
+
+def test_the_warning_about_lengths_fits_dicts() -> None:
+    @rt.function
+    def size(d, x):
+        return x + len(d)
+
+    with pytest.warns(rt.RetracingWarning, match="size was traced 5 times because 'd' has another length each time"):
+        assert [int(size({k: k for k in range(n)}, rt.constant(1))) for n in range(6)] == [1, 2, 3, 4, 5, 6]

@@ -221,7 +221,7 @@ class WidenedRoutine:
         self.has_widened = True
         if whole:  # the keys of a dict that becomes a table
             self.cells = [cell for cell in self.cells if cell.holder is not holder]
-        name = reached.path or f"a {type(holder).__name__}"
+        name = reached.path or (holder.__name__ if isinstance(holder, type) else f"a {type(holder).__name__}")
         cell = _Cell(holder, key, name if key is None else f"{name}.{key}", whole)
         before = as_loop_state(describe(self.heap.before(holder, key)))
         cell.spec = _by_reference(before, self.known)

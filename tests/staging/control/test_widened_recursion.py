@@ -963,3 +963,21 @@ def test_a_dict_that_recursion_fills(function: Any, executor: str) -> None:
             left.append([int(f(x, own)), *({int(k): int(v) for k, v in d.items()} for d in (own, TABLE))])
         assert left[0] == left[1] and [*left[0][1]] == [*left[1][1]]
     TABLE.clear()
+
+
+class Last:
+    last = None
+
+
+def sets_a_class_attribute(n):
+    if n > 0:
+        Last.last = [n]
+        return sets_a_class_attribute(n - 1) + 1
+    Last.last = "none"
+    return 0
+
+
+def test_an_error_names_the_class_whose_attribute_changes_its_type() -> None:
+    with pytest.raises(rt.errors.StagingError, match=r"\d: Last\.last is .* in one call and .* in another"):
+        rt.function(sets_a_class_attribute)(rt.constant(3))
+    assert Last.last is None
