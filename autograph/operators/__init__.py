@@ -49,6 +49,7 @@ from autograph.operators.containers import (
     mul,
     ne,
     neg,
+    own_index,
     parts,
     pos,
     set_of,
@@ -571,6 +572,7 @@ def hasattr(value: Any, name: str, /) -> Any:
 @own_errors
 def setitem(target: Any, index: Any, value: Any, /) -> Any:
     """The value of `target` after `target[index] = value`: itself, or a new value if it is immutable."""
+    index = index if ambient.backend is None else own_index(target, index)
     backend = backend_of(target)
     if backend is not None:
         after = backend.changing(target)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from autograph.core.backend import ambient, backend_of, deciding, indexed, keyed, staging_backend
 from autograph.core.lists import LISTS
 from autograph.core.lost_iterators import check_items
+from autograph.core.slots import is_users_class
 from autograph.core.staged_items import has_staged_items
 from autograph.core.tracebacks import own_errors
+from autograph.dispatch.converted_call import call
 from autograph.state.structure import is_container
 
 __all__ = [
     "add", "bitand", "bitor", "bounds_of", "delitem", "dict_of", "eq", "extended", "ge", "gt", "iadd", "ibitand",
     "ibitor", "imul", "is_bool", "is_none", "is_same", "isub", "item", "le", "lt", "merged", "mul", "ne", "neg",
-    "parts", "pos", "set_of", "split", "spread", "sub",
+    "own_index", "parts", "pos", "set_of", "split", "spread", "sub",
 ]
 
 
@@ -62,6 +65,7 @@ neg, pos = map(_unary, ("neg", "pos"))
 @own_errors
 def delitem(container: Any, index: Any, /) -> None:
     """`del container[index]`, in code that a backend traces."""
+    index = index if ambient.backend is None else own_index(container, index)
     if ambient.backend is not None and (
             has_staged_items(container) or type(container) in keyed or (type(container) in LISTS and any(
                 staging_backend(bound) is not None for bound in bounds_of(index)))):
@@ -118,6 +122,7 @@ def split(items: Any, before: int, after: int, /) -> tuple[Any, ...]:
 def item(container: Any, index: Any, /) -> Any:
     """`container[index]`, in code that a backend traces."""
     if ambient.backend is not None:
+        index = own_index(container, index)
         if has_staged_items(container):
             return ambient.backend.operation("getitem", container, index)
         if type(index) is int and type(container) in LISTS:
@@ -134,6 +139,15 @@ def item(container: Any, index: Any, /) -> Any:
         ambient.backend.check(value, "value")
         return value
     return container[index]
+
+
+def own_index(container: Any, index: Any) -> Any:
+    """The index of a sequence: of an object with a method `__index__` of the user's, what that returns."""
+    if type(index) is int or type(container) not in _SEQUENCES:
+        return index
+    method = getattr(type(index), "__index__", None)
+    is_users = type(method) is FunctionType and (is_users_class(type(index)) or hasattr(type(index), "__stands_for__"))
+    return call(method)(index) if is_users else index
 
 
 def bounds_of(index: Any) -> Iterator[Any]:

@@ -1,4 +1,5 @@
-"""Classes of objects that only the graph knows: `type`, `issubclass`, dispatch by class, and attributes of classes."""
+"""Classes of objects that only the graph knows: `type`, `issubclass`, dispatch by class, attributes of classes; objects
+as indices."""
 from __future__ import annotations
 
 import functools
@@ -225,7 +226,39 @@ def super_(n):
     return B(n).x, pick(n).x
 
 
+class Place:
+    def __init__(self, x):
+        self.x = x
+
+    def __index__(self):
+        return self.x + 1 if self.x < 2 else self.x
+
+
+def index_of_a_chosen_object(n):
+    xs = [10, 20, 30, 40, 50, 60, 70, 80, 90]
+    o = Place(n) if n > 2 else Place(1)
+    return xs[o], "abcdefghi"[o], tuple(xs)[Place(n)]
+
+
+def index_in_a_loop(n):
+    xs = [i * i for i in range(9)]
+    places = [Place(i) for i in range(9)]
+    s = 0
+    for i in range(n):
+        s += xs[places[i]]
+        xs[places[i]] = 3
+    return s, xs
+
+
+def index_to_delete(n):
+    xs = [i * n for i in range(9)]
+    del xs[Place(n % 3)]
+    xs[Place(n % 4)] += 100
+    return xs
+
+
 PROGRAMS = [
+    index_of_a_chosen_object, index_in_a_loop, index_to_delete,
     is_sub, name, type_is, type_same, type_call, type_grown, type_key, text_of_type, counter, ids, ids2, dispatch,
     dispatch_loop, dispatch_grown, visitor, classmethods, super_]
 
