@@ -18,6 +18,14 @@ ITEMS = ("[:]", None)
 @functools.lru_cache(maxsize=4096)
 def path_of(name: str) -> Path:
     """`"self.d['k'][i]"` as `('self', ('.', 'd'), ('[]', 'k'), ('[name]', 'i'))`."""
+    try:
+        return _parsed(name)
+    except (SyntaxError, ValueError):  # the text of a key is no literal, such as that of a member of an Enum
+        end = name.rindex("[", 0, name.find("[<") + 1 or None)
+        return *path_of(name[:end]), ("[name]", name[end + 1:-1])
+
+
+def _parsed(name: str) -> Path:
     node: ast.expr = ast.parse(name, mode="eval").body
     steps: list[tuple[str, Any]] = []
     while not isinstance(node, ast.Name):

@@ -57,8 +57,8 @@ class _Container:
         after = None if backend is None else backend.changing(self.container)
         if backend is not None and (
                 asks(index) is not None or has_staged_items(self.container) or is_array(self.container)
-                or (is_dict and (isinstance(index, tuple) or is_users_class(type(index))
-                                 or hasattr(type(index), "__stands_for__")))
+                or (is_dict and (type(self.container) in keyed or isinstance(index, tuple)
+                                 or is_users_class(type(index)) or hasattr(type(index), "__stands_for__")))
                 or (type(index) is slice and _stages_slice(index, value))):
             backend.setitem(self.container, index, value, self.around)
         else:

@@ -146,10 +146,7 @@ class Heap:
             inner = self._name(reached, key, root)
             if inner in known:
                 continue
-            if inner is None:
-                self.unnamed = reached
-            else:
-                found.add(inner)
+            found.add(inner)
             _put(value, key, old)
         has_moved = issubclass(type(value), OrderedDict) and now.keys() == before.keys() and [*now] != [*before]
         if has_moved and not found:
@@ -158,8 +155,8 @@ class Heap:
             reorder(value, before)
         return found
 
-    def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str | None:
-        """The path to the part `key` of an object; None if the key has no literal form."""
+    def _name(self, reached: Reached, key: Any, root: Callable[[Any, str], str]) -> str:
+        """The path to the part `key` of an object; to the whole dict if the key has no literal form."""
         path, value, hint = reached
         if type(value) is CellType:
             return root(value, hint)
@@ -169,7 +166,8 @@ class Heap:
             return f"{root(value.namespace, hint)}[{key!r}]"
         if not issubclass(type(value), dict):
             return f"{path or root(value, hint)}.{key}"
-        return f"{path or root(value, hint)}[{key!r}]" if _is_literal(key) else None
+        whole = path or root(value, hint)
+        return f"{whole}[{key!r}]" if _is_literal(key) else whole
 
     def restore(self) -> None:
         """Restore all contents."""

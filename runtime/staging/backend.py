@@ -386,7 +386,7 @@ class Staging:
         if part == "value":
             _check_read(value)
         elif part == "keys":
-            settle_keys(value)
+            settle_keys(value, words=False)
         elif part == "attributes":
             check_attributes(value)
         else:

@@ -2,13 +2,12 @@
 
 While all keys are known at trace time, the graph finds the position of the first key that equals the value, and the
 dict's values are treated as a list. Where a key may be added or deleted, the dict becomes a hash table in the graph
-(`runtime.staging.values.dict`), if its keys are numbers or tuples of numbers.
+(`runtime.staging.values.dict`), if its keys are such as a table can have.
 """
 from __future__ import annotations
 
 import functools
 import itertools
-import operator
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ from runtime.ops.gather import gather
 from runtime.ops.logic import equal, greater_equal, less, less_equal, logical_and, logical_or, where
 from runtime.ops.shape import stack
 from runtime.staging.containers.sequence_methods import method_of_sequence
-from runtime.staging.containers.settled_keys import become_table, settle_keys, table_spec
+from runtime.staging.containers.settled_keys import become_table, settle_keys, settle_order, table_spec
 from runtime.staging.values import dict_presence
 from runtime.staging.values.container_arenas import readable
 from runtime.staging.values.dict import StagedDict
@@ -53,7 +52,7 @@ from runtime.staging.values.list_elements import following
 from runtime.staging.values.object_conflicts import retrace_for_elements
 from runtime.staging.values.optional import Maybe, MaybeObject
 from runtime.staging.values.references import is_hashable_reference
-from runtime.staging.values.select import alternatives_of, choose, either, unknown, use
+from runtime.staging.values.select import alternatives_of, choose, either, use
 from runtime.staging.values.shared_elements import link
 from runtime.staging.values.spec_text import text_of_key
 from runtime.staging.values.strings import place_of_text
@@ -70,7 +69,8 @@ def _else(python: Callable[..., Any]) -> Callable[[F], F]:
     def decorated(staged: F) -> F:
         @functools.wraps(staged)
         def called(mapping: Any, key: Any, *rest: Any) -> Any:
-            if is_choice(key) and called in (item_of, has_key, _get):
+            if is_choice(key) and called in (item_of, has_key, _get) and not (
+                    has_staged_items(mapping) or (called is item_of and _gets_missing(mapping, key))):
                 return _for_each_choice(called, mapping, key, *rest)
             return (staged if is_staged_key(key) or has_staged_items(mapping) else python)(mapping, key, *rest)
 
@@ -93,14 +93,19 @@ def _has_all_choices(mapping: dict[Any, Any], key: Any) -> bool:
     return is_choice(key) and all([one in mapping for one in alternatives_of(key)[0]])
 
 
+def _gets_missing(mapping: Any, key: Any) -> bool:
+    """Whether a look-up may add a key that is one of several objects."""
+    return getattr(mapping, "default_factory", None) is not None and not _has_all_choices(mapping, key)
+
+
 def _for_choice(one: Any, function: Callable[..., Any], mapping: Any, *rest: Any) -> Any:
     return function(mapping, one, *rest)
 
 
 def _item_of_known(mapping: dict[Any, Any], key: Any) -> Any:
     """`mapping[key]`, where all keys are known, but not which of them are there."""
-    if type(mapping) is defaultdict and is_container(certain(dict.get(mapping, key))) and (
-            dict_presence.bound_of(mapping, key) is not None) and settle_keys(mapping):
+    if type(mapping) is defaultdict and dict_presence.bound_of(mapping, key) is not None and (
+            settle_keys(mapping) if is_container(certain(dict.get(mapping, key))) else settle_order(mapping, key)):
         return operators.item(mapping, key)
     return dict_presence.item(mapping, key)
 
@@ -153,9 +158,7 @@ def _is_same(a: Any, b: Any) -> bool:
 def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) -> bool:
     """Convert the dict to a hash table in the graph where a key is set, if possible and the key may be missing. Returns
     whether that was done."""
-    if is_choice(key):
-        if not _has_all_choices(mapping, key):
-            raise unknown(key, "it cannot be a new key of a dict")
+    if _has_all_choices(mapping, key):
         return False
     if isinstance(place, GraphTensor):
         is_there = _is_known(mapping, key) or refuse_new_key([place.value], lambda each: each < len(mapping))
@@ -172,7 +175,15 @@ def _becomes_table(mapping: dict[Any, Any], place: Any, key: Any, value: Any) ->
     return spec is not None
 
 
-@_else(operator.setitem)
+def _set_known(mapping: dict[Any, Any], key: Any, value: Any) -> None:
+    """`mapping[key] = value`, where all keys are known, but not which of them are there."""
+    if settle_order(mapping, key):
+        StagedDict.of(mapping)[key] = value
+    else:
+        mapping[key] = value
+
+
+@_else(_set_known)
 def put_item_of(mapping: dict[Any, Any], key: Any, value: Any) -> None:
     """`mapping[key] = value`. The dict becomes a hash table in the graph, unless the key is certainly present. If it
     cannot, UnimplementedError at run time if the key is missing."""
@@ -222,6 +233,8 @@ def method_of_dict(fn: Any) -> Any:
 
     def called(*args: Any, **keywords: Any) -> Any:
         asks = args and (not keywords or [*keywords] == ["last"]) and is_staged_key(args[0])
+        if args and not asks and fn.__name__ in _SETTING and settle_order(fn.__self__, args[0]):
+            return getattr(StagedDict.of(fn.__self__), fn.__name__)(*args)
         if asks:
             dict_presence.check_keys(fn.__self__)
         with following(fn.__self__):
@@ -374,6 +387,7 @@ def dict_of(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     return made
 
 
+_SETTING: Final = frozenset({"__setitem__", "setdefault"})
 _METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "__contains__": has_key, "__getitem__": item_of, "__setitem__": put_item_of, "__delitem__": delete_item_of,
     "get": _get, "pop": _pop, "setdefault": _setdefault, "move_to_end": _move_to_end}
@@ -392,8 +406,8 @@ def _added(mapping: dict[Any, Any]) -> str:
     keys = ", ".join(map(text_of_key, mapping))
     keys = keys if len(keys) <= 60 else keys[:57] + "..."
     return (f"a key is added to a dict with the keys [{keys}], and only the graph knows which one: give the dict all"
-            " its keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, or tuples of them, and values"
-            " of one type and structure")
+            " its keys before, such as dict.fromkeys(keys, 0); or keys that are numbers, members of Enums or known"
+            " texts, or tuples of them, and values of one type and structure")
 
 
 def _check(place: Any, size: int, key: Any, error: Exception | None = None) -> None:

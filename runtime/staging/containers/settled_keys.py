@@ -6,6 +6,7 @@ from typing import Any
 
 from autograph.backend import DICTS, containers_in, has_staged_items, items_in, references, refill
 from runtime.core.operations import OPERATIONS
+from runtime.core.tensor import Tensor
 from runtime.core.types import ListType
 from runtime.staging.values import dict_presence
 from runtime.staging.values.column_join import join_tables
@@ -15,16 +16,18 @@ from runtime.staging.values.dict import StagedDict, empty_dict_like
 from runtime.staging.values.dict_keys import certain, settled_key
 from runtime.staging.values.lattice import Conflict, Custom, Nested, leaf_types
 
-__all__ = ["become_table", "settle_keys", "table_spec"]
+__all__ = ["become_table", "settle_keys", "settle_order", "table_spec"]
 
 
-def settle_keys(mapping: Any) -> bool:
+def settle_keys(mapping: Any, words: bool = True) -> bool:
     """Convert a dict to a hash table in the graph if the presence of some of its keys is known only at run time.
-    Returns whether that was done; StagingError if it is impossible."""
-    if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping):
+    Returns whether that was done; StagingError if it is impossible. `words`: also where all keys are text, which are
+    mostly names of a known number of values."""
+    if not isinstance(mapping, dict) or not dict_presence.is_uncertain(mapping) or not (
+            words or not all(type(key) is str for key in dict.keys(mapping))):
         dict_presence.check_keys(mapping)
         return False
-    spec = table_spec(empty_dict_like(mapping), [(key, certain(value)) for key, value in items_in(mapping)])
+    spec = _spec_of_items(mapping)
     if spec is None:
         dict_presence.check_keys(mapping)
     else:
@@ -32,9 +35,34 @@ def settle_keys(mapping: Any) -> bool:
     return True
 
 
+def settle_order(mapping: dict[Any, Any], key: Any) -> bool:
+    """Where a known key is set: convert a dict to a hash table in the graph if that may put the key behind others,
+    since only the graph knows which of them are there. Returns whether that was done: if it is possible, and the values
+    are no tensors with axes, whose shapes a table would lose."""
+    if dict_presence.bound_of(mapping, key) is None or next(reversed(mapping)) == key or any(
+            map(_has_axes, items_in(mapping))):
+        return False
+    if not dict.__getitem__(mapping, key).presence.name.endswith("]"):  # an attribute, in the `__dict__` of an object
+        return False
+    spec = _spec_of_items(mapping)
+    if spec is not None:
+        become_table(mapping, spec)
+    return spec is not None
+
+
+def _has_axes(item: tuple[Any, Any]) -> bool:
+    value = certain(item[1])
+    return isinstance(value, Tensor) and value.ndim > 0
+
+
+def _spec_of_items(mapping: dict[Any, Any]) -> Custom | None:
+    """`table_spec` for a dict some of whose keys may not be there."""
+    return table_spec(empty_dict_like(mapping), [(key, certain(value)) for key, value in items_in(mapping)])
+
+
 def table_spec(mapping: dict[Any, Any], items: Sequence[tuple[Any, Any]]) -> Custom | None:
     """The spec of the dict, extended by these items, as a hash table in the graph. None if it cannot be one: keys are
-    numbers or tuples of numbers, all keys and all values have one structure, and the types of their leaves have
+    such as `is_key` accepts, all keys and all values have one structure, and the types of their leaves have
     joins."""
     if type(mapping) not in DICTS or _have_other_names(mapping):
         return None

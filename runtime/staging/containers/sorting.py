@@ -29,12 +29,13 @@ from runtime.ops.strings import as_bytes, rank_texts
 from runtime.ops.tensor_lists import element_at
 from runtime.staging.containers.comparison import compare
 from runtime.staging.containers.comparison_sort import order_of_key, sorted_places
+from runtime.staging.values.constant_layout import Constants
 from runtime.staging.values.element_layout import STRING, Record, Rows, leaf_layouts, may_change
 from runtime.staging.values.generators import StagedGenerator, item_if, listed, mapped, materialized, once, use_up
 from runtime.staging.values.iterables import Staged, StagedRange, indexable, stacked, stages, stages_within, weak_int
 from runtime.staging.values.list import StagedList, StagedSequence, branch, collect, unview
 from runtime.staging.values.optional import MaybeObject, MaybeTensor
-from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.references import Reference, References
 from runtime.staging.values.select import Select, choose
 from runtime.staging.values.shared_elements import link
@@ -228,7 +229,9 @@ class _Known:
 
 def _columns(keys: Any, what: str) -> list[Tensor]:
     """Keys as vectors, the most significant first."""
+    keys = in_plain_columns(keys)
     if isinstance(keys, StagedRecords):
+        _check_constants(keys.structure)
         columns = [rank_texts(column.__leaves__()[0]) if layout is STRING else convert_to_tensor(column)
                    for layout, column in zip(leaf_layouts(keys.structure), keys.columns, strict=True)]
         first = keys.structure
@@ -252,6 +255,14 @@ def _column(values: list[Any]) -> Tensor:
         return stacked(values)
     ranks: Tensor = rank_texts(list_new([*map(as_bytes, values)], TensorType(uint8, (None,))))
     return ranks
+
+
+def _check_constants(structure: Any) -> None:
+    """TypeError if keys of that structure are, or have, members of an Enum, functions or classes."""
+    for layout in leaf_layouts(structure):
+        if isinstance(layout, Constants):
+            first, *rest = [type(value).__name__ for value in layout.values.values()]
+            raise TypeError(f"'<' not supported between instances of '{first}' and '{(rest or [first])[0]}'")
 
 
 def _check_order(key: Any, what: str) -> None:

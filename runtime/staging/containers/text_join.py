@@ -11,7 +11,7 @@ from runtime.staging.values.element_layout import STRING
 from runtime.staging.values.generators import listed
 from runtime.staging.values.iterables import stages, view_of
 from runtime.staging.values.list import collect
-from runtime.staging.values.record_list import StagedRecords
+from runtime.staging.values.record_list import StagedRecords, in_plain_columns
 from runtime.staging.values.strings import item_of_text, length_of_text
 
 __all__ = ["joined"]
@@ -21,7 +21,7 @@ def joined(separator: Any, texts: Any) -> Any:
     """`separator.join(texts)`. TypeError if the items are no texts."""
     if not (stages(texts) or has_staged_items(texts)):
         return join(separator, texts)
-    items = view_of(listed(texts))
+    items = in_plain_columns(view_of(listed(texts)))
     if isinstance(items, list):
         return join(separator, items)
     if not isinstance(items, StagedRecords) or items.structure is not STRING:

@@ -12,10 +12,10 @@ from runtime.core.array_mode import note_put
 from runtime.core.array_promotion import join_arrays
 from runtime.core.operations import OPERATIONS
 from runtime.core.types import ListType, TensorType, Type, as_dtype, join_types
-from runtime.staging.values.constant_layout import Constants, constants_of
+from runtime.staging.values.constant_layout import Constants, Words, constants_of
 from runtime.staging.values.describe import describe, is_array, is_text, leaf_type, target_of
 from runtime.staging.values.dict import StagedEntries, empty_dict_like
-from runtime.staging.values.dict_keys import is_key
+from runtime.staging.values.dict_keys import is_key, key_structure
 from runtime.staging.values.element_layout import (
     EMPTY,
     LENGTHS,
@@ -30,12 +30,13 @@ from runtime.staging.values.element_layout import (
     StagedStructures,
     Tables,
     attributes_of,
+    has_layouts,
     is_unknown,
     layout_of,
     leaf_layouts,
     row_type,
 )
-from runtime.staging.values.element_structures import Beside, Empty, Fresh, Together, join_structures, widen
+from runtime.staging.values.element_structures import Beside, Empty, Fresh, Plain, Together, join_structures, widen
 from runtime.staging.values.list import StagedItems
 from runtime.staging.values.list_specs import empty_like, is_container_reference, is_staged_spec, representatives
 from runtime.staging.values.references import Reference, References
@@ -90,10 +91,20 @@ def join_tables(a: Nested | Custom, b: Nested | Custom) -> Custom:
         columns = [*zip(*[_columns(spec, structure, 2) for spec in (a, b)], strict=True)]
     except _Differs:
         raise Conflict(a, b) from None
+    keys = len(pytree.flatten(structure[0]))
+    if has_layouts(structure[0]) and any([_changes_numbers(mine, theirs) for mine, theirs in columns[keys:]]):
+        raise Conflict(a, b)  # keys that are no numbers are names of values, which may be of several types
     empty = a.like.empty if isinstance(a, Custom) else empty_dict_like(a.like)
     like = StagedEntries((), structure, empty)
     elements = [_elements(a, b, mine, theirs) for mine, theirs in columns]
     return Custom(like, (_SLOTS, _SLOTS, *elements), target_of(a, b))
+
+
+def _changes_numbers(*columns: Sequence[Spec]) -> bool:
+    """Whether a column that has all these values has some of them as numbers of another kind."""
+    types = [leaf_type(spec) for column in columns for spec in column]
+    elements = [type.element if isinstance(type, ListType) else type for type in types]
+    return len({type.dtype.np.kind for type in elements if isinstance(type, TensorType) and not is_unknown(type)}) > 1
 
 
 def with_staged_lists(spec: Spec) -> Spec:
@@ -116,11 +127,16 @@ def with_staged_lists(spec: Spec) -> Spec:
 
 def _structure(*specs: Nested | Custom) -> Any:
     """The structure of the items of lists or dicts. _Differs if there is none."""
-    items = [item for spec in specs if isinstance(spec, Nested) for item in _items(spec)]
     found = [spec.like.structure for spec in specs if isinstance(spec, Custom)]
-    of_dicts = any(isinstance(spec, Nested) and isinstance(spec.like, dict) for spec in specs)
+    known = [spec for spec in specs if isinstance(spec, Nested)]
+    children = [child for spec in known for child in spec.children]
+    of_dicts = any(isinstance(spec.like, dict) for spec in known)
     try:
-        return reduce(join_structures, [*found, *([_structure_of(items, of_dicts)] if items or not found else [])])
+        if children or not found:
+            values = _structure_of(children, of_dicts)
+            keys = [key_structure(key) for spec in known for key in spec.keys] if of_dicts else []
+            found.append((reduce(join_structures, keys), values) if keys else values)
+        return reduce(join_structures, found)
     except (TypeError, ValueError):
         raise _Differs from None
 
@@ -314,6 +330,8 @@ def _specs_of(column: Any) -> Sequence[Spec]:
         return ()
     if isinstance(column, Fresh):
         return ()
+    if isinstance(column, Plain):
+        return (Leaf(column.layout.plain_type),)
     if isinstance(column, Beside):
         return (Leaf(row_type(_BOOL)),) if column.bits else ()
     return () if column is None else (_BIT,) if column is True else (column,)
@@ -352,6 +370,8 @@ def _stored(layout: LeafLayout, specs: Sequence[Spec]) -> list[Sequence[Spec]]:
                 is_container_reference(spec) and spec.like.arena is layout.arena) for spec in found):
             raise _Differs
         return [[spec.children[0] for spec in found if isinstance(spec, Custom)]]
+    if isinstance(layout, Words):
+        return [[_NUMBER] * len(specs)]
     if isinstance(layout, Constants):
         if not all(map(layout.has, map(_constants_of, specs))):
             raise _Differs

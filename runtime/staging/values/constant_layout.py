@@ -1,74 +1,152 @@
-"""The layout of elements that are what they are by identity: members of an Enum, functions and classes."""
+"""The layout of elements that are what they are by identity: members of an Enum, functions and classes; and of
+keys that are one of several known texts."""
 from __future__ import annotations
 
 import enum
 import itertools
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, GenericAlias, ModuleType
 from typing import Any, Final, get_origin
 
-from runtime.core.positions import staging_error
-from runtime.core.text import Text
+from runtime.core.text import TEXT, Text
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType, int32
+from runtime.core.types import TensorType, int32, uint8
+from runtime.ops.lists import ListValue, list_append, list_get, list_length, list_reserve
 from runtime.ops.logic import less
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_sum
-from runtime.staging.values.element_layout import LeafLayout
+from runtime.ops.strings import as_bytes
+from runtime.staging.values.element_layout import STRING, LeafLayout
 from runtime.staging.values.enum_members import is_member
+from runtime.staging.values.iterables import StagedRange
+from runtime.staging.values.list import fold
 from runtime.staging.values.select import Select, alternatives_of, choose
+from runtime.staging.values.strings import place_of_text, text_among, text_at
 
-__all__ = ["Constants", "constants_of"]
+__all__ = ["Constants", "Words", "constants_of", "words_of"]
 
 _TYPE: Final = TensorType(int32)
+_UTF8: Final = TensorType(uint8, (None,))
+_NONE: Final = -1
+"""The number of no value."""
 
 
 class Constants(LeafLayout):
     """Values that are what they are by identity, each stored as its number (`_number_of`). `values`: those that the
     elements may be, by number."""
 
-    def __init__(self, values: Mapping[int, Any]) -> None:
-        self.values = {number: values[number] for number in sorted(values)}
+    spec = TEXT
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        numbers = {_number_of(value): value for value in values}
+        self.values = {number: numbers[number] for number in sorted(numbers)}
         self.of = tuple(self.values)
+
+    plain_type: TensorType
+    """The type of the column that holds the values if they are stored as `plain`."""
+
+    @staticmethod
+    def layout_of(x: Any) -> Constants | None:
+        """The layout of such a value; None for other values."""
+        return constants_of(x)
+
+    @property
+    def plain(self) -> Any:
+        """The structure in which the values are stored beside others; this layout if they cannot be."""
+        return self
+
+    def made_plain(self, column: ListValue) -> ListValue:
+        """The column of a list of such values in that structure."""
+        raise NotImplementedError
 
     def has(self, other: Constants | None) -> bool:
         """Whether these are among the values."""
         return other is not None and other.values.keys() <= self.values.keys()
 
     def joined(self, other: Constants) -> Constants:
-        return Constants({**self.values, **other.values})
+        """The layout of the values of both. ValueError if these are not of one kind."""
+        if type(self) is not type(other):
+            raise ValueError(f"the structures differ: {self} and {other}")
+        return type(self)([*self.values.values(), *other.values.values()])
 
     def check(self, x: Any) -> None:
-        if not self.has(constants_of(x)):
+        if not self.has(self.layout_of(x)):
             raise ValueError(f"the structures differ: {x!r} is none of {self}")
 
     def columns(self, x: Any, types: Sequence[TensorType]) -> list[Any]:
-        if isinstance(x, Select):
-            values, at = alternatives_of(x)
-            return [choose([*map(_number_of, values)], at)]
-        return [convert_to_tensor(_number_of(x), int32)]
+        values, at = _among(x)
+        return [convert_to_tensor(_number_of(x), int32) if at is None else choose([*map(_number_of, values)], at)]
+
+    def number_of(self, x: Any) -> Any:
+        """The number of what equals `x` among these values, or any other number; None if nothing can."""
+        return None if self.layout_of(x) is None else self.columns(x, [_TYPE])[0]
 
     def types(self, x: Any) -> list[TensorType]:
         return [_TYPE]
 
     def value(self, columns: Sequence[Any]) -> Any:
-        at = reduce_sum(cast(less(convert_to_tensor(self.of, int32), columns[0]), int32))
-        return choose([*self.values.values()], at)
+        return choose([*self.values.values()], self._place(columns[0]))
 
-    def shown(self, columns: Sequence[int]) -> Text:
-        raise staging_error("the text of a list of members of an Enum, functions or classes is asked for",
-                            "Format the elements one by one.")
+    def _place(self, number: Any) -> Any:
+        """The index among the values of the one with that number."""
+        return reduce_sum(cast(less(convert_to_tensor(self.of, int32), number), int32))
+
+    def shown_columns(self, columns: Sequence[ListValue]) -> Sequence[ListValue]:
+        return [self._texts(columns[0], [*map(repr, self.values.values())])]
+
+    def _texts(self, column: ListValue, texts: Sequence[str]) -> Any:
+        """For each element, that of the texts that belongs to its value."""
+        def add(i: Any, found: Any) -> tuple[Any]:
+            return (list_append(found, as_bytes(text_at(texts, self._place(list_get(column, i))))),)
+
+        return fold(StagedRange(list_length(column)), add, (list_reserve(0, _UTF8),), ("texts",))[0]
 
     def __repr__(self) -> str:
         return " or ".join(dict.fromkeys(f"a {type(value).__name__}" for value in self.values.values()))
+
+
+class Words(Constants):
+    """Text that is one of several known texts, as a key of a dict or an item of a set."""
+
+    plain = STRING
+    plain_type = _UTF8
+
+    def made_plain(self, column: ListValue) -> Any:
+        return self._texts(column, [*self.values.values()])
+
+    @staticmethod
+    def layout_of(x: Any) -> Constants | None:
+        return words_of(x)
+
+    def number_of(self, x: Any) -> Any:
+        found = super().number_of(x)
+        if found is not None or not isinstance(x, (str, Text)):
+            return found
+        if isinstance(x, str):  # a member of an Enum
+            return super().number_of(str.__str__(x))
+        return choose([*self.of, _NONE], place_of_text([*self.values.values()], x))
 
 
 def constants_of(x: Any) -> Constants | None:
     """The layout of a member of an Enum that is no number or text, a function of a module, a class, or one of several
     of these; None for other values."""
     values = alternatives_of(x)[0] if isinstance(x, Select) else (x,)
-    return Constants({_number_of(value): value for value in values}) if all(map(_is_constant, values)) else None
+    return Constants(values) if all(map(_is_constant, values)) else None
+
+
+def words_of(x: Any) -> Words | None:
+    """The layout of text of which the graph knows which of several known texts it is; None for other values."""
+    found = _among(x)[0]
+    return Words(found) if all([type(each) is str for each in found]) else None
+
+
+def _among(x: Any) -> tuple[Sequence[Any], Any]:
+    """The values that `x` may be, and the index of the one that it is; itself, and None, if that is known."""
+    if isinstance(x, Select):
+        return alternatives_of(x)
+    among = text_among(x)
+    return ((x,), None) if among is None else (among.texts, among.place)
 
 
 def _is_constant(x: Any) -> bool:
@@ -83,10 +161,14 @@ def _is_constant(x: Any) -> bool:
 _numbers: Final[dict[int, tuple[weakref.ref[Any], int]]] = {}
 """Values and their numbers, by the ids of the values. They are those of the process and not of a trace, since functions
 that are traced one by one hand lists to each other."""
+_words: Final[dict[str, int]] = {}
+"""Likewise the numbers of texts."""
 _next: Final = itertools.count()
 
 
 def _number_of(value: Any) -> int:
+    if type(value) is str:
+        return _words[value] if value in _words else _words.setdefault(value, next(_next))
     known, number = _numbers.get(id(value), (None, 0))
     if known is None or known() is not value:
         number = next(_next)

@@ -1,7 +1,8 @@
 """Python dicts in staged code whose keys are known only at run time: hash tables in the graph.
 
-The dict object keeps its identity, as a list with staged items does. Keys are numbers or tuples of numbers; values
-are tensors or tuples of tensors.
+The dict object keeps its identity, as a list with staged items does. Keys are numbers, objects by reference,
+members of Enums, functions, classes, known texts, or tuples of these (`dict_keys`); values are such as elements of
+lists can be.
 """
 from __future__ import annotations
 
@@ -29,9 +30,12 @@ from runtime.staging.values.dict_keys import (
     certain,
     entry_of,
     is_alike,
+    is_key,
     key_leaves,
     key_to_set,
     raise_unless_there,
+    refused_key,
+    structure_with,
 )
 from runtime.staging.values.element_layout import (
     columns_of,
@@ -39,6 +43,7 @@ from runtime.staging.values.element_layout import (
     has_layouts,
     leaves_of,
     may_change,
+    shown_columns,
     shown_element,
 )
 from runtime.staging.values.element_structures import fitted
@@ -83,7 +88,8 @@ class StagedEntries(StagedItems):
         """The text of the items, without the enclosing braces."""
         table = self.table
         leaves = table.items([*table.keys, *table.values])
-        return text_of_records(leaves, _Item(shown_element(self.structure)).__text__(""))
+        return text_of_records(
+            shown_columns(self.structure, leaves), _Item(shown_element(self.structure)).__text__(""))
 
     def refuse(self) -> NoReturn:
         _refuse("the keys of this dict are not known here", "Use the dict in converted code.")
@@ -202,11 +208,12 @@ class StagedDict(StagedView):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         key = key_to_set(key)
-        leaves = key_leaves(self.structure[0], self.table.keys, key)
-        if leaves is None or not is_alike(self.structure[0], key):
-            raise staging_error(
-                "a key is set here that is no number, or tuple of numbers, like the other keys of a dict that changes"
-                " in staged code", "Give all keys one type.")
+        keys = structure_with(self.structure[0], key)
+        leaves = key_leaves(keys, self.table.keys, key) if is_key(key) else None
+        if leaves is None or not is_alike(keys, key):
+            raise refused_key(key, "a key of a dict")
+        if keys is not self.structure[0]:
+            self._renew(self.table, (keys, self.structure[1]))
         value = unview(value)
         self.fit(value)
         put(value, self.owner, _Place(key), lambda: self._take(self.table.put(leaves, self._stored(value))))
@@ -220,8 +227,10 @@ class StagedDict(StagedView):
         found = fitted(self.table.values, self.structure[1], value, rows=True)
         if found is not None:
             structure, values = found
-            table = self.table._replace(values=tuple(values))
-            renewed(self.owner, StagedEntries(table.leaves, (self.structure[0], structure), self.owner[0].empty))
+            self._renew(self.table._replace(values=tuple(values)), (self.structure[0], structure))
+
+    def _renew(self, table: Table, structure: tuple[Any, Any]) -> None:
+        renewed(self.owner, StagedEntries(table.leaves, structure, self.owner[0].empty))
 
     def _put_if(self, bit: Any, key: Any, value: Any) -> None:
         """Set an item if the predicate `bit` holds; None: unconditionally."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from runtime.core import pytree
@@ -16,16 +17,22 @@ from runtime.core.types import TensorType
 from runtime.ops.effects import raise_unless
 from runtime.ops.lists import ListValue
 from runtime.ops.logic import logical_and, not_equal, where
+from runtime.staging.values.constant_layout import Constants, constants_of, words_of
+from runtime.staging.values.element_layout import same_layout
+from runtime.staging.values.element_structures import join_structures
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import weak_int
 from runtime.staging.values.list import element_as_tensor
 from runtime.staging.values.list_elements import check_identity
 from runtime.staging.values.optional import Maybe, without_none
 from runtime.staging.values.references import Reference, References, is_hashable_reference
+from runtime.staging.values.select import use
 
 __all__ = [
-    "certain", "entry_of", "is_alike", "is_choice", "is_key", "is_number", "is_staged_key", "is_tuple", "key_leaves",
-    "key_to_set", "missing_key", "raise_unless_there", "settled_key"]
+    "certain", "entry_of", "is_alike", "is_any_order", "is_choice", "is_key", "is_number", "is_staged_key", "is_tuple",
+    "key_constants", "key_leaves", "key_structure", "key_to_set", "missing_key", "raise_unless_there", "refused_key",
+    "settled_key",
+    "structure_with"]
 
 
 def is_number(x: Any) -> bool:
@@ -35,8 +42,47 @@ def is_number(x: Any) -> bool:
 
 
 def is_key(key: Any) -> bool:
-    """Whether a value can be a key of a staged dict: a number, an object by reference, or a tuple of keys."""
-    return (all(map(is_key, key)) and bool(key)) if is_tuple(key) else is_number(key) or is_hashable_reference(key)
+    """Whether a value can be a key of a staged dict: a number, an object by reference, one of several constants
+    (`key_constants`), or a tuple of keys."""
+    if is_tuple(key):
+        return all(map(is_key, key)) and bool(key)
+    return is_number(key) or is_hashable_reference(key) or key_constants(key) is not None
+
+
+def key_constants(key: Any) -> Constants | None:
+    """The layout of a key that is one of several texts, members of an Enum, functions of modules or classes, which are
+    equal if they are the same; None for other keys."""
+    if isinstance(key, (str, Text)):
+        return words_of(key)
+    found = constants_of(key)
+    return found if found is not None and all(map(_is_by_identity, found.values.values())) else None
+
+
+def _is_by_identity(x: Any) -> bool:
+    kind: Any = type(x)
+    return isinstance(x, (type, FunctionType, BuiltinFunctionType)) or kind.__eq__ is object.__eq__
+
+
+def key_structure(key: Any) -> Any:
+    """The structure of a key as an element: None for a number."""
+    if is_tuple(key):
+        return pytree.rebuild(key, [*map(key_structure, key)])
+    return key.__arena__.layout if isinstance(key, Reference) else key_constants(key)
+
+
+def structure_with(structure: Any, key: Any) -> Any:
+    """The structure of keys like those of that structure and like `key`; the same one if there is none, or `key` has
+    it."""
+    try:
+        joined = join_structures(structure, key_structure(key))
+    except (TypeError, ValueError):
+        return structure
+    return structure if same_layout(structure, joined) else joined
+
+
+def is_any_order(structure: Any) -> bool:
+    """Whether Python's order of a set of such items is any: it depends on addresses, or on the seed of hashes."""
+    return isinstance(structure, (Constants, References))
 
 
 def is_tuple(key: Any) -> bool:
@@ -95,6 +141,18 @@ def key_to_set(key: Any) -> Any:
     return key
 
 
+def refused_key(key: Any, what: str) -> StagingError:
+    """The error for a new key, or an item of a set, that cannot be one beside the others."""
+    if any(isinstance(part, Text) and not is_key(part) for part in (key if is_tuple(key) else (key,))):
+        return staging_error(
+            f"text becomes {what} here that is known only when the graph runs",
+            "Let it be one of several texts that are known: an item of a list of them, or a character of one.")
+    return staging_error(
+        f"{what} that changes in staged code is of another kind here than the others: all are numbers of one type, or"
+        " text, or objects, or members of Enums, functions and classes, or tuples alike of these",
+        "Give all keys one type." if what.startswith("a key") else "Use one set for each kind of items.")
+
+
 def entry_of(table: Table, structure: Any, key: Any) -> Any:
     """The entry number of a key; 0, as an int or in the graph, if absent."""
     key, there = settled_key(key)
@@ -110,7 +168,20 @@ def raise_unless_there(entry: Any, key: Any) -> None:
     key, there = settled_key(key)
     if there is not True and not is_tuple(key):
         raise_unless(there, KeyError(None))
-    raise_unless(not_equal(entry, 0) if isinstance(entry, Tensor) else False, missing_key(key))
+    _raise_missing(not_equal(entry, 0) if isinstance(entry, Tensor) else False, key)
+
+
+def _raise_missing(there: Any, key: Any) -> None:
+    parts = key if is_tuple(key) else (key,)
+    at = next((i for i, part in enumerate(parts) if is_choice(part)), None)
+    if at is None:
+        raise_unless(there, missing_key(key))
+        return
+
+    def with_one(one: Any) -> None:
+        _raise_missing(there, pytree.rebuild(key, [*parts[:at], one, *parts[at + 1:]]) if is_tuple(key) else one)
+
+    use(parts[at], with_one)
 
 
 def missing_key(key: Any) -> KeyError:
@@ -156,6 +227,8 @@ def _place_or_number(layout: Any, leaf: Any) -> Any:
     """What is stored for a leaf of a key; None if it cannot equal one of that layout."""
     if isinstance(leaf, Reference):
         return leaf.__place__ if layout is leaf.__arena__.layout else None
+    if isinstance(layout, Constants):
+        return layout.number_of(leaf)
     return None if isinstance(layout, References) else leaf
 
 

@@ -20,7 +20,7 @@ from runtime.core.op import CAST
 from runtime.core.operations import OPERATIONS
 from runtime.core.positions import staging_error
 from runtime.core.tensor import Tensor
-from runtime.core.text import ITEM, LIST, QUOTED, Hole, Template, Text
+from runtime.core.text import ITEM, LIST, QUOTED, TEXT, Hole, Template, Text
 from runtime.core.trace import apply, convert_to_tensor
 from runtime.core.types import TensorType, as_dtype, bool_, int32, uint8
 from runtime.ops.control import UNDEFINED
@@ -47,37 +47,10 @@ from runtime.staging.values.list import StagedItems, StagedList, element_as_tens
 from runtime.staging.values.optional import Maybe, Presence, attach
 
 __all__ = [
-    "EMPTY",
-    "FEWEST_SLOTS",
-    "LENGTHS",
-    "ROW",
-    "STRING",
-    "UNKNOWN",
-    "LeafLayout",
-    "MaybeNone",
-    "NoItems",
-    "Record",
-    "Rows",
-    "StagedStructures",
-    "Tables",
-    "attributes_of",
-    "check_empty",
-    "columns_of",
-    "element_of",
-    "empty_row",
-    "has_layouts",
-    "is_row",
-    "is_unknown",
-    "layout_of",
-    "leaf_layouts",
-    "leaves_of",
-    "lengths_of",
-    "may_change",
-    "row_type",
-    "same_layout",
-    "shown_element",
-    "types_of",
-]
+    "EMPTY", "FEWEST_SLOTS", "LENGTHS", "ROW", "STRING", "UNKNOWN", "LeafLayout", "MaybeNone", "NoItems", "Record",
+    "Rows", "StagedStructures", "Tables", "attributes_of", "check_empty", "columns_of", "element_of", "empty_row",
+    "has_layouts", "is_row", "is_unknown", "layout_of", "leaf_layouts", "leaves_of", "lengths_of", "may_change",
+    "row_type", "same_layout", "shown_columns", "shown_element", "types_of"]
 
 
 FEWEST_SLOTS: Final = 8
@@ -115,6 +88,10 @@ class LeafLayout:
     def shown(self, columns: Sequence[int]) -> Text:
         """The `repr` of the value, with the numbers of the columns as the values of the text."""
         return Text(Template(("", ""), (Hole(self.spec),)), columns)
+
+    def shown_columns(self, columns: Sequence[ListValue]) -> Sequence[ListValue]:
+        """The columns with the values that `shown` formats."""
+        return columns
 
 
 class _Text(LeafLayout):
@@ -194,6 +171,8 @@ class MaybeNone(LeafLayout):
             raise staging_error("the text of a list is asked for whose elements are tuples or None",
                                 "Format the parts of its elements.")
         (layout,) = self.layouts
+        if layout.spec == TEXT:
+            raise _no_text("members of an Enum, functions or classes, or None")
         return Text(Template(("", ""), (Hole(layout.spec, optional=True),)), (*rest, bit))
 
     def __repr__(self) -> str:
@@ -451,7 +430,7 @@ class StagedStructures(StagedItems):
         return OPERATIONS.view_of_records(owner) if type(owner) is list else OPERATIONS.view_of_deque(owner)
 
     def text(self) -> Text:
-        return text_of_records(self.leaves, repr_of(shown_element(self.structure)))
+        return text_of_records(shown_columns(self.structure, self.leaves), repr_of(shown_element(self.structure)))
 
 
 def is_unknown(type: TensorType) -> bool:
@@ -592,6 +571,12 @@ def shown_element(structure: Any) -> Any:
     rest = count()
     return pytree.pack_sequence_as(
         structure, [_Shown(layout, _take(layout, rest)) for layout in leaf_layouts(structure)])
+
+
+def shown_columns(structure: Any, columns: Sequence[ListValue]) -> list[ListValue]:
+    """The columns of a list with the values in the text of its elements."""
+    rest = iter(columns)
+    return [column for layout in leaf_layouts(structure) for column in layout.shown_columns(_take(layout, rest))]
 
 
 def _take(layout: LeafLayout, rest: Iterator[Any]) -> list[Any]:

@@ -55,8 +55,8 @@ from runtime.staging.values.optional import Maybe
 from runtime.staging.values.references import Reference, References
 
 __all__ = [
-    "Beside", "Empty", "Fresh", "Together", "as_row", "fitted", "join_structures", "structure_by_value", "structure_of",
-    "widen", "widened"]
+    "Beside", "Empty", "Fresh", "Plain", "Together", "as_row", "fitted", "join_structures", "structure_by_value",
+    "structure_of", "widen", "widened"]
 
 
 def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
@@ -127,6 +127,9 @@ def join_structures(a: Any, b: Any) -> Any:
         if one.structure is None or other.structure is None:  # perhaps a list whose elements are not known yet
             return one if other.structure is None else other
         return Rows(join_structures(one.structure, other.structure))
+    for one, other in ((a, b), (b, a)):
+        if _has_plain(one, other):
+            return other
     if (made := _joined_layouts(a, b)) is not None:
         return made
     parts = [[*pytree.children(each)] if pytree.is_nested(each) else None for each in (a, b)]
@@ -148,6 +151,12 @@ def _joined_layouts(a: Any, b: Any) -> LeafLayout | None:
     if isinstance(a, Constants) and isinstance(b, Constants):
         return a.joined(b)
     return None
+
+
+def _has_plain(structure: Any, other: Any) -> bool:
+    """Whether values of a layout of constants can be stored as the others are."""
+    return isinstance(structure, Constants) and not pytree.is_nested(other) and (
+        structure.plain is not structure and same_layout(structure.plain, other))
 
 
 def _as_rows(a: Any, b: Any) -> list[Rows] | None:
@@ -187,10 +196,18 @@ class Beside:
     bits: bool
 
 
+@dataclass(frozen=True)
+class Plain:
+    """A column of the numbers of constants, with what these are otherwise stored as (`Constants.plain`)."""
+
+    column: Any
+    layout: Constants
+
+
 def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     """The columns of a list with elements of that structure as those of a wider one (`join_structures`). New columns
     are True for bits that are all set, None for elements that are not known, `Together`, `Empty` or
-    `Beside` for rows, and `Fresh` for tables."""
+    `Beside` for rows, `Fresh` for tables, and `Plain` for constants."""
     if isinstance(wider, MaybeNone):
         is_bit_there = isinstance(structure, MaybeNone)
         return [next(columns) if is_bit_there else True,
@@ -207,6 +224,8 @@ def widen(structure: Any, wider: Any, columns: Iterator[Any]) -> list[Any]:
     if pytree.is_nested(wider):
         return [column for mine, part in zip(pytree.children(structure), pytree.children(wider), strict=True)
                 for column in widen(mine, part, columns)]
+    if _has_plain(structure, wider):
+        return [Plain(next(columns), structure)]
     is_constant = isinstance(wider, Constants) and isinstance(structure, Constants) and wider.has(structure)
     if not (is_constant or same_layout(structure, wider)):
         raise ValueError(f"the structures differ: {structure!r} and {wider!r}")
@@ -230,7 +249,7 @@ def _beside(rows: Any, column: Any) -> Any:
     """A column of rows, given one of `widen` for their items, and other `rows`."""
     if column is None or column is True:
         return Beside(rows, column is True)
-    if isinstance(column, (Together, Empty, Fresh)):
+    if isinstance(column, (Together, Empty, Fresh, Plain)):
         raise ValueError("the structures of the items of two lists differ")
     return column
 
@@ -248,6 +267,8 @@ def _made(column: Any, size: Any, type: TensorType) -> Any:
         return list_from_tensor(fill([size], True))
     if column is None:
         return list_reserve(size, type)
+    if isinstance(column, Plain):
+        return column.layout.made_plain(column.column)
     if isinstance(column, Together):
         return _rows(column.columns, size, type)
     if isinstance(column, Fresh):
@@ -307,6 +328,8 @@ def _type(column: Any) -> Any:
         return row_type(reduce(join_elements, known)) if known else None
     if isinstance(column, Beside):
         return row_type(TensorType(bool_)) if column.bits else None
+    if isinstance(column, Plain):
+        return column.layout.plain_type
     return None if isinstance(column, (Empty, Fresh)) else column.type.element if hasattr(column, "type") else column
 
 

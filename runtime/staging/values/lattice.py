@@ -427,12 +427,13 @@ def _collapsed(spec: Nested | Custom) -> Spec:
 
 def _join_dicts(a: Nested | Custom, b: Nested | Custom, cells: Cells | None) -> Spec:
     """The join of dicts with different keys: a hash table in the graph, or a dict with values that may be unbound."""
-    try:
-        return join_tables(a, b)
-    except Conflict:
-        keys = merged_keys(a.keys, b.keys) if isinstance(a, Nested) and isinstance(b, Nested) else None
-        if keys is None:
-            raise
+    keys = merged_keys(a.keys, b.keys) if isinstance(a, Nested) and isinstance(b, Nested) else None
+    if keys is None or not all([type(key) is str for key in keys]):
+        try:
+            return join_tables(a, b)
+        except Conflict:
+            if keys is None:
+                raise
     assert isinstance(a, Nested) and isinstance(b, Nested)
     mine, theirs = (dict(zip(spec.keys, spec.children, strict=True)) for spec in (a, b))
     missing = Static(UNBOUND)

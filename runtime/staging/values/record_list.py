@@ -19,6 +19,7 @@ from runtime.ops.lists import list_reserve
 from runtime.ops.logic import less
 from runtime.ops.shape import stack
 from runtime.ops.tensor_lists import element_at
+from runtime.staging.values.constant_layout import Constants
 from runtime.staging.values.element_layout import (
     STRING,
     MaybeNone,
@@ -28,6 +29,7 @@ from runtime.staging.values.element_layout import (
     check_empty,
     columns_of,
     element_of,
+    has_layouts,
     is_unknown,
     leaf_layouts,
     leaves_of,
@@ -48,7 +50,7 @@ from runtime.staging.values.list_elements import (
 from runtime.staging.values.open_bodies import Slice
 from runtime.staging.values.shared_elements import link, note_slice, read_slice, slice_of
 
-__all__ = ["StagedRecords"]
+__all__ = ["StagedRecords", "in_plain_columns"]
 
 
 class StagedRecords(StagedSequence):
@@ -101,9 +103,11 @@ class StagedRecords(StagedSequence):
 
     def stacked(self) -> Any:
         """The tensor of all elements, each a list or tuple of numbers or of such lists."""
+        if (plain := in_plain_columns(self)) is not self:
+            return convert_to_tensor(plain)
         columns, parts = self.columns, leaf_layouts(self.structure)
         wrong = next((part for part in parts if part.size > 1 or part is STRING or isinstance(
-            part, Record)), None)
+            part, (Constants, Record))), None)
         if wrong is not None:
             raise _no_tensor(str(wrong))
         return _columns_as_tensor(pytree.pack_sequence_as(self.structure, [*map(convert_to_tensor, columns)]))
@@ -267,6 +271,22 @@ def _restructured(items: StagedList, x: Any) -> Any:
         return None
     refill(items.owner, [StagedStructures(found[1], found[0], empty)])
     return items.owner[0].view(items.owner)
+
+
+def in_plain_columns(items: Any) -> Any:
+    """A list of the graph with the constants in its elements stored as text or numbers; other values unchanged."""
+    if not isinstance(items, StagedRecords):
+        return items
+    plain = pytree.map_structure(lambda leaf: leaf.plain if isinstance(leaf, Constants) else leaf, items.structure)
+    if same_layout(plain, items.structure):
+        return items
+    rest, made = iter(items.__leaves__()), list[StagedList]()
+    for layout in leaf_layouts(items.structure):
+        taken = [next(rest) for _ in range(layout.size)]
+        if isinstance(layout, Constants) and layout.plain is not layout:
+            taken = [layout.made_plain(taken[0])]
+        made += map(StagedList, taken)
+    return StagedRecords(made, plain) if pytree.is_nested(plain) or has_layouts(plain) else made[0]
 
 
 OPERATIONS.define(restructured=_restructured, view_of_records=StagedRecords.of)

@@ -1,8 +1,9 @@
 """Python sets in staged code whose items are known only at run time: hash tables in the graph.
 
 They replace the sets that a function creates once a trace has found that tensors become items of one; the function is
-then retraced (`NeedsSets`). Items are numbers, or tuples of numbers. Their order is not that of a Python set, so any
-operation that depends on it is an error.
+then retraced (`NeedsSets`). Items are such as keys of dicts (`dict_keys`). The order of numbers is not that of
+a Python set, so any operation that depends on it is an error; Python's order of objects, members of Enums and text is
+any.
 """
 from __future__ import annotations
 
@@ -24,28 +25,30 @@ from runtime.staging.values.dict import View
 from runtime.staging.values.dict_keys import (
     entry_of,
     is_alike,
+    is_any_order,
     is_key,
     is_staged_key,
     key_leaves,
+    key_structure,
     key_to_set,
     raise_unless_there,
+    refused_key,
+    structure_with,
 )
 from runtime.staging.values.dict_presence import check_keys
 from runtime.staging.values.element_layout import has_layouts
-from runtime.staging.values.element_structures import structure_of
 from runtime.staging.values.generators import StagedGenerator, use_up
 from runtime.staging.values.hash_table import Table
 from runtime.staging.values.iterables import Counted, Staged, stages, view_of
 from runtime.staging.values.list import StagedList, branch
 from runtime.staging.values.list_elements import following
 from runtime.staging.values.record_list import StagedRecords
-from runtime.staging.values.references import References
 
 __all__ = ["StagedFrozenSet", "StagedSet", "frozenset_of", "method_of_set", "refuse_set", "set_comp", "set_of"]
 
 
 class StagedSet(Staged):
-    """A set of numbers, or of tuples of numbers, in a traced function. `structure`: that of an item."""
+    """A set in a traced function. `structure`: that of an item."""
 
     __slots__ = ("leaves", "structure")
 
@@ -82,7 +85,7 @@ class StagedSet(Staged):
         return (StagedRecords(lists, self.structure) if is_record else lists[0]).owner
 
     def __iterable__(self) -> Counted:
-        if not isinstance(self.structure, References):  # Python's order of objects is any: that of their addresses
+        if not is_any_order(self.structure):
             refuse_order()
         items: Counted = view_of(self.in_any_order()).__iterable__()
         return Counted(items.length, items.item, (self,))
@@ -119,14 +122,14 @@ class StagedSet(Staged):
     def add(self, item: Any, /) -> None:
         item = key_to_set(item)
         if not self.leaves and is_key(item):
-            self.structure = structure_of(item)
+            self.structure = key_structure(item)
             types = [leaf.type for leaf in key_leaves(self.structure, None, item) or ()]
             self.leaves = tuple(Table.empty(types, ()).leaves)
-        leaves = key_leaves(self.structure, self.table.keys, item) if self.leaves and is_key(item) else None
-        if leaves is None or not is_alike(self.structure, item):
-            raise staging_error(
-                "a set that changes in staged code has numbers of one type, or tuples of them, as items, and this one"
-                " gets another", "Use one set for each kind of items.")
+        structure = structure_with(self.structure, item)
+        leaves = key_leaves(structure, self.table.keys, item) if self.leaves and is_key(item) else None
+        if leaves is None or not is_alike(structure, item):
+            raise refused_key(item, "an item of a set")
+        self.structure = structure
         self.leaves = tuple(self.table.put(leaves, ()).leaves)
 
     def discard(self, item: Any, /) -> None:
@@ -144,7 +147,7 @@ class StagedSet(Staged):
             self.leaves = tuple(Table.empty([column.type.element for column in self.table.keys], ()).leaves)
 
     def pop(self) -> Any:
-        if not isinstance(self.structure, References):
+        if not is_any_order(self.structure):
             refuse_order()
         raise_unless(self.__truth__(), KeyError("pop from an empty set"))
         item = view_of(self.in_any_order())[0]
@@ -246,7 +249,7 @@ class StagedSet(Staged):
 
 
 class StagedFrozenSet(StagedSet):
-    """A frozenset of numbers, or of tuples of numbers, in a traced function."""
+    """A frozenset in a traced function."""
 
     __slots__ = ()
 
@@ -369,8 +372,8 @@ def refuse_set() -> None:
     """Called where a tensor becomes an item of a Python set: raises to retrace the function with graph sets in place of
     those it creates, or StagingError."""
     raise want_sets(staging_error(
-        "a set that was there before the call, or has other items than numbers, gets a tensor as an item here",
-        "Make the set in the traced function, of numbers or tuples of numbers."))
+        "a set that was there before the call, or has items of other kinds, gets an item here that only the graph"
+        " knows", "Make the set in the traced function, of numbers, members of Enums, known texts or tuples."))
 
 
 def set_of(items: Iterable[Any] = (), /) -> Any:

@@ -389,9 +389,9 @@ def with_text(xs):
 
 
 @pytest.mark.parametrize("fn, message", [
-    (into_one_from_before, "a set that was there before the call, or has other items than numbers, gets a tensor"),
-    (two_kinds, "has numbers of one type, or tuples of them, as items, and this one gets another"),
-    (with_text, "has numbers of one type, or tuples of them, as items, and this one gets another")])
+    (into_one_from_before, "a set that was there before the call, or has items of other kinds, gets an item here"),
+    (two_kinds, "an item of a set that changes in staged code is of another kind here than the others"),
+    (with_text, "an item of a set that changes in staged code is of another kind here than the others")])
 def test_refusals(fn: Any, message: str) -> None:
     with pytest.raises(StagingError, match=message):
         rt.function(fn)(rt.constant(XS))

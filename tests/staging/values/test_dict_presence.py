@@ -661,11 +661,26 @@ def test_results_have_the_keys_that_there_are(f: Any, executor: str) -> None:
         assert got == want, x
 
 
-def test_dicts_whose_order_differs() -> None:
+def other_order(x):
+    d = {"a": x, "b": x}
+    if x > 0:
+        d = {"b": x, "c": x + 1, "a": x}
+    return d, list(d)
+
+
+@pytest.mark.parametrize("executor", ["numpy", "native"])
+def test_dicts_whose_order_differs(executor: str) -> None:
+    g = on(executor, other_order)
+    for x in (3.0, -1.0):
+        got, want = (repr(shown(fn(rt.constant(x)))) for fn in (g, other_order))
+        assert got == want, x
+
+
+def test_dicts_of_several_types_whose_order_differs() -> None:
     def f(x):
-        d = {"a": x, "b": x}
+        d = {"a": x, "b": 1}
         if x > 0:
-            d = {"b": x, "c": x, "a": x}
+            d = {"b": 1, "c": x, "a": x}
         return d
 
     with pytest.raises(rt.errors.StagingError, match="'d' is .* if the condition holds"):
