@@ -157,13 +157,16 @@ def _structure_of(specs: Sequence[Spec], rows: bool = False) -> Any:
         present = _present(specs)
         return MaybeNone(_structure_of(present, rows) if present else UNKNOWN)
     others = [*map(_in_parts, others)]
+    constants = [*map(_constants_of, others)]
+    joined = reduce(join_structures, filter(None, constants)) if any(constants) else None
+    if joined is not None and None not in constants and len(others) == len(specs):
+        return joined
     if any(map(is_text, others)):
         return STRING
-    constants = [*map(_constants_of, others)]
-    if any(constants):
-        if None in constants:
+    if joined is not None:
+        if joined.plain is not None:
             raise ValueError("the structures differ")
-        return reduce(join_structures, constants)
+        others = [spec for spec, found in zip(others, constants, strict=True) if found is None]  # beside numbers
     if by_reference := [spec.like.arena for spec in others if is_container_reference(spec)]:
         if len(by_reference) < len(others):
             raise ValueError("the structures differ")

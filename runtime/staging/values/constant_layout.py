@@ -9,17 +9,28 @@ from collections.abc import Iterable, Sequence
 from types import BuiltinFunctionType, FunctionType, GenericAlias, ModuleType
 from typing import Any, Final, get_origin
 
+from runtime.core.constant_arrays import constant_array
 from runtime.core.text import TEXT, Text
 from runtime.core.trace import convert_to_tensor
-from runtime.core.types import TensorType, int32, uint8
-from runtime.ops.lists import ListValue, list_append, list_get, list_length, list_reserve
+from runtime.core.types import TensorType, int32, type_of_array, uint8
+from runtime.ops.gather import gather
+from runtime.ops.lists import (
+    ListValue,
+    list_append,
+    list_from_tensor,
+    list_get,
+    list_length,
+    list_reserve,
+    list_stack,
+)
 from runtime.ops.logic import less
 from runtime.ops.math import cast
 from runtime.ops.reduction import reduce_sum
+from runtime.ops.shape import expand_dims
 from runtime.ops.strings import as_bytes
 from runtime.staging.values.element_layout import STRING, LeafLayout
 from runtime.staging.values.enum_members import is_member
-from runtime.staging.values.iterables import StagedRange
+from runtime.staging.values.iterables import StagedRange, stacked
 from runtime.staging.values.list import fold
 from runtime.staging.values.select import Select, alternatives_of, choose
 from runtime.staging.values.strings import place_of_text, text_among, text_at
@@ -66,9 +77,9 @@ class Constants(LeafLayout):
 
     def joined(self, other: Constants) -> Constants:
         """The layout of the values of both. ValueError if these are not of one kind."""
-        if type(self) is not type(other):
+        if isinstance(self, Words) is not isinstance(other, Words):
             raise ValueError(f"the structures differ: {self} and {other}")
-        return type(self)([*self.values.values(), *other.values.values()])
+        return (type(self) if type(self) is type(other) else Constants)([*self.values.values(), *other.values.values()])
 
     def check(self, x: Any) -> None:
         if not self.has(self.layout_of(x)):
@@ -128,11 +139,42 @@ class Words(Constants):
         return choose([*self.of, _NONE], place_of_text([*self.values.values()], x))
 
 
+class Numbers(Constants):
+    """Members of Enums that are numbers, such as those of an `IntEnum`."""
+
+    plain = None
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        super().__init__(values)
+        self.numbers = [float(x) if isinstance(x, float) else int(x) for x in self.values.values()]
+        of_all = type_of_array(*constant_array(self.numbers))
+        self.plain_type = TensorType(of_all.dtype, weak=of_all.weak)
+
+    def made_plain(self, column: ListValue) -> Any:
+        smaller = less(convert_to_tensor(self.of, int32), expand_dims(list_stack(column), 1))
+        return list_from_tensor(gather(stacked(self.numbers), reduce_sum(cast(smaller, int32), 1)))
+
+
+class TextMembers(Constants):
+    """Members of Enums that are text, such as those of a `StrEnum`."""
+
+    plain = STRING
+    plain_type = _UTF8
+
+    def made_plain(self, column: ListValue) -> Any:
+        return self._texts(column, [*map(str.__str__, self.values.values())])
+
+
 def constants_of(x: Any) -> Constants | None:
-    """The layout of a member of an Enum that is no number or text, a function of a module, a class, or one of several
-    of these; None for other values."""
+    """The layout of a member of an Enum, a function of a module, a class, or one of several of these; None for other
+    values."""
     values = alternatives_of(x)[0] if isinstance(x, Select) else (x,)
-    return Constants(values) if all(map(_is_constant, values)) else None
+    if not all(map(_is_constant, values)):
+        return None
+    if not all(map(is_member, values)):
+        return Constants(values)
+    are_text = [isinstance(value, str) for value in values]
+    return TextMembers(values) if all(are_text) else Constants(values) if any(are_text) else Numbers(values)
 
 
 def words_of(x: Any) -> Words | None:
@@ -155,12 +197,12 @@ def _is_constant(x: Any) -> bool:
     if isinstance(x, BuiltinFunctionType):
         return isinstance(x.__self__, ModuleType | None)
     return isinstance(x, (type, GenericAlias)) or get_origin(x) is not None or (
-        isinstance(x, enum.Enum) and not is_member(x))
+        isinstance(x, enum.Enum))
 
 
 _numbers: Final[dict[int, tuple[weakref.ref[Any], int]]] = {}
-"""Values and their numbers, by the ids of the values. They are those of the process and not of a trace, since functions
-that are traced one by one hand lists to each other."""
+"""Values, or the Enums of members, and the numbers of the values, by the ids of these. The numbers are those of the
+process and not of a trace, since functions that are traced one by one hand lists to each other."""
 _words: Final[dict[str, int]] = {}
 """Likewise the numbers of texts."""
 _next: Final = itertools.count()
@@ -169,8 +211,9 @@ _next: Final = itertools.count()
 def _number_of(value: Any) -> int:
     if type(value) is str:
         return _words[value] if value in _words else _words.setdefault(value, next(_next))
+    holder = type(value) if isinstance(value, enum.Enum) else value  # numbers have no weak references
     known, number = _numbers.get(id(value), (None, 0))
-    if known is None or known() is not value:
+    if known is None or known() is not holder:
         number = next(_next)
-        _numbers[id(value)] = weakref.ref(value), number
+        _numbers[id(value)] = weakref.ref(holder), number
     return number

@@ -49,6 +49,7 @@ from runtime.staging.values.element_layout import (
     same_layout,
     types_of,
 )
+from runtime.staging.values.enum_members import is_member
 from runtime.staging.values.iterables import view_of
 from runtime.staging.values.list import is_staged_list
 from runtime.staging.values.optional import Maybe
@@ -70,7 +71,7 @@ def structure_of(x: Any, rows: bool = False, like: Any = None) -> Any:
         return MaybeNone(UNKNOWN)
     if isinstance(x, Reference):
         return x.__arena__.layout
-    if isinstance(x, (str, Text)):
+    if isinstance(x, (str, Text)) and not is_member(x):
         return STRING
     if type(x) in LIST_OR_DICT and not _is_by_value(like) and (
             by_reference := OPERATIONS.layout_of_container(x, like)) is not None:

@@ -38,7 +38,7 @@ from runtime.staging.values.element_layout import (
 )
 from runtime.staging.values.element_structures import as_row, fitted, structure_of
 from runtime.staging.values.iterables import Counted, stages, view_of
-from runtime.staging.values.list import StagedList, StagedSequence, unview
+from runtime.staging.values.list import StagedItems, StagedList, StagedSequence, unview
 from runtime.staging.values.list_elements import (
     put,
     record_items,
@@ -146,7 +146,9 @@ class StagedRecords(StagedSequence):
         found = fitted(self.__leaves__(), self.structure, x)
         if found is not None:
             structure, leaves = found
-            renewed(self.owner, StagedStructures(leaves, structure, self.owner[0].empty))
+            empty = self.owner[0].empty
+            renewed(self.owner, StagedItems(leaves, empty) if structure is None else StagedStructures(
+                leaves, structure, empty))
 
     def append(self, x: Any, /) -> None:
         x = unview(x)

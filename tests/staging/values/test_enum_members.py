@@ -191,9 +191,9 @@ def test_the_message_of_index_shows_text_as_python_does() -> None:
 
 
 def test_numbers_of_the_graph_have_no_names() -> None:
-    """Lists of the graph store the numbers of members alone."""
+    """Lists of the graph that also have other numbers store the numbers of members alone."""
     def names(xs):
-        levels = []
+        levels = [0]
         for x in xs:
             levels.append(Level.HIGH if x > 1 else Level.LOW)
         return [level.name for level in levels]
