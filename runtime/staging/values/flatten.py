@@ -281,8 +281,13 @@ def _read(value: Any, name: str, body: Branch, inside: frozenset[int] = frozense
 
 
 def _own_name(name: str) -> Any:
-    """The path `a.x` or `a['k']` without the variable, since an object may have several names, as in a callee."""
+    """The path `a.x` or `a['k']` without the variable, since an object may have several names, as in a callee.
+    StagingError for an item of a dict that no variable holds: it is one of several, such as the dicts in a dict."""
     name = unnumbered(name)
+    if name.startswith("["):
+        raise staging_error(
+            f"only the graph knows whether there is the key {name[1:-1]} of a dict, and which of several dicts this is",
+            "Use one dict with tuples as keys, such as d[node, letter], where a node is a number.")
     return path_of(name)[-1] if name.endswith("]") else name[max(name.rfind("."), 0):]
 
 

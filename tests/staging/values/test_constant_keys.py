@@ -448,7 +448,19 @@ def of_made_text(n: Any) -> Any:
     return found
 
 
+def trie(n: Any) -> Any:
+    root = {}
+    for word in ("to", "tea"):
+        node = root
+        for letter in word:
+            if n > 0:
+                node = node.setdefault(letter, {})
+            n -= 1
+    return root
+
+
 @pytest.mark.parametrize("fn, message", [
+    (trie, "only the graph knows whether there is the key 't' of a dict, and which of several dicts this is"),
     (of_members_and_numbers, "a key of a dict that changes in staged code is of another kind here than the others"),
     (of_words_and_members, "an item of a set that changes in staged code is of another kind here than the others"),
     (of_made_text, "text becomes a key of a dict here that is known only when the graph runs")])
