@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn
 
@@ -23,7 +23,17 @@ from runtime.staging.control.carried_cells import Carried, carried, lower_carrie
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.alias_tracking import after_return, record_copies
 from runtime.staging.values.assumptions import assuming
-from runtime.staging.values.body_tracing import Branch, Unreachable, checkpoint, line_of, rollback, trace_body
+from runtime.staging.values.body_tracing import (
+    Branch,
+    Costly,
+    Unreachable,
+    checkpoint,
+    line_of,
+    refuse_speculation,
+    rollback,
+    speculating,
+    trace_body,
+)
 from runtime.staging.values.branch_elements import Alternatives, JoinedPlaces
 from runtime.staging.values.cell_join import CellJoin, cells_in, joined
 from runtime.staging.values.container_arenas import make_references, need_references
@@ -342,12 +352,14 @@ def stage_logical(name: str, left: Tensor, right: Branch) -> Any:
         return None
     mark = checkpoint()
     first = len(graph.nodes)
-    with assuming(left, name == "and"):
+    value = None
+    with suppress(Costly), speculating(graph), assuming(left, name == "and"):
         value = trace_body(graph, right, tuple)
     simple = (isinstance(value, GraphTensor) and not isinstance(value, MaybeTensor) and value.dtype.is_bool
               and not value.ndim and _are_harmless(graph.nodes, first))
     if not simple:
         rollback(mark)
+        refuse_speculation()
         return None
     result = (bitwise_and if name == "and" else bitwise_or)(left, value)
     _speculated.first, _speculated.last, _speculated.node = first, len(graph.nodes) - 1, graph.nodes[-1]

@@ -8,7 +8,8 @@ import dis
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Protocol
@@ -43,8 +44,8 @@ from runtime.staging.values.open_bodies import KnownElements, bodies_open, known
 from runtime.staging.values.trials import is_accident, note_accident, refuse_accidents, trials
 
 __all__ = [
-    "NEVER", "Branch", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of", "rollback",
-    "trace_body", "trace_function",
+    "NEVER", "Branch", "Costly", "Mark", "Step", "Unreachable", "checkpoint", "depth", "in_body", "line_of",
+    "refuse_speculation", "rollback", "speculating", "trace_body", "trace_function",
 ]
 
 MAX_RECURSION: Final = 32  # how often a body may be open inside itself
@@ -57,6 +58,11 @@ class Unreachable(BaseException):
 
     def __init__(self) -> None:
         super().__init__("both branches of a condition raise, so what follows never runs")
+
+
+class Costly(BaseException):
+    """What is traced without a branch, as an operand, has branches or loops, and so needs one. The outermost such
+    operand is traced again: if each was, there would be twice as many traces for each of the operands around it."""
 
 
 NEVER: Final = object()
@@ -87,6 +93,8 @@ class _Open(threading.local):
     """The bodies that this thread is tracing: how deep they nest, and how often each is open, by its place."""
 
     depth = 0
+    speculated: Graph | None = None
+    """The graph into which an operand is traced without a branch."""
 
     def __init__(self) -> None:
         self.times: Counter[tuple[object, ...]] = Counter()
@@ -106,6 +114,22 @@ def depth() -> int:
     return _open.depth
 
 
+@contextmanager
+def speculating(graph: Graph) -> Iterator[None]:
+    """Trace an operand into the current graph, without a branch. Costly if it has a body with a graph of its own."""
+    outer, _open.speculated = _open.speculated, graph
+    try:
+        yield
+    finally:
+        _open.speculated = outer
+
+
+def refuse_speculation(graph: Graph | None = None) -> None:
+    """Costly if an operand is being traced without a branch, but not into `graph`."""
+    if _open.speculated is not None and _open.speculated is not graph:
+        raise Costly
+
+
 def trace_body(
     graph: Graph, body: Branch, make_values: Callable[[], Sequence[Any]], leaving: Leaving | None = None,
     exported: Callable[[Any], Any] = lambda values: values,
@@ -115,6 +139,7 @@ def trace_body(
     StagingError, leaked tensors, and the errors that the program does not raise (`raised_by_program`) are raised at
     once.
     """
+    refuse_speculation(graph)
     depth, place = _open.depth, _open_body(body)
     room = None if depth % _BODIES else raise_limit(_FRAMES * _BODIES)
     with tracing(graph), in_body_of(graph, leaving) as arrays:

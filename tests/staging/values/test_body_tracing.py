@@ -1,9 +1,10 @@
-"""Errors that are no exceptions, raised where a tensor decides."""
+"""Errors that are no exceptions, raised where a tensor decides; the number of traces of operands."""
 from __future__ import annotations
 
 import pytest
 from plain_values import executors
 
+import autograph as ag
 import runtime as rt
 
 
@@ -41,3 +42,26 @@ def test_errors_that_are_no_exceptions(executor: str) -> None:
     with pytest.raises(Stop) as info:
         traced(rt.constant([1, 20, 3]))
     assert int(info.value.args[0]) == 20
+
+
+def test_number_of_traces_of_nested_operands() -> None:
+    """An operand in others that needs a branch is traced once more for each of these, not twice as often."""
+    traces = []
+
+    @ag.do_not_convert
+    def note():
+        traces.append(1)
+
+    def innermost(x):
+        note()
+        return rt.reduce_sum(rt.range(x)) > 3
+
+    def within(operand, least):
+        return lambda x: x > least and operand(x)
+
+    operand = innermost
+    for least in range(8):
+        operand = within(operand, least)
+    traced = rt.function(operand)
+    assert [bool(traced(rt.constant(x))) for x in (12, 3)] == [True, False]
+    assert len(traces) <= 20
