@@ -12,11 +12,13 @@ from runtime.core.object_mode import known_at_end, want_references
 from runtime.core.positions import return_position, staging_error
 from runtime.core.tensor import EagerTensor
 from runtime.core.trace import convert_to_tensor
-from runtime.function.reconstruction import Part, Recipe, Run, Values
+from runtime.function.reconstruction import Part, Recipe, Run, Values, constant
 from runtime.staging.values.alias_tracking import relations_of
 from runtime.staging.values.arenas import Arena
 from runtime.staging.values.container_arenas import ContainerArena, ContainerReference, need_references_by
 from runtime.staging.values.element_classes import arenas_in, classes_in, containers_in
+from runtime.staging.values.iterables import view_of
+from runtime.staging.values.list import StagedList
 from runtime.staging.values.list_elements import is_same_element, place_of
 from runtime.staging.values.open_bodies import elements_with, resumed
 from runtime.staging.values.references import Reference
@@ -32,17 +34,18 @@ class _Objects(Recipe):
         super().__init__(arena)
         self.outputs = outputs
         self.attributes: dict[str, Part] = {}
+        self.numbers: Part = constant(None)
+        """The recipe of a list with an item for each object: of several classes, their numbers."""
 
     def make(self, values: Values) -> list[Any]:
-        made = values.made[id(self)] = list[Any]()
+        numbers = self.numbers(values)
+        if not isinstance(numbers, Run):
+            raise staging_error(
+                f"a traced function returns a {self.value.name} here to the one that calls it, which has"
+                " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")
+        made = values.made[id(self)] = [object.__new__(cls) for cls in self.value.classes_at(numbers.items)]
         for name, part in self.attributes.items():
             found = part(values)
-            if not isinstance(found, Run):
-                raise staging_error(
-                    f"a traced function returns a {self.value.name} here to the one that calls it, which has"
-                    " such objects by reference", "Call it as it is without rt.function: f.python_function(...).")
-            if not made:
-                made += [object.__new__(cls) for cls in self.value.classes_at(found.items)]
             for x, value in zip(made, found.items):  # the last ones may have no such attribute
                 if name in self.value.own.get(type(x), ()):
                     object.__setattr__(x, name, value)
@@ -158,6 +161,8 @@ def plan_objects(
             arena.recipe.items = plan(arena.store[0], numbers)
         else:
             arena.recipe = _Objects(arena, outputs)
+            first = next(iter(arena.fields.values()))
+            arena.recipe.numbers = plan(StagedList(view_of(first).__leaves__()[0]).owner[0], True)
             arena.recipe.attributes = {name: plan(values[0], True) for name, values in arena.fields.items() if values}
 
 

@@ -163,3 +163,23 @@ def test_a_concrete_function_does_not_return_them_to_another() -> None:
 
     with pytest.raises(rt.errors.StagingError, match="has such objects by reference"):
         outer(rt.constant(3))
+
+
+class Tree:
+    def __init__(self, left: Any, right: Any) -> None:
+        self.left, self.right = left, right
+
+
+def tree(depth: Any) -> Any:
+    return None if depth == 0 else Tree(tree(depth - 1), tree(depth - 1))
+
+
+def size(node: Any) -> int:
+    return 0 if node is None else 1 + size(node.left) + size(node.right)
+
+
+@executors
+def test_objects_with_no_attributes_but_other_objects(executor: str) -> None:
+    """How many there are is not known from an attribute whose values need them."""
+    traced = rt.function(tree, executor=executor)
+    assert [size(traced(rt.constant(depth))) for depth in (3, 0, 4)] == [7, 0, 15]
