@@ -39,7 +39,7 @@ from runtime.staging.control.loop_bodies import Pulling, Test, Truth
 from runtime.staging.control.loop_elements import ElementPlaces, following_elements
 from runtime.staging.control.python_results import may_be_numbers
 from runtime.staging.control.shape_invariants import with_invariants
-from runtime.staging.values import alias_tracking, object_conflicts, open_bodies
+from runtime.staging.values import alias_tracking, growth, object_conflicts, open_bodies
 from runtime.staging.values.alias_join import BodyEnd, assigned_values
 from runtime.staging.values.body_tracing import Branch, checkpoint, rollback, trace_body
 from runtime.staging.values.cell_join import CellJoin, chooses, contents_begun, is_from_outside, joined
@@ -148,15 +148,15 @@ class _Loop:
                     widened = self._indexed(widened)  # a staged list has copies of its rows
                     if widened == self.specs:
                         widened = self._with_contents(widened)
+                growth.check_growth(self.specs, widened, start, number)
                 self.specs = list(map(all_items_widened, self.specs, widened)) if number >= _SPREADING else widened
-                object_conflicts.check_growth(self.specs, start, number)
                 rollback(mark)
                 for i in self.to_join:
                     [self.init[i]] = joined([self.init[i]], [self.names[i]])
                     self.ambiguous |= set(map(id, open_bodies.contents_of(self.init[i]).values()))
                     self.specs[i] = self._start(i)
             else:
-                raise object_conflicts.unsettled(self.specs, start, MAX_TRACES)
+                raise growth.unsettled(self.specs, start, MAX_TRACES)
         finally:
             indices.asked |= asked
             _records.current = outer

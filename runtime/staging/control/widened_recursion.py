@@ -70,6 +70,7 @@ from runtime.staging.values.lattice import (
     text,
 )
 from runtime.staging.values.list import StagedItems, is_staged_list
+from runtime.staging.values.nesting import check_nesting
 from runtime.staging.values.open_bodies import contents_of
 from runtime.staging.values.optional import bound
 
@@ -117,6 +118,7 @@ class WidenedRoutine:
             if self.has_stand_in:  # references to the list that it replaces may now mean another one
                 self.cells, self.result, self.aliases, self.always_raises = [], None, [], False
             self.routine = Routine(self.name, tuple(self._types()), self.place)
+            before = {name: spec for spec, name in self._specs()}
             self.has_widened = self.has_stand_in = False
             try:
                 with isolated(self._refuse_put):
@@ -129,6 +131,8 @@ class WidenedRoutine:
                 self.heap.restore()
             if self.is_settled:
                 return
+            for spec, name in self._specs():
+                check_nesting(before.get(name), spec, f"each call of {self.name!r}, which calls itself,", name)
         want_references()
         raise staging_error(
             f"{self.name!r}, which calls itself, gives or takes other types each of {_PASSES} times that it is traced",
@@ -187,6 +191,9 @@ class WidenedRoutine:
     def _taken(self) -> Iterator[tuple[Spec, str]]:
         yield from ((each.spec, each.name) for each in self.parameters)
         yield from ((cell.spec, cell.name) for cell in self.cells)
+
+    def _specs(self) -> Iterator[tuple[Spec | None, str]]:
+        yield from ((self.result, ""), *self._taken())
 
     def _types(self) -> Iterator[Type]:
         """The types of the graph's outputs: the result, then cells, then arguments that it changes."""

@@ -1,59 +1,20 @@
 """Join conflicts of objects that are created in staged code or selected by a tensor."""
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from types import GeneratorType
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
-from autograph.backend import LISTS, can_be_record, is_record
+from autograph.backend import can_be_record, is_record
 from runtime.core.array_mode import want_record, want_sets
 from runtime.core.errors import StagingError, subject
 from runtime.core.object_mode import want_references
 from runtime.core.positions import staging_error
-from runtime.staging.values.lattice import Conflict, Nested, Optional, Spec, Static, kind_text, text, value_of
+from runtime.staging.values.lattice import Conflict, Nested, Spec, Static, kind_text, value_of
 from runtime.staging.values.select import Select, alternatives_of
 from runtime.staging.values.set import StagedSet
 from runtime.staging.values.trials import trials
 
-__all__ = [
-    "check_growth", "is_row", "refuse_object", "refuse_row", "retrace_for_elements", "retrace_if_objects", "unsettled"]
-
-
-_MOST_LINKED: Final = 64
-
-
-def check_growth(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> None:
-    """Raise the error of `unsettled` for a state with many more objects of one class than before the loop: where each
-    iteration links objects to several others, their number doubles with each trace."""
-    before, now = (Counter(kind for spec in each for kind in _kinds(spec)) for each in (start, specs))
-    if any(count > before[kind] + _MOST_LINKED for kind, count in now.items()):
-        raise unsettled(specs, start, traces)
-
-
-def unsettled(specs: Sequence[Spec], start: Sequence[Spec], traces: int) -> StagingError:
-    """The error for a loop whose state has the specs `specs` after many traces, another one after each."""
-    want_references()
-    for spec in specs:
-        kinds = Counter(_kinds(spec))
-        if kinds and kinds.most_common(1)[0][1] >= traces // 2:
-            kind = kinds.most_common(1)[0][0].__name__
-            return staging_error(
-                f"each iteration of this loop links one more {kind} to those before: linked objects cannot grow in a"
-                " staged loop", "Keep their parts in lists, and indices in place of references.")
-    return staging_error(
-        f"the state of this loop has no type that stays the same: after {traces} traces it is still"
-        f" {', '.join(map(text, specs))}, and it was {', '.join(map(text, start))}",
-        "Give each of them one type before the loop, and tensors fixed shapes with"
-        " set_loop_options(shape_invariants=...).")
-
-
-def _kinds(spec: Spec) -> Iterator[type]:
-    """The types of the objects and tuples in a value, each as often as it occurs."""
-    if isinstance(spec, Nested) and not isinstance(spec.like, (*LISTS, dict)):
-        yield type(spec.like)
-    for child in spec.children if isinstance(spec, Nested) else (spec.child,) if isinstance(spec, Optional) else ():
-        yield from _kinds(child)
+__all__ = ["is_row", "refuse_object", "refuse_row", "retrace_for_elements", "retrace_if_objects"]
 
 
 def refuse_object(conflict: Conflict, what: str) -> StagingError:

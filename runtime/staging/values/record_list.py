@@ -47,6 +47,7 @@ from runtime.staging.values.list_elements import (
     record_taken,
     renewed,
 )
+from runtime.staging.values.nesting import AS_OBJECTS, is_other_tuple
 from runtime.staging.values.open_bodies import Slice
 from runtime.staging.values.shared_elements import link, note_slice, read_slice, slice_of
 
@@ -95,8 +96,12 @@ class StagedRecords(StagedSequence):
             leaves = leaves_of(self.structure, as_row(self.structure, x, types))
         except (TypeError, ValueError) as exc:
             want_references(of_containers=True)
-            error = StagingError(f"an element of another structure than the others of this list: {exc}",
-                                 remedy="Give all elements of a list that changes in staged code one structure.")
+            is_tuple = is_other_tuple(self.structure, x)
+            what = "it has a tuple where these have none, or one of another length" if is_tuple else str(exc)
+            error = StagingError(
+                f"an element of another structure than the others of this list: {what}",
+                remedy=AS_OBJECTS if is_tuple else
+                "Give all elements of a list that changes in staged code one structure.")
             locate(error, user_position())
             raise error from None
         return columns_of(self.structure, leaves, types)

@@ -1,4 +1,4 @@
-"""Objects in the state of loops that have no join."""
+"""State of loops that grows with each trace."""
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import pytest
 
 import runtime as rt
 from runtime.staging.values.describe import describe
-from runtime.staging.values.object_conflicts import check_growth
+from runtime.staging.values.growth import check_growth
 
 
 @dataclass
@@ -28,9 +28,9 @@ def chain(length: int) -> Any:
 
 def test_objects_whose_number_doubles_with_each_trace() -> None:
     with pytest.raises(rt.errors.StagingError, match="each iteration of this loop links one more Tree"):
-        check_growth([describe(full(7))], [describe(full(1))], 7)
+        check_growth([describe(full(6))], [describe(full(7))], [describe(full(1))], 7)
 
 
 def test_objects_that_were_there_before_the_loop() -> None:
-    check_growth([describe(full(7))], [describe(full(7))], 3)
-    check_growth([describe(chain(24))], [describe(None)], 24)
+    check_growth([describe(full(7))], [describe(full(7))], [describe(full(7))], 3)
+    check_growth([describe(chain(23))], [describe(chain(24))], [describe(None)], 24)
